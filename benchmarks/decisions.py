@@ -37,8 +37,8 @@ sys.path.insert(0, str(ROOT))
 from guardtui.advice.candidates import candidates
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
-from guardtui.advice.wordings import CHOSEN_ON, ERROR, Wording, sweep_wordings
-from guardtui.app.wording_sweep import HERE, questions_about
+from guardtui.advice.wording_sweep import CHOSEN_ON, ERROR, Wording, sweep_wordings
+from guardtui.app.wording_sources import HERE, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts

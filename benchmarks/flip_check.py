@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent))
 from forecast import Recording, coverage, read_recordings
 
+from guardtui.forecast.engine_features import EngineFeatures, EngineReader
 from guardtui.forecast.expected import expected_rates
-from guardtui.forecast.model import Scan, VerdictModel
-from guardtui.forecast.readings import EngineReader, Reading
+from guardtui.forecast.model import ScannedDefinition, VerdictModel
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.scan_order import IN_DOUBT, teaching_order
@@ -48,15 +48,17 @@ def by_flip(
 ORDERS: dict[str, Order] = {"teaching": teaching_order, "flip": by_flip}
 
 
-def trace(recording: Recording, readings: list[Reading], k: int, order: Order) -> Trace:
+def trace(recording: Recording, readings: list[EngineFeatures], k: int, order: Order) -> Trace:
     """Check step k to the end."""
     belongs, true, last = recording.belongs, recording.matched[k], recording.matched[k - 1]
-    earlier = [Scan(*pair) for pair in zip(readings[:k], recording.matched[:k], strict=True)]
+    earlier = [
+        ScannedDefinition(*pair) for pair in zip(readings[:k], recording.matched[:k], strict=True)
+    ]
     answers = np.full(len(belongs), -1, np.int8)
     came, found = coverage(true, belongs), []
     while True:
         calls = int((answers >= 0).sum())
-        scans = [*earlier, Scan(readings[k], answers.copy())] if calls else earlier
+        scans = [*earlier, ScannedDefinition(readings[k], answers.copy())] if calls else earlier
         chances = VerdictModel(scans).chances(readings[k]).with_answers(answers)
         expected = expected_rates(chances, belongs).coverage
         assert expected is not None

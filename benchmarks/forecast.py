@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.sweep import sweep
 from guardtui.domain.topic import Intent, Topic
+from guardtui.forecast.engine_features import EngineFeatures, EngineReader
 from guardtui.forecast.expected import expected_rates
-from guardtui.forecast.model import Scan, VerdictModel
-from guardtui.forecast.readings import EngineReader, Reading
+from guardtui.forecast.model import ScannedDefinition, VerdictModel
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
@@ -122,7 +122,7 @@ def compared(
 
 
 def forecasts(
-    recording: Recording, readings: Sequence[Reading]
+    recording: Recording, readings: Sequence[EngineFeatures]
 ) -> Iterator[tuple[int, dict[str, Figures]]]:
     """The step number, and the figures of the forecast, of `keep` and of the engine alone."""
     belongs = recording.belongs
@@ -131,7 +131,10 @@ def forecasts(
     threshold = sweep(scores[0], belongs).best()
     assert threshold is not None
     for k in range(1, len(readings)):
-        scans = [Scan(*pair) for pair in zip(readings[:k], recording.matched[:k], strict=True)]
+        scans = [
+            ScannedDefinition(*pair)
+            for pair in zip(readings[:k], recording.matched[:k], strict=True)
+        ]
         last, true = recording.matched[k - 1], recording.matched[k]
         before, after = coverage(last, belongs), coverage(true, belongs)
         chances = VerdictModel(scans).chances(readings[k])
@@ -210,13 +213,13 @@ def timings(encoder: str) -> dict[str, float]:
             intent=Intent.BLOCK,
         )
 
-    def scans_of(prompts: PromptSet, count: int) -> list[Scan]:
+    def scans_of(prompts: PromptSet, count: int) -> list[ScannedDefinition]:
         result = []
         for number in range(count):
             reading = reader.read(topic(number), prompts)
             assert reading is not None
             z = reading.columns[:, 0]
-            result.append(Scan(reading, (z > np.median(z)).astype(np.int8)))
+            result.append(ScannedDefinition(reading, (z > np.median(z)).astype(np.int8)))
         return result
 
     scans = scans_of(prompts_of(1_000), 10)

@@ -41,7 +41,7 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
     from guardtui.domain.topic import Topic
     from guardtui.domain.verdicts import outcomes
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.tui.results import View, build_results
+    from guardtui.tui.results.model import ResultsView, build_results
 
     prompts = made_up(count)
     topic = Topic(
@@ -85,7 +85,7 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
             edited = topic.model_copy(update={"description": f"Advice on taxes, turn {turn}"})
             evaluation = evaluate(edited)
             comparison = compare(baseline, evaluation)
-            results = build_results(prompts, evaluation, comparison, View())
+            results = build_results(prompts, evaluation, comparison, ResultsView())
             evaluation.metrics  # noqa: B018 - this is what is measured
             results.cells(0, 40)
             real.append(time.perf_counter() - start)

@@ -53,8 +53,8 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.collector import make_full_collections_rare
     from guardtui.tui.main.screen import MainScreen
+    from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
     write_csv(count, folder / "topic.csv")
     (folder / "topic.yaml").write_text(

@@ -48,11 +48,11 @@ from guardtui.files.atomic import write_atomically
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.executors import ONE_THREAD, make_executor
 from guardtui.shards.large_set import LargeSet, cut, open_set, read_frame, write_frame
+from guardtui.shards.mapped_evaluator import MappedEvaluator
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import Run, runs_of, write_part
 from guardtui.shards.sample import draw
-from guardtui.shards.standing import Standing
-from guardtui.shards.work import Job
+from guardtui.shards.work import ShardJob
 
 MOST_SPLIT = 1.2
 MOST_MEMORY = 1.5 * 1024
@@ -278,7 +278,7 @@ def edits(folder: Path) -> dict[str, float]:
 def edits_here(folder: Path) -> dict[str, float]:
     large = open_set(folder)
     begun = time.perf_counter()
-    standing = Standing(large, LocalScanner("static"))
+    standing = MappedEvaluator(large, LocalScanner("static"))
     standing.prepare()
     prepared = time.perf_counter() - begun
     maps = [np.load(path, mmap_mode="r") for path in sorted(folder.glob("vectors-*/*.values.npy"))]
@@ -395,7 +395,7 @@ def fan_out(folder: Path) -> dict[str, float]:
     for count in counts:
         large = cut(folder / "few.csv", folder / f"few-{count}", count)
         assert large is not None
-        job = Job(large.folder, TOPIC, "static")
+        job = ShardJob(large.folder, TOPIC, "static")
         list(make_executor("serial").run(job, large.all_shards()))  # the work itself
         for name in names:
             turns = []

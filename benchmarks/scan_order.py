@@ -157,7 +157,7 @@ class Engines:
         texts = topic_texts(case.name, edit.description, edit.examples)
         parts = self._parts[encoder][[self._text[text] for text in texts]]
         if name == "nearest":
-            return similarity_rows(vectors, parts).max(axis=0)
+            return similarity_rows(vectors, parts, 0).max(axis=0)
         model = self._models[encoder]
         return model.score(texts, parts, vectors) - np.float32(model.threshold)
 

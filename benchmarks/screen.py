@@ -422,9 +422,9 @@ async def tables(small: int, large: int, turns: int) -> list[Figure]:
 
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Intent
-    from guardtui.tui.results import View, build_results
-    from guardtui.tui.widgets.frame_table import FrameTable
-    from guardtui.tui.widgets.table_columns import Column
+    from guardtui.tui.results.model import ResultsView, build_results
+    from guardtui.tui.table.columns import TableColumn
+    from guardtui.tui.table.frame_table import FrameTable
 
     rows = sample_rows()
 
@@ -440,10 +440,12 @@ async def tables(small: int, large: int, turns: int) -> list[Figure]:
             }
         )
         prompts = PromptSet(frame, Intent.BLOCK, "made-up")
-        return build_results(prompts, made_up_evaluation(prompts, shift), None, View(filter="all"))
+        return build_results(
+            prompts, made_up_evaluation(prompts, shift), None, ResultsView(filter="all")
+        )
 
     keys = source(1, 0).columns
-    columns = [Column(key, key, 0 if key == "prompt" else 8) for key in keys]
+    columns = [TableColumn(key, key, 0 if key == "prompt" else 8) for key in keys]
     few, many = ([source(count, shift) for shift in (0, 1)] for count in (small, large))
     app: App[None] = App()
     paints, pages, refreshes = [], [], []

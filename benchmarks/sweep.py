@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from guardtui.advice.curves import curve_points, neighbour, thinned
 from guardtui.domain.metrics import RATES
 from guardtui.domain.sweep import Sweep, sweep
-from guardtui.tui.sweep_text import VIEWS, chart_text, here_text, table_text
+from guardtui.tui.threshold.sweep_text import VIEWS, chart_text, here_text, table_text
 
 RUNS = 7
 

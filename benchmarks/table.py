@@ -19,17 +19,17 @@ import polars as pl
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from guardtui.tui.widgets.frame_table import Cell, Column, FrameTable
+from guardtui.tui.table.frame_table import Cell, FrameTable, TableColumn
 
 SIZE = (160, 50)
 MOST_RATIO = 3.0
 COLUMNS = (
-    Column("outcome", "Out", 4),
-    Column("prompt", "Prompt", 0),
-    Column("score", "Score", 6, align="right"),
-    Column("was", "Was", 4),
-    Column("matched", "Matched", 14),
-    Column("part", "Part", 6),
+    TableColumn("outcome", "Out", 4),
+    TableColumn("prompt", "Prompt", 0),
+    TableColumn("score", "Score", 6, align="right"),
+    TableColumn("was", "Was", 4),
+    TableColumn("matched", "Matched", 14),
+    TableColumn("part", "Part", 6),
 )
 
 

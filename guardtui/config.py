@@ -29,8 +29,8 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "0": False}
 
 
-class Source(Enum):
-    """Where a value comes from, the strongest first."""
+class SettingSource(Enum):
+    """Origin of a value, in order of precedence."""
 
     FLAG = "flag"
     ENVIRONMENT = "environment"
@@ -141,7 +141,7 @@ def _parse_keys(text: str) -> dict[str, str]:
 
 
 class ConfigError(FileError):
-    """All that is wrong with the settings, one `FileError` for each in `problems`."""
+    """All errors of the settings, one `FileError` each in `problems`."""
 
     def __init__(self, problems: Iterable[FileError]) -> None:
         self.problems = tuple(problems)
@@ -151,7 +151,7 @@ class ConfigError(FileError):
 
 
 class Config:
-    """The settings in force. Without a `path` nothing is written: they hold for this run."""
+    """The current settings. Without a `path` changes hold for this run only."""
 
     theme = Setting(
         "Theme",
@@ -160,18 +160,18 @@ class Config:
         "guardtui-dark",
         on_screen=True,
     )
-    vim = Setting("Vim keys", "Edit the fields of the definition with the keys of vim.", False)
+    vim = Setting("Vim keys", "Edit the fields of the definition with vim keys.", False)
     tour = Setting(
         "First tour",
-        "auto shows the tour when guardtui is opened for the first time; never leaves it out. It "
-        "can be asked for at any time.",
+        "auto shows the tour at the first start of guardtui; never skips it. It can be started at "
+        "any time.",
         "auto",
         choices=("auto", "never"),
     )
     preview_pause = Setting(
         "Pause before the preview",
-        "After this many milliseconds without a key the definition is evaluated. Larger on a slow "
-        "machine, when typing lags.",
+        "Time without a key before the definition is evaluated. Use a larger value if typing lags "
+        "on a slow machine.",
         30,
         least=10,
         most=2000,
@@ -179,21 +179,21 @@ class Config:
     )
     encoder = Setting(
         "Encoder of new sessions",
-        "What turns texts into vectors: pair (16 languages), minilm (English) or static (fastest). "
-        "A topic opened before keeps the encoder it had; scripts (guardtui eval) do not read this.",
+        "Encoder of texts: pair (16 languages), minilm (English) or static (fastest). Topics that "
+        "were opened before keep their encoder; scripts (guardtui eval) do not use this setting.",
         "pair",
         choices=("pair", "minilm", "static"),
     )
     animation = Setting(
         "Animation",
-        "none moves nothing by itself: for slow connections, and for readers whom motion disturbs.",
+        "none disables motion, for slow connections and for readers who are disturbed by it.",
         "full",
         choices=("full", "none"),
     )
     keys = Setting[Mapping[str, str]](
         "Keys",
         "Other keys for actions: the id of an action and its keys, such as screen.keep=f13,ctrl+g; "
-        "with a semicolon between two. In the file, a mapping. The help page lists all keys.",
+        "semicolons separate entries. In the file, a mapping. The help page lists all keys.",
         {},
         on_screen=True,
     )
@@ -209,20 +209,20 @@ class Config:
     ) -> None:
         self.path = path
         self._file = dict(file or {})
-        self._layers: dict[Source, Mapping[str, Value]] = {
-            Source.FLAG: flags or {},
-            Source.ENVIRONMENT: environment or {},
-            Source.FILE: self._file,
-            Source.DEFAULT: {setting.key: setting.default for setting in SETTINGS},
+        self._layers: dict[SettingSource, Mapping[str, Value]] = {
+            SettingSource.FLAG: flags or {},
+            SettingSource.ENVIRONMENT: environment or {},
+            SettingSource.FILE: self._file,
+            SettingSource.DEFAULT: {setting.key: setting.default for setting in SETTINGS},
         }
         self._lines = lines or {}
 
-    def source(self, key: str) -> Source:
-        """Return where the value in force comes from."""
+    def source(self, key: str) -> SettingSource:
+        """Return the origin of the current value."""
         return next(source for source, values in self._layers.items() if key in values)
 
     def value(self, key: str) -> Value:
-        """Return the value in force."""
+        """Return the current value."""
         return self._layers[self.source(key)][key]
 
     def line(self, key: str) -> int | None:
@@ -232,17 +232,17 @@ class Config:
     def problem(self, key: str, problem: str, remedy: str, binding: str = "") -> FileError:
         """Return the error of an invalid value, named with the place that sets it."""
         problem = f"{key}: {binding}: {problem}" if binding else f"{key}: {problem}"
-        if self.source(key) is Source.FILE and self.path is not None:
+        if self.source(key) is SettingSource.FILE and self.path is not None:
             line = self.line(f"{key}.{binding}") or self.line(key)
             return FileError(self.path, problem, remedy, line)
         return FileError(find_setting(key).variable, problem, remedy)
 
     def set_value(self, key: str, value: Value | None) -> None:
-        """Set for this run and write to the file, whose comments, order and other lines stay.
+        """Set a value for this run and write it to the file; its other lines stay.
 
-        None removes the setting, so that the default holds. A value equal to the default is
-        written too: it holds even if a later version ships another default. Raises FileError when
-        it cannot be written; it holds for this run all the same.
+        None removes the setting. A value equal to the default is written too, so that it does not
+        change with a later version. Raises FileError if writing fails; the value holds for this run
+        anyway.
         """
         self._file.pop(key, None)
         if value is not None:
@@ -264,7 +264,7 @@ class Config:
 SETTINGS: tuple[Setting[Any], ...] = tuple(
     setting for setting in vars(Config).values() if isinstance(setting, Setting)
 )
-"""Every setting, in the order in which they are shown."""
+"""All settings, in display order."""
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -272,7 +272,7 @@ _BY_KEY = {setting.key: setting for setting in SETTINGS}
 def find_setting(key: str) -> Setting[Any]:
     """Return the setting of that key. Raises ValueError, which suggests the nearest one."""
     if key not in _BY_KEY:
-        raise ValueError(f"there is no such setting{_near(key, _BY_KEY)}")
+        raise ValueError(f"unknown setting{_near(key, _BY_KEY)}")
     return _BY_KEY[key]
 
 
@@ -280,7 +280,7 @@ def find_setting(key: str) -> Setting[Any]:
 
 
 def config_path() -> Path:
-    """Return the path of the settings: $GUARDTUI_CONFIG, or in the system's usual folder."""
+    """Return the path of the settings: $GUARDTUI_CONFIG, or in the system's folder."""
     if named := os.environ.get("GUARDTUI_CONFIG"):
         return Path(named)
     from platformdirs import user_config_path
@@ -291,7 +291,7 @@ def config_path() -> Path:
 def load_config(path: Path | None = None, flags: Mapping[str, Value] | None = None) -> Config:
     """Load flags, environment and file. An empty environment variable counts as unset.
 
-    Raises `ConfigError` with everything that is wrong with the environment and the file.
+    Raises `ConfigError` with all errors of the environment and the file.
     """
     path = path or config_path()
     problems: list[FileError] = []
@@ -315,10 +315,10 @@ def load_config(path: Path | None = None, flags: Mapping[str, Value] | None = No
 
 
 def _read(path: Path) -> str:
-    """Return the text of the file, nothing if there is none."""
+    """Return the text of the file, "" if it does not exist."""
     try:
         content = read_bytes(path)
-    except ContentError:  # it is empty
+    except ContentError:  # empty file
         return ""
     except FileError as error:
         if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
@@ -330,7 +330,7 @@ def _read(path: Path) -> str:
 
 
 def _document(path: Path, text: str) -> Any:
-    """Return the mapping (of ruamel) that the file holds, None without one. Raises FileError."""
+    """Return the mapping (of ruamel) in the file, or None. Raises FileError."""
     if not text.strip():
         return None
     from ruamel.yaml.error import YAMLError
@@ -352,7 +352,7 @@ def _yaml() -> Any:
 
     yaml = YAML()
     yaml.preserve_quotes = True
-    yaml.width = _LARGEST  # lines are never broken
+    yaml.width = _LARGEST  # no line wrapping
     return yaml
 
 
@@ -388,20 +388,20 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
     text = text.replace("\r\n", "\n")
     values, lines = _parse(path, text)
     old = values.pop(key, None)
-    gone = [key] if value is None and key in lines else []
+    removed = [key] if value is None and key in lines else []
     if isinstance(value, Mapping) and isinstance(old, Mapping):
-        gone = [f"{key}.{name}" for name in old if name not in value]
-    for name in sorted(gone, key=lambda name: lines[name], reverse=True):
+        removed = [f"{key}.{name}" for name in old if name not in value]
+    for name in sorted(removed, key=lambda name: lines[name], reverse=True):
         text = _without_entry(text, lines[name] - 1)
     if value is not None:
         values[key] = value
         document = _document(path, text)
         before = ""
-        if document is None:  # only comments, which no entry holds
+        if document is None:  # only comments, which belong to no entry
             document, before = {}, text.rstrip("\n") + "\n"
-        kept = document.get(key)
-        if isinstance(kept, dict) and isinstance(value, Mapping):
-            kept.update(value)
+        current = document.get(key)
+        if isinstance(current, dict) and isinstance(value, Mapping):
+            current.update(value)
         else:
             document[key] = dict(value) if isinstance(value, Mapping) else value
         new = io.StringIO()
@@ -413,7 +413,7 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
 
 
 def _without_entry(text: str, first: int) -> str:
-    """Return a text without the entry that begins in a row (from 0) and goes on indented."""
+    """Return a text without the entry that begins in a row (from 0), with its indented lines."""
     rows = text.splitlines(keepends=True)
     stop = first + 1
     for index, row in enumerate(rows[stop:], start=stop):

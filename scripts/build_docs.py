@@ -38,7 +38,7 @@ _SIZE = (120, 40)
 _CLOCK = "2026-01-05T09:00:00+00:00"
 
 _KEYS_HEAD = """\
-<!-- Made by scripts/build_docs.py from guardtui/tui/actions.py: edit there, then run it. -->
+<!-- Made by scripts/build_docs.py from tui/registry/actions.py: edit there, then run it. -->
 
 # Keys
 
@@ -58,7 +58,7 @@ work outside of text fields only have one of their own, such as `letters.open_me
 
 def keys_page() -> str:
     """The text of keys.md."""
-    from guardtui.tui.actions import (
+    from guardtui.tui.registry.actions import (
         ADVICE,
         DETAIL,
         EDITOR,
@@ -184,8 +184,8 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace, scratch_sample
     from guardtui.tui.app import GuardtuiApp
+    from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
-    from guardtui.tui.widgets.editor import Field
 
     app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
     app.animation_level = "none"
@@ -193,7 +193,7 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
         async with app.run_test(size=_SIZE) as pilot:
             main = app.screen_stack[0]
             assert isinstance(main, MainScreen)
-            for field in main.query(Field):
+            for field in main.query(TopicField):
                 field.cursor_blink = False
             await way(Camera(app, main, pilot, folder))
 

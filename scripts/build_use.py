@@ -1,6 +1,7 @@
 """Build the weights of `use`, half of the encoder `pair`: Universal Sentence Encoder v3.
 
-It is the multilingual one. Run scripts/build_encoders.py first: `pair` needs the other half.
+It is the multilingual one. Run scripts/build_encoders.py first: `pair` needs the other half; and
+scripts/fit_languages.py afterwards.
 
 Run by a maintainer, never at install time:
 
@@ -31,7 +32,7 @@ from onnx_graph import IR_VERSION, OPSET, Graph, digest, token_sum
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from guardtui.scanners.local.encoder import WEIGHTS
-from guardtui.scanners.local.pair import Pair
+from guardtui.scanners.local.pair import UNSURE, Pair
 from guardtui.scanners.local.use import Use
 
 SOURCE_SHA256 = {
@@ -266,6 +267,11 @@ def main() -> int:
     requests = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
     centre = Use(WEIGHTS).directions(requests).mean(axis=0)
     np.save(WEIGHTS / "use-centre.npy", centre.astype(np.float16), allow_pickle=False)
+    write()
+    # Which texts are English is fitted later, by scripts/fit_languages.py: until then all are.
+    all_english = np.append(np.zeros(Pair.dimensions), -UNSURE).astype(np.float32)
+    np.save(WEIGHTS / "pair-languages.npy", all_english, allow_pickle=False)
+    names.append("pair-languages.npy")
     write()
     background = Pair(WEIGHTS).encode(requests).astype(np.float16)
     np.save(WEIGHTS / "background-pair.npy", background, allow_pickle=False)

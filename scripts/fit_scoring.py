@@ -28,6 +28,7 @@ from scipy.optimize import minimize
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.fidelity import Case, fitted, measure, read_cases, table
 from guardtui.scanners.local.encoder import ENCODERS, WEIGHTS, Encoder, load_encoder
+from guardtui.scanners.local.pair import Pair
 from guardtui.scanners.local.scoring import (
     PROMPT_FEATURES,
     SIMILARITY_FEATURES,
@@ -174,7 +175,7 @@ def design(case: Case, names: Sequence[str], model: ScoringModel, embedded: Embe
     texts = topic_texts(case.name, case.description, case.examples)
     text_vectors = embedded(texts)
     vectors = embedded(case.prompts)
-    rows = similarity_rows(vectors, text_vectors)
+    rows = similarity_rows(vectors, text_vectors, model.english_columns)
     columns: dict[str, Floats] = {
         "description": rows[0].astype(np.float64),
         "nearest": rows[1:].max(axis=0).astype(np.float64),
@@ -289,6 +290,7 @@ class Fitting:
             threshold=0.0,
             background=load_background(encoder.name),
             act=None,
+            english_columns=Pair.english_columns if encoder.name == Pair.name else 0,
         )
         texts = {text for case in cases for text in (*case.prompts, *case.examples)}
         self.embedded.add(texts)
@@ -448,6 +450,7 @@ def write(model: ScoringModel, encoder: Encoder) -> None:
         "act": {"middle": model.act.middle, "width": model.act.width},
         "threshold": model.threshold,
         "constant": model.constant,
+        "english columns": model.english_columns,
         "weights": dict(model.weights),
         "typical": dict(model.typical),
     }

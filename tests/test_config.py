@@ -14,7 +14,7 @@ from guardtui.config import (
     SETTINGS,
     Config,
     ConfigError,
-    Source,
+    SettingSource,
     Value,
     config_path,
     find_setting,
@@ -69,14 +69,14 @@ def test_without_a_file_the_defaults_hold(path: Path) -> None:
     config = load_config(path)
     for setting in SETTINGS:
         assert config.value(setting.key) == setting.default
-        assert config.source(setting.key) is Source.DEFAULT
+        assert config.source(setting.key) is SettingSource.DEFAULT
         assert setting.parse(setting.show(setting.default)) == setting.default
         assert setting.documentation.endswith((".", "?"))
     assert not path.exists()
     assert config.preview_pause == 30
 
 
-def test_flags_win_over_environment_over_file_over_default(
+def test_flags_precede_environment_file_and_default(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(path, "encoder: static\nvim: yes\npreview_pause: 40\ntour: never\n")
@@ -84,15 +84,15 @@ def test_flags_win_over_environment_over_file_over_default(
     monkeypatch.setenv("GUARDTUI_VIM", "off")
     monkeypatch.setenv("GUARDTUI_TOUR", "")  # empty counts as unset
     config = load_config(path, {"encoder": "minilm"})
-    assert (config.encoder, config.source("encoder")) == ("minilm", Source.FLAG)
-    assert (config.vim, config.source("vim")) == (False, Source.ENVIRONMENT)
-    assert (config.preview_pause, config.source("preview_pause")) == (40, Source.FILE)
-    assert (config.tour, config.source("tour")) == ("never", Source.FILE)
-    assert (config.animation, config.source("animation")) == ("full", Source.DEFAULT)
+    assert (config.encoder, config.source("encoder")) == ("minilm", SettingSource.FLAG)
+    assert (config.vim, config.source("vim")) == (False, SettingSource.ENVIRONMENT)
+    assert (config.preview_pause, config.source("preview_pause")) == (40, SettingSource.FILE)
+    assert (config.tour, config.source("tour")) == ("never", SettingSource.FILE)
+    assert (config.animation, config.source("animation")) == ("full", SettingSource.DEFAULT)
     assert config.line("preview_pause") == 3
 
 
-def test_the_environment_wins_over_what_is_set(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARDTUI_THEME", "nord")
     config = load_config(path)
     config.set_value("theme", "gruvbox")
@@ -104,7 +104,7 @@ def test_the_environment_wins_over_what_is_set(path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("thme: nord\n", [(1, "thme: there is no such setting; did you mean 'theme'?")]),
+        ("thme: nord\n", [(1, "thme: unknown setting; did you mean 'theme'?")]),
         ("vim: maybe\n", [(1, "vim: 'maybe' is neither true nor false")]),
         ("# x\nvim: [true]\n", [(2, "vim: one value belongs here")]),
         ("vim: {a: b}\n", [(1, "vim: one value belongs here")]),
@@ -121,17 +121,15 @@ def test_the_environment_wins_over_what_is_set(path: Path, monkeypatch: pytest.M
         ("vim: true\nvim: true\n", [(2, DUPLICATE.format("vim", "True", "True"))]),
         ("- theme\n", [(1, "these are no settings")]),
         ("nord\n", [(1, "these are no settings")]),
-        ("[1]: x\n", [(1, "(1,): there is no such setting")]),
+        ("[1]: x\n", [(1, "(1,): unknown setting")]),
         ("theme: \"a\\eb\"\n", [(1, "theme: a control character stands in it")]),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_with_its_line(
-    path: Path, text: str, found: list[tuple[int, str]]
-) -> None:
+def test_an_error_names_its_line(path: Path, text: str, found: list[tuple[int, str]]) -> None:
     assert mistakes(path, text) == found
 
 
-def test_all_mistakes_are_told_together_in_order(
+def test_all_errors_are_reported_together_in_order(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARDTUI_VIM", "perhaps")
@@ -150,11 +148,11 @@ def test_all_mistakes_are_told_together_in_order(
         (b"theme: \xff\n", ":1: not UTF-8"),
         (b"theme: \0\n", "NUL"),
         (b"#" * 70_000, "more than 64 KiB"),
-        (b"a: &a [*a]\n", "a: there is no such setting"),
+        (b"a: &a [*a]\n", "a: unknown setting"),
         (b"theme: *nowhere\n", "invalid YAML"),
     ],
 )
-def test_what_is_no_settings_file_is_said(path: Path, content: bytes, said: str) -> None:
+def test_other_files_are_reported(path: Path, content: bytes, said: str) -> None:
     write(path, "").write_bytes(content)
     with pytest.raises(FileError) as caught:
         load_config(path)
@@ -165,15 +163,15 @@ def test_what_is_no_settings_file_is_said(path: Path, content: bytes, said: str)
     assert path.read_bytes() == before
 
 
-def test_a_folder_in_its_place_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="this is a folder"):
+def test_a_folder_instead_of_the_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="is a folder"):
         load_config(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "\n", "# only this\n", "---\n", "{}\n", "\ufeff"])
-def test_a_file_that_sets_nothing_is_none(path: Path, content: str) -> None:
+def test_a_file_without_settings_has_none(path: Path, content: str) -> None:
     config = load_config(write(path, content))
-    assert config.source("theme") is Source.DEFAULT
+    assert config.source("theme") is SettingSource.DEFAULT
     config.set_value("theme", "nord")
     config.set_value("keys", {"screen.keep": "f13"})
     again = load_config(path)
@@ -182,7 +180,7 @@ def test_a_file_that_sets_nothing_is_none(path: Path, content: str) -> None:
         assert "# only this" in path.read_text("utf-8")
 
 
-def test_a_missing_file_is_made_with_a_header(path: Path) -> None:
+def test_a_missing_file_is_created_with_a_header(path: Path) -> None:
     config = load_config(path)
     config.set_value("theme", None)
     assert not path.exists()
@@ -226,13 +224,13 @@ def test_a_default_that_is_chosen_is_written_and_a_reset_takes_the_line_out(path
     config = load_config(write(path, COMMENTED))
     config.set_value("vim", False)
     assert "vim: false\n" in path.read_text("utf-8")
-    assert config.source("vim") is Source.FILE
+    assert config.source("vim") is SettingSource.FILE
     config.set_value("vim", None)
     config.set_value("theme", None)
     config.set_value("keys", None)
     text = path.read_text("utf-8")
     assert text == "# my settings\n\n# vim is for the brave\n# the end\n"
-    assert config.source("keys") is Source.DEFAULT
+    assert config.source("keys") is SettingSource.DEFAULT
     assert config.line("vim") is None
 
 
@@ -247,7 +245,7 @@ def test_keys_are_changed_with_their_comments(path: Path) -> None:
         assert comment in text
 
 
-def test_what_another_program_wrote_meanwhile_stays(path: Path) -> None:
+def test_changes_by_another_program_are_preserved(path: Path) -> None:
     config = load_config(write(path, "theme: nord\n"))
     write(path, "theme: nord\n# new\nvim: true\n")
     config.set_value("theme", "dracula")
@@ -300,7 +298,7 @@ changes = st.lists(
     changes=changes,
     start=st.sampled_from(["", COMMENTED, "vim:\n  on\n"]),
 )
-def test_whatever_is_set_reads_back(
+def test_set_values_are_read_back(
     path: Path, changes: list[tuple[str, Value | None]], start: str
 ) -> None:
     config = load_config(write(path, start))
@@ -321,7 +319,7 @@ def test_whatever_is_set_reads_back(
 
 
 @pytest.mark.process
-def test_reading_loads_nothing_slow(path: Path) -> None:
+def test_reading_settings_loads_no_slow_modules(path: Path) -> None:
     program = (
         "import sys, pathlib\nfrom guardtui.config import load_config\n"
         f"load_config(pathlib.Path({str(path)!r}))\nprint(*sys.modules)"

@@ -1,4 +1,4 @@
-"""The documentation says what is so: keys, links, pictures, command lines, and no loads."""
+"""Documentation: keys, links, pictures, command lines, module names, and no external loads."""
 
 from __future__ import annotations
 
@@ -111,6 +111,20 @@ def test_commands_page_shows_every_command() -> None:
     assert shown >= set(COMMANDS)
 
 
+def test_modules_named_by_the_architecture_exist() -> None:
+    text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
+    known = [
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in ("guardtui", "scripts", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    names = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert len(names) > 50
+    assert [
+        name for name in sorted(names) if not any(one.endswith(f"/{name}") for one in known)
+    ] == []
+
+
 def test_command_lines_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("tax.yaml", "tax-advice.yaml"):
@@ -126,7 +140,7 @@ def test_command_lines_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("line", ["eval tax.yaml", "open --nonsense", "tax.yaml --prompt", "x y z"])
-def test_a_line_that_is_wrong_would_be_found(line: str) -> None:
+def test_an_invalid_command_line_is_detected(line: str) -> None:
     with pytest.raises(click.UsageError):
         _parse(shlex.split(line))
 

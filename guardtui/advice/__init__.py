@@ -1,1 +1,1 @@
-"""What to change next in a definition, and what each part of it does, measured."""
+"""Measured advice: what to change in a definition, and the effect of each of its parts."""

@@ -1,4 +1,4 @@
-"""Candidate edits of a definition: texts that an author could sign, all within the limits."""
+"""Candidate edits of a definition: readable texts within the limits."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from guardtui.domain.topic import (
     violations,
 )
 
-_SOURCES = 400  # prompts that are offered as examples, at most
+_SOURCES = 400  # maximum number of prompts proposed as examples
 _SHOWN = 60
 _CODE = re.compile(r"[{}<>\[\]\\|`]|://")
-_DRAWN = 16  # prompts that pairs of examples are drawn from for a draft
+_DRAWN = 16  # prompts for pairs of examples in a draft
 
 
-class Kind(StrEnum):
-    """What an edit does."""
+class CandidateKind(StrEnum):
+    """Kinds of edits."""
 
     ADD_EXAMPLE = "add example"
     SWAP_EXAMPLE = "swap example"
@@ -45,24 +45,24 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One edit: the definition it makes, and what it changes in words.
+    """An edit: the new definition, and the change in words.
 
-    `change` holds texts that are not ours only as `display_start` gives them. `sources` are the
-    prompts that it takes words from: they say nothing about the edit.
+    `change` holds foreign texts only as `display_start` gives them. `sources` are the
+    prompts that it takes words from: they do not count in its evaluation.
     """
 
     topic: Topic
-    kind: Kind
+    kind: CandidateKind
     change: str
     sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Prompts that edits may take words and examples from.
+    """Prompts for words and examples of edits.
 
     `missed` belong to the topic and do not match, `caught` belong and match, `others` do not
-    belong; each in a fixed order, the first ones taken first where there are too many.
+    belong; each in a fixed order, of which the first are used.
     """
 
     missed: tuple[str, ...]
@@ -71,10 +71,10 @@ class Material:
 
 
 def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candidate]:
-    """At most `most` different edits of one step, in a fixed order.
+    """Return at most `most` different edits of one step, in a fixed order.
 
-    All are within the byte limits, and none puts wording that excludes into the description.
-    Edits of examples and of the description are taken in turn when there are too many.
+    All are within the byte limits, and no description gets excluding words. If there are too many,
+    edits of examples and of the description alternate.
     """
     seen = {same(topic)}
     found: list[list[Candidate]] = []
@@ -98,9 +98,9 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
 
 
 def changes(before: Topic, after: Topic) -> tuple[str, ...]:
-    """What several edits change, each part once, as one would tell an author to do it.
+    """Return the changes of several edits, each part once, as instructions.
 
-    Of texts that are not ours only as much as `display_start` gives of them.
+    Of foreign texts only as much as `display_start` gives of them.
     """
     found = []
     if before.description != after.description:
@@ -117,9 +117,9 @@ def changes(before: Topic, after: Topic) -> tuple[str, ...]:
 
 
 def is_usable_example(text: str) -> bool:
-    """Whether a prompt can be an example as it is.
+    """Return whether a prompt can be an example as it is.
 
-    Short enough, one line of words without code or markup, and nothing hidden in it.
+    It is short, one line of words, without code, markup or hidden characters.
     """
     return bool(
         text.strip()
@@ -131,7 +131,7 @@ def is_usable_example(text: str) -> bool:
 
 
 def same(topic: Topic) -> tuple[str, tuple[str, ...]]:
-    """Equal for definitions of a name that match alike: the examples' order means nothing."""
+    """Return a key that is equal for equivalent definitions (the order of examples is ignored)."""
     return topic.description.strip(), tuple(sorted(topic.examples))
 
 
@@ -153,7 +153,7 @@ def _fits(topic: Topic) -> bool:
 
 
 def _sources(topic: Topic, material: Material) -> list[str]:
-    """Prompts that could be examples of the topic and are none yet, missed ones first."""
+    """Return prompts that could become examples of the topic, missed ones first."""
     present = {_folded(example) for example in topic.examples}
     sources: list[str] = []
     for text in (*material.missed, *material.caught):
@@ -165,12 +165,12 @@ def _sources(topic: Topic, material: Material) -> list[str]:
 
 
 def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
-    """What a draft lacks, all at once: of a description, and of two examples."""
+    """Yield completions of a draft: a description, and two examples."""
     given = tuple(example for example in topic.examples if example.strip())
     lacking = max(0, EXAMPLES_AT_LEAST - len(given))
     old = topic.description.strip()
     if not lacking or (old and lacking == 1 and given == topic.examples):
-        return  # one edit of a part will do
+        return  # a single edit is enough
     descriptions = [old] if old else drafts(topic.name)
     sources = _sources(topic, material)[: _DRAWN if len(descriptions) > 1 else 3 * _DRAWN]
     for examples in combinations(sources, lacking):
@@ -179,14 +179,14 @@ def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
                 update={"description": description, "examples": (*given, *examples)}
             )
             if _fits(whole):
-                yield Candidate(whole, Kind.COMPLETE, "; ".join(changes(topic, whole)))
+                yield Candidate(whole, CandidateKind.COMPLETE, "; ".join(changes(topic, whole)))
 
 
 def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
     sources = _sources(topic, material)
     fixed = byte_length(topic.name) + byte_length(topic.description)
     sizes = [byte_length(example) for example in topic.examples]
-    # What the limits say of name and description holds for every edit of the examples.
+    # Violations of name and description hold for every edit of the examples.
     sound = _fits(Topic(name=topic.name, description=topic.description, examples=("x", "y")))
     used = fixed + sum(sizes)
     count = len(topic.examples)
@@ -199,7 +199,7 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
         shorter = edited(rest)
         if _fits(shorter):
             change = f"Drop example {place + 1}: {_quoted(example)}"
-            yield Candidate(shorter, Kind.DROP_EXAMPLE, change)
+            yield Candidate(shorter, CandidateKind.DROP_EXAMPLE, change)
     fine = sound and all(
         0 < size <= EXAMPLE_BYTES and text.strip()
         for size, text in zip(sizes, topic.examples, strict=True)
@@ -209,15 +209,15 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
         room = fine and used + size <= TOTAL_BYTES
         if room and EXAMPLES_AT_LEAST <= count + 1 <= EXAMPLES_AT_MOST:
             change = f"Add example {count + 1}: {_quoted(text)}"
-            yield Candidate(edited((*topic.examples, text)), Kind.ADD_EXAMPLE, change)
+            yield Candidate(edited((*topic.examples, text)), CandidateKind.ADD_EXAMPLE, change)
         if EXAMPLES_AT_LEAST <= count <= EXAMPLES_AT_MOST:
             for place, old in enumerate(topic.examples):
                 swapped = edited((*topic.examples[:place], text, *topic.examples[place + 1 :]))
-                # An example that breaks a limit can be fixed by swapping it.
+                # Swapping fixes an example that exceeds a limit.
                 ok = used - sizes[place] + size <= TOTAL_BYTES if fine else _fits(swapped)
                 if ok:
                     change = _replacing(place + 1, old, text)
-                    yield Candidate(swapped, Kind.SWAP_EXAMPLE, change)
+                    yield Candidate(swapped, CandidateKind.SWAP_EXAMPLE, change)
 
 
 def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
@@ -236,17 +236,22 @@ def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
 
 def _descriptions(
     topic: Topic, old: str, material: Material
-) -> Iterator[tuple[Kind, str, str, str]]:
+) -> Iterator[tuple[CandidateKind, str, str, str]]:
     """Other descriptions with their kind, what changed, and the prompt that gave words to them."""
     if not old:
         for text in drafts(topic.name):
-            yield Kind.COMPLETE, text, f"Write the description: {_quoted(text)}", ""
+            yield CandidateKind.COMPLETE, text, f"Write the description: {_quoted(text)}", ""
         return
     for text in shortened(old):
-        yield Kind.SHORTEN, text, f"Cut the description to {_quoted(text)}", ""
+        yield CandidateKind.SHORTEN, text, f"Cut the description to {_quoted(text)}", ""
     for text, added in generalized(old):
-        yield Kind.GENERALIZE, text, f"Widen the description: including {_quoted(added)}", ""
+        yield (
+            CandidateKind.GENERALIZE,
+            text,
+            f"Widen the description: including {_quoted(added)}",
+            "",
+        )
     for text, phrase, source in extended(
         old, (*material.missed, *material.caught), material.others
     ):
-        yield Kind.INCLUDE, text, f"Include {_quoted(phrase)} in the description", source
+        yield CandidateKind.INCLUDE, text, f"Include {_quoted(phrase)} in the description", source

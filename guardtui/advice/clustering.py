@@ -15,13 +15,13 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 GROUPS_AT_MOST = 24
-"""More groups than these nobody reads."""
+"""Maximum number of groups that stay readable."""
 
 _CHOSEN_ON = 1_200
-"""Vectors on which the number of groups is chosen: their cosines all fit into 6 MB."""
+"""Sample size for choosing the number of groups: all cosines take 6 MB."""
 
 _BEGUN_ON = 3_000
-"""Vectors on which centres are begun from several starts; then all take part."""
+"""Sample size for the first iterations from several starts."""
 
 _STEPS = 30
 _STEPS_OF_ALL = 12
@@ -31,12 +31,12 @@ _SAME = 1e-4
 
 
 class StoppedError(GuardtuiError):
-    """The work was stopped."""
+    """The computation was stopped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Groups of N vectors: `labels` intp [N] of places in `centres`, float32 unit rows [k, d].
+    """Groups of N vectors: `labels` intp [N] of indexes in `centres`, float32 unit rows [k, d].
 
     Each vector belongs to the centre of the largest cosine, no group is empty, and the groups are
     numbered by size, largest first. `silhouette` is the mean silhouette (cosine distance) of the
@@ -59,11 +59,11 @@ def group_vectors(
     Starts are drawn by k-means++ (Arthur and Vassilvitskii 2007) with `seed`, so that the same
     vectors always give the same groups; of more than 3 000 a sample begins them.
 
-    k is at most `most`, which is √N up to 24 by default, and at least a third of that, as two
-    halves tell an author nothing. It is chosen on a sample of at most 1 200: the largest k whose
-    mean silhouette (Rousseeuw 1987) is within one standard error of the best one's.
+    k is at most `most`, which is √N up to 24 by default, and at least a third of that, since two
+    halves are not informative. It is chosen on a sample of at most 1 200: the largest k whose mean
+    silhouette (Rousseeuw 1987) is within one standard error of the best one's.
 
-    Raises `StoppedError` when `stopped` says so, and ValueError without vectors.
+    Raises `StoppedError` if `stopped` says so, and ValueError without vectors.
     """
     count = len(vectors)
     if not count:
@@ -100,7 +100,7 @@ def assign(vectors: Floats, centres: Floats) -> tuple[NDArray[np.intp], Floats]:
 
 
 def silhouettes(cosines: Floats, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Silhouettes [n] by cosine distance, from all cosines [n, n]; 0 in a group of one.
+    """Return silhouettes [n] by cosine distance, from all cosines [n, n]; 0 in a group of one.
 
     (b − a) / max(a, b) with a the mean distance to the others of its own group, and b the smallest
     mean distance to another group (Rousseeuw 1987). Raises ValueError for fewer than two groups.
@@ -131,7 +131,7 @@ def silhouettes(cosines: Floats, labels: NDArray[np.intp]) -> NDArray[np.float64
 def _choose(
     sample: Floats, limit: int, random: np.random.Generator, stopped: Stopped
 ) -> tuple[int, float | None]:
-    """The number of groups, and the mean silhouette it has on the sample."""
+    """Return the number of groups, and the mean silhouette it has on the sample."""
     if limit < 2:
         return 1, None
     cosines = sample @ sample.T
@@ -152,7 +152,7 @@ def _choose(
 
 
 def _numbers(limit: int) -> list[int]:
-    """Numbers of groups to try, from a third of the most on, in steps of about a quarter."""
+    """Return numbers of groups to try, from a third of the most on, in steps of about a quarter."""
     numbers, one = [], max(2, limit // 3)
     while one < limit:
         numbers.append(one)
@@ -167,7 +167,7 @@ def _best_of(
     stopped: Stopped,
     starts: int = _STARTS,
 ) -> tuple[NDArray[np.intp], Floats]:
-    """The best of a few starts, by the sum of cosines: labels [N] and centres [k, d]."""
+    """Return the best of a few starts, by the sum of cosines: labels [N] and centres [k, d]."""
     best: tuple[NDArray[np.intp], Floats, float] | None = None
     for _ in range(starts if wanted > 1 else 1):
         begun = _starts(vectors, wanted, random, stopped)
@@ -186,7 +186,7 @@ def _without_empty(labels: NDArray[np.intp], centres: Floats) -> tuple[NDArray[n
 def _refine(
     vectors: Floats, centres: Floats, steps: int, stopped: Stopped
 ) -> tuple[NDArray[np.intp], Floats, float]:
-    """Labels, centres and the sum of cosines after so many steps at most."""
+    """Return labels, centres and the sum of cosines after so many steps at most."""
     labels, nearest = assign(vectors, centres)
     total = float(nearest.sum(dtype=np.float64))
     for _ in range(steps):
@@ -196,18 +196,18 @@ def _refine(
         found, near = assign(vectors, newer)
         gained = float(near.sum(dtype=np.float64)) - total
         if gained <= 0:
-            break  # the centres of before are as good, and the labels are theirs
+            break  # the previous centres are as good, and the labels belong to them
         changed = int(np.count_nonzero(found != labels))
         labels, nearest, centres = found, near, newer
         total += gained
-        # The last few that wander change no group that anybody would notice.
+        # A few last changes are negligible.
         if changed * 1000 < len(labels):
             break
     return labels, centres, total
 
 
 def _centres(vectors: Floats, labels: NDArray[np.intp], nearest: Floats, centres: Floats) -> Floats:
-    """The directions of the means of the groups; an empty group begins anew at the farthest."""
+    """The directions of the means of the groups; an empty group restarts at the farthest vector."""
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=len(centres))
     newer = centres.copy()
@@ -226,9 +226,9 @@ def _centres(vectors: Floats, labels: NDArray[np.intp], nearest: Floats, centres
 
 
 def _starts(vectors: Floats, wanted: int, random: np.random.Generator, stopped: Stopped) -> Floats:
-    """Centres [k, d] drawn by k-means++: each with a chance by its squared distance.
+    """Return centres [k, d] drawn by k-means++: each with a chance by its squared distance.
 
-    Greedy: of a few that are drawn the one that leaves the smallest sum of distances.
+    Greedy: of a few candidates the one with the smallest sum of distances is used.
     """
     chosen = [int(random.integers(len(vectors)))]
     tries = 2 + int(np.log(wanted))
@@ -251,6 +251,6 @@ def _starts(vectors: Floats, wanted: int, random: np.random.Generator, stopped: 
 
 def _distances(vectors: Floats, rows: list[int]) -> NDArray[np.float64]:
     """1 − cos of all vectors to some of them, [n, N]: half the squared distance of unit vectors."""
-    # Not by BLAS: on a busy machine its threads wait for each other longer than this takes.
+    # Without BLAS, whose threads wait for each other on a busy machine.
     cosines = np.stack([np.einsum("ij,j->i", vectors, vectors[row]) for row in rows])
     return np.maximum(1 - cosines.astype(np.float64), 0)

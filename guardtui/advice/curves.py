@@ -1,4 +1,4 @@
-"""Points of the curves of a sweep, few enough to draw, list or put into a report."""
+"""Points of the curves of a sweep, thinned for drawing, lists and reports."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from guardtui.domain.sweep import Sweep
 from guardtui.domain.topic import Intent
 
 POINTS = 200
-"""Points of a curve at most, unless said otherwise."""
+"""Default maximum number of points of a curve."""
 
 LEAST_POINTS = 2 + 2 * len(RATES)
-"""Both ends, and the largest and the smallest value of each rate."""
+"""Number of fixed points: both ends, and the extremes of each rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A threshold and what it gives; of the ROC curve `false_positive_rate` and TPR.
+    """A threshold and its metrics; the ROC curve is `false_positive_rate` and TPR.
 
     The same points make the precision-recall curve: recall is TPR.
     """
@@ -37,12 +37,11 @@ class CurvePoint:
 
 
 def thinned(found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()) -> NDArray[np.intp]:
-    """At most `most` cuts (intp, ascending) that stand for all of them.
+    """Return at most `most` cuts (intp, ascending) that stand for all of them.
 
-    Both ends stay, the best cut, the first place of each rate's largest and smallest value, and
-    `keep`; the rest is even along the curve, so that between two neighbours TPR and TNR change
-    little, unless many prompts have one score. Raises ValueError when there is no room for those
-    that stay.
+    Both ends, the best cut, the extremes of each rate and `keep` are always included; the others
+    are evenly spaced along the curve, so that TPR and TNR change little between neighbours, unless
+    many prompts share a score. Raises ValueError if `most` is too small for the fixed points.
     """
     if len(found) <= most:
         return np.arange(len(found))
@@ -81,10 +80,10 @@ def curve_points(
 
 
 def neighbour(found: Sweep, threshold: float, way: int, least: float = 0.001) -> float:
-    """The next threshold up (`way` 1) or down (−1) that gives other verdicts than this one.
+    """Return the next threshold up (`way` 1) or down (−1) that gives other verdicts than this one.
 
-    About `least` away at the nearest, so that a large set is not walked prompt by prompt. The
-    threshold itself where there is none.
+    At least about `least` away, so that a large set is not traversed prompt by prompt. Returns the
+    threshold itself if there is none.
     """
     here = found.place(threshold)
     if way > 0:

@@ -1,4 +1,4 @@
-"""Other wordings of a description that keep its meaning and its shape."""
+"""Alternative descriptions with the same meaning and form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDER = (
     "requests in other languages",
     "follow-up questions",
 )
-"""What a description may be widened by, each the end of “…, including”."""
+"""Extensions of a description, each following “…, including”."""
 
 _DRAFTS = (
     "{name}",
@@ -31,13 +31,13 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _PHRASES = 60  # of prompts, at most
-_WORDS_AT_LEAST = 2  # content words that are left of a shortened description
+_WORDS_AT_LEAST = 2  # minimum content words of a shortened description
 _ITEMS_AT_MOST = 3
 _PROMPTS_AT_LEAST = 2
 
 
 def drafts(name: str) -> list[str]:
-    """First descriptions of a topic that has only a name; empty without one."""
+    """Return first descriptions of a topic that has only a name; empty without one."""
     name = name.strip()
     if not name:
         return []
@@ -46,10 +46,9 @@ def drafts(name: str) -> list[str]:
 
 
 def shortened(description: str) -> Iterator[str]:
-    """The description up to the end of one of its clauses, the longest first.
+    """Yield the description up to the end of one of its clauses, the longest first.
 
-    A beginning of whole clauses stays a sentence; a piece out of the middle, or of a list, rarely
-    does.
+    Whole clauses from the beginning remain a sentence; other parts rarely do.
     """
     for match in reversed(list(_CLAUSE.finditer(description))):
         text = description[: match.start()].rstrip(" ,;:–—(")
@@ -58,7 +57,7 @@ def shortened(description: str) -> Iterator[str]:
 
 
 def generalized(description: str) -> Iterator[tuple[str, str]]:
-    """The description widened, and what by."""
+    """Yield the widened description, and the extension."""
     for wider in _WIDER:
         if wider not in description.lower():
             text = including(description, wider)
@@ -71,8 +70,8 @@ def extended(
 ) -> Iterator[tuple[str, str, str]]:
     """The description with a noun phrase of several prompts, the phrase, and the first of them.
 
-    Prompts in their order; each phrase once. What a single prompt has may be no phrase at all, and
-    what `others` have as well says nothing of the topic.
+    Each phrase once, in the order of prompts. A phrase must occur in several prompts and in none of
+    `others`.
     """
     lower = description.lower()
     ours, theirs = ([f" {' '.join(words(text))} " for text in group] for group in (prompts, others))
@@ -96,9 +95,9 @@ def extended(
 
 
 def including(description: str, item: str) -> str | None:
-    """The description with one item more in its list of what it includes.
+    """Return the description with one more item in its “including” list.
 
-    None where the list is full. A description that ends with a full stop gets a sentence.
+    None if the list is full. A description that ends with a full stop gets a sentence.
     """
     text = description.strip()
     if text.endswith((".", "!", "?")):

@@ -1,4 +1,4 @@
-"""Prompts that say nearly the same, those first whose labels contradict each other."""
+"""Near-duplicate prompts, those with contradicting labels first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 NEAR = 0.92
-"""Cosine from which on two prompts say nearly the same.
+"""Cosine from which two prompts are near-duplicates.
 
 Measured with both encoders on 7 750 requests to banks and assistants: of the same sentence with a
 word like "the" left out, two words swapped, another end or a "please" before it, nine in ten reach
@@ -25,10 +25,10 @@ all. A "not" alone need not bring a pair below it.
 """
 
 PAIRS_AT_MOST = 500
-"""Pairs that are listed; of more there is a count."""
+"""Maximum number of listed pairs; all are counted."""
 
 ALL_PAIRS_AT_MOST = 20_000
-"""With more prompts only those are compared that fall into the same cell."""
+"""Number of prompts above which only prompts in the same cell are compared."""
 
 _CELL = 2_000
 _TREES = 3
@@ -37,7 +37,7 @@ _SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PromptPair:
     """Two prompts, as rows with first < second, and the cosine of their vectors."""
 
     first: int
@@ -48,13 +48,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Pairs from `near` on: contradicting ones first, then by cosine, then by row.
+    """Pairs with cosine `near` or more: contradicting ones first, then by cosine, then by row.
 
-    `total` and `contradicting` count all pairs, `pairs` are the first of them. Unless `exact`,
-    some pairs may not have been found; `among` is how many prompts were compared.
+    `total` and `contradicting` count all pairs, `pairs` are the first of them. If not `exact`,
+    pairs may be missing; `among` is the number of compared prompts.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PromptPair, ...]
     total: int
     contradicting: int
     near: float
@@ -76,7 +76,7 @@ def near_duplicates(
     Exact, by all cosines, up to `all_pairs_at_most` prompts. Beyond, the set is halved again and
     again by the median of a projection on a random pair's difference (a random projection tree,
     Dasgupta and Freund 2008) until 2 000 are left in a cell, three times over, and pairs are looked
-    for within the cells. Raises `StoppedError` when `stopped` says so, ValueError when the
+    for within the cells. Raises `StoppedError` if `stopped` says so, ValueError when the
     lengths differ.
     """
     if len(vectors) != len(expected):
@@ -98,7 +98,7 @@ def near_duplicates(
 
 
 class _Search:
-    """Counts all pairs it comes across, and keeps the first ones."""
+    """Counts pairs, and keeps the first ones."""
 
     def __init__(
         self,
@@ -144,17 +144,17 @@ class _Search:
 
     def _sort(self) -> None:
         contradicts = self._expected[self._first] != self._expected[self._second]
-        # The last key is the first to sort by.
+        # np.lexsort sorts by the last key first.
         order = np.lexsort((self._second, self._first, -self._cosine, ~contradicts))[: self._most]
         self._first, self._second = self._first[order], self._second[order]
         self._cosine = self._cosine[order]
 
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[PromptPair, ...]:
         self._sort()
         contradicts = self._expected[self._first] != self._expected[self._second]
         columns = (self._first, self._second, self._cosine, contradicts)
         return tuple(
-            Pair(first, second, min(1.0, cosine), against)
+            PromptPair(first, second, min(1.0, cosine), against)
             for first, second, cosine, against in zip(
                 *(column.tolist() for column in columns), strict=True
             )
@@ -164,7 +164,7 @@ class _Search:
 def _cells(
     vectors: Floats, rows: NDArray[np.intp], random: np.random.Generator, stopped: Stopped
 ) -> list[NDArray[np.intp]]:
-    """The rows in cells of at most 2 000, each ascending."""
+    """Return the rows in cells of at most 2 000, each ascending."""
     cells, open_cells = [], [rows]
     while open_cells:
         if stopped():
@@ -175,7 +175,7 @@ def _cells(
             continue
         one, other = random.choice(len(cell), 2, replace=False)
         along = vectors[cell] @ (vectors[cell[one]] - vectors[cell[other]])
-        # By rank, so that a cell of equal vectors is halved as well.
+        # By rank, so that cells of equal vectors are halved too.
         low = np.zeros(len(cell), bool)
         low[np.argsort(along, kind="stable")[: len(cell) // 2]] = True
         open_cells += [cell[low], cell[~low]]

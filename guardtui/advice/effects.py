@@ -1,4 +1,4 @@
-"""What each part of a definition does, by leaving it out; and whether it does anything at all."""
+"""Effect of each part of a definition, measured by removing it; and whether it has any effect."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.advice.edit_worth import metrics_of_matches, worth_of_matches
 from guardtui.advice.engine_scores import Stopped
 from guardtui.advice.phrases import pieces, without
-from guardtui.advice.worth import metrics_of_matches, worth_of_matches
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import Significance
@@ -24,7 +24,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one part of a definition does, told by what would be without it.
+    """Effect of one part of a definition, measured by removing it.
 
     `part` names it (`example 3`, `phrase 2`, `description`), `text` is the part itself as it
     stands in the topic (not made inert), `start` and `stop` its place in the description (0 and
@@ -50,14 +50,14 @@ class Effect:
 
     @property
     def sentence(self) -> str:
-        """For example `without example 3: 12 fewer FP, 2 more FN`."""
+        """The effect in words, as `without example 3: 12 fewer FP, 2 more FN`."""
         return f"without {self.part}: {change_in_words(self.before, self.without)}"
 
 
 def change_in_words(before: Metrics, after: Metrics) -> str:
-    """How the two kinds of mistakes change: `12 fewer FP, 2 more FN`, or `no mistake more or less`.
+    """Return the change of mistakes: `12 fewer FP, 2 more FN`, or `as many FP and FN`.
 
-    Equal counts may hide that mistakes changed places.
+    Equal counts may hide that other prompts are mistaken now.
     """
     parts = []
     for name, old, new in (("FP", before.fp, after.fp), ("FN", before.fn, after.fn)):
@@ -66,23 +66,23 @@ def change_in_words(before: Metrics, after: Metrics) -> str:
     return ", ".join(parts) or "as many FP and FN"
 
 
-class Judges(Protocol):
-    """What says which prompts of a set match definitions."""
+class DefinitionVerdicts(Protocol):
+    """Verdicts of a guardrail on definitions, for one prompt set."""
 
     @property
     def prompts(self) -> PromptSet:
-        """The prompts that are judged."""
+        """The prompt set."""
 
     def verdicts(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
-        """Whether each prompt matches each topic, bool [c, N]; None when stopped."""
+        """Return whether each prompt matches each topic, bool [c, N]; None if stopped."""
 
 
 def effects(
-    engine: Judges, topic: Topic, stopped: Stopped = lambda: False
+    engine: DefinitionVerdicts, topic: Topic, stopped: Stopped = lambda: False
 ) -> tuple[Effect, ...] | None:
-    """The effect of each example and each phrase of the description; None when stopped.
+    """Return the effect of each example and each phrase of the description; None if stopped.
 
     The parts in the order of the definition: phrases, the whole description, examples.
     """
@@ -98,11 +98,11 @@ def effects(
     if description.strip():
         bare = topic.model_copy(update={"description": ""})
         parts.append(("the description", description, 0, len(description), bare))
-    for place, example in enumerate(topic.examples):
+    for index, example in enumerate(topic.examples):
         if example.strip():
-            rest = topic.examples[:place] + topic.examples[place + 1 :]
-            fewer = topic.model_copy(update={"examples": rest})
-            parts.append((f"example {place + 1}", example, 0, 0, fewer))
+            examples = topic.examples[:index] + topic.examples[index + 1 :]
+            fewer = topic.model_copy(update={"examples": examples})
+            parts.append((f"example {index + 1}", example, 0, 0, fewer))
     topics = [topic, *(part[4] for part in parts)]
     matches = engine.verdicts(topics, stopped)
     if matches is None:
@@ -116,9 +116,9 @@ def effects(
 
 
 def no_effect(metrics: Metrics) -> str | None:
-    """The sign of a topic that tells nothing apart, in a sentence; None where it does.
+    """Return in a sentence that a topic separates nothing, or None.
 
-    All prompts, or all but one in fifty of each class, get one answer: TPR 1 and TNR 0, or the
+    All prompts, or all but 2 % of each class, get the same verdict: TPR 1 and TNR 0, or the
     reverse.
     """
     tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.cautious import cautious_coverage, fitted_cuts, smoothing, soft_matches
 from guardtui.advice.engine_scores import EngineScores
 from guardtui.advice.objective import (
     Appraisal,
@@ -19,6 +18,12 @@ from guardtui.advice.objective import (
     Stopped,
     gain_of,
 )
+from guardtui.advice.smoothed_coverage import (
+    cautious_coverage,
+    fitted_cuts,
+    smoothing,
+    soft_matches,
+)
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.topic import Topic
@@ -26,14 +31,14 @@ from guardtui.domain.topic import Topic
 _RESAMPLES = 200
 _SEED = 11
 _CELLS = 1 << 20  # of a matrix of scores that are in work at once
-_SHOWN = 64  # candidates between two looks at whether to stop
+_SHOWN = 64  # candidates between two checks of `stopped`
 
 
 class EngineObjective:
-    """Measures definitions as the engine judges them, on some prompts of a set.
+    """Measures definitions by the engine, on some prompts of a set.
 
-    Where the engine's threshold is fitted to the labels it is fitted to each definition again: an
-    edit that only moves all scores gains nothing. Not for several threads at once.
+    A fitted threshold is refitted to each definition, so that an edit that only shifts all scores
+    gains nothing. Not thread-safe.
     """
 
     def __init__(self, scores: EngineScores, rows: Rows, *, fitted: bool) -> None:
@@ -52,7 +57,7 @@ class EngineObjective:
     def values(
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
-        """A cautious coverage of each candidate, [c]; None when stopped."""
+        """Return a cautious coverage of each candidate, [c]; None if stopped."""
         found = np.empty(len(candidates))
         if self._scores.learn([one.topic for one in candidates], stopped) is None:
             return None
@@ -66,7 +71,7 @@ class EngineObjective:
         return found
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
-        """One definition in detail; None when stopped."""
+        """Return the appraisal of one definition; None if stopped."""
         scores = self._scores.z([candidate.topic], self.rows, stopped)
         if scores is None:
             return None
@@ -77,7 +82,7 @@ class EngineObjective:
         return Appraisal(soft, z >= cut, counted[0], z, cut)
 
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """What edits that were chosen by `values` add to coverage on other prompts.
+        """Return the expected gain in coverage on other prompts of edits chosen by `values`.
 
         The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
         standard deviation is that of resamples of the prompts, the operating points fitted to
@@ -111,7 +116,7 @@ class EngineObjective:
         return self._weighed(z, weights * belongs, weights * ~belongs)[0]
 
     def _worth(self, z: Array, counted: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The cautious coverage and the cut of each row of z [c, n]."""
+        """Return the cautious coverage and the cut of each row of z [c, n]."""
         ours, theirs = counted & self._belongs, counted & ~self._belongs
         return self._weighed(z, ours.astype(np.float64), theirs.astype(np.float64))
 
@@ -124,12 +129,12 @@ class EngineObjective:
 
 
 def fits_threshold(settings: ScannerSettings) -> bool:
-    """Whether the engine's threshold is one that follows the labels."""
+    """Return whether the engine's threshold is one that follows the labels."""
     return settings.threshold_source.startswith(FITTED)
 
 
 def _resampled(belongs: NDArray[np.bool_]) -> Array:
-    """How often each prompt is in each resample, [b, n]; classes keep their sizes."""
+    """Return how often each prompt is in each resample, [b, n]; classes keep their sizes."""
     random = np.random.default_rng(_SEED)
     weights = np.zeros((_RESAMPLES, len(belongs)))
     for members in (np.flatnonzero(belongs), np.flatnonzero(~belongs)):

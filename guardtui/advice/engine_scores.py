@@ -29,7 +29,7 @@ class EngineScores:
     """Scores topics against the prompts of a set, many at a time.
 
     It shares the prompts' vectors with the scanner and changes nothing that the scanner keeps of
-    its last topic. Objects are made by `open_scores`; not for several threads at once.
+    its last topic. Objects are made by `open_scores`; not thread-safe.
     """
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet, vectors: PromptVectors) -> None:
@@ -54,7 +54,7 @@ class EngineScores:
         return z_cut(threshold)
 
     def learn(self, topics: Sequence[Topic], stopped: Stopped = lambda: False) -> int | None:
-        """Embed the texts of topics that are not known yet; how many, or None when stopped."""
+        """Embed the texts of topics that are not known yet; how many, or None if stopped."""
         wanted = dict.fromkeys(text for topic in topics for text in _texts(topic) if text.strip())
         fresh = [text for text in wanted if text not in self._places]
         if not fresh:
@@ -80,7 +80,7 @@ class EngineScores:
     def blocks(
         self, topics: Sequence[Topic], rows: Rows | None = None
     ) -> Iterator[tuple[slice, slice, Floats]]:
-        """Raw scores z block by block: which topics, which of the rows, and z of both.
+        """Yield raw scores z block by block: which topics, which of the rows, and z of both.
 
         Of all prompts, or of these rows of the set. The texts of the topics must be known.
         """
@@ -99,7 +99,7 @@ class EngineScores:
     def z(
         self, topics: Sequence[Topic], rows: Rows, stopped: Stopped = lambda: False
     ) -> Floats | None:
-        """Raw scores [c, n] of topics and rows of the prompt set; None when stopped."""
+        """Return raw scores [c, n] of topics and rows of the prompt set; None if stopped."""
         if self.learn(topics, stopped) is None:
             return None
         found = np.empty((len(topics), len(rows)), np.float32)
@@ -112,9 +112,9 @@ class EngineScores:
     def matches(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
-        """Whether each prompt of the set matches each topic, bool [c, N], by the threshold.
+        """Return whether each prompt of the set matches each topic, bool [c, N], by the threshold.
 
-        None when stopped.
+        None if stopped.
         """
         if self.learn(topics, stopped) is None:
             return None
@@ -127,13 +127,13 @@ class EngineScores:
         return found
 
     def vectors_of(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
-        """Vectors [t, d] of texts that are not blank; None when stopped."""
+        """Return vectors [t, d] of texts that are not blank; None if stopped."""
         if self.learn([Topic(examples=tuple(texts))], stopped) is None:
             return None
         return self._texts[[self._places[text] for text in texts]]
 
     def cosines(self, vectors: Floats, stopped: Stopped = lambda: False) -> Floats | None:
-        """Cosines [t, N] of texts [t, d] to all prompts; None when stopped."""
+        """Return cosines [t, N] of texts [t, d] to all prompts; None if stopped."""
         found = np.empty((len(vectors), len(self.prompts)), np.float32)
         for start in range(0, found.shape[1], _PROMPTS):
             if stopped():
@@ -168,16 +168,16 @@ def open_scores(
     report: Report = lambda progress: None,
     stopped: Stopped = lambda: False,
 ) -> EngineScores | None:
-    """Scores for these prompts, which are embedded first where they are not; None when stopped.
+    """Scores for these prompts, which are embedded first where they are not; None if stopped.
 
-    Raises `ScannerError` when the encoder cannot be loaded.
+    Raises `ScannerError` if the encoder cannot be loaded.
     """
     vectors = scanner.prompt_vectors(prompts, report, stopped)
     return None if vectors is None else EngineScores(scanner, prompts, vectors)
 
 
 def z_cut(threshold: float) -> np.float32:
-    """The smallest z whose score, as it is shown, reaches the threshold."""
+    """Return the smallest z whose score, as it is shown, reaches the threshold."""
     wanted = np.float32(threshold)
     low, high = np.float32(-40), np.float32(40)
     while True:

@@ -1,4 +1,4 @@
-"""A forecast of the real guardrail as the objective: edits are chosen by what it would answer."""
+"""A forecast of the real guardrail as the objective."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.cautious import cautious_coverage
 from guardtui.advice.objective import (
     Appraisal,
     Array,
@@ -18,30 +17,31 @@ from guardtui.advice.objective import (
     Stopped,
     gain_of,
 )
+from guardtui.advice.smoothed_coverage import cautious_coverage
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster
 
-_NORMAL = 1.96  # standard deviations from the middle of a 95 % interval to its ends
+_NORMAL = 1.96  # standard deviations of half a 95 % interval
 
 
 class ForecastVerdicts:
-    """The likelier verdicts of a guardrail, for what judges whole definitions."""
+    """The likelier verdicts of a guardrail on whole definitions."""
 
     def __init__(self, forecaster: Forecaster, prompts: PromptSet) -> None:
         self._prompts, self._forecaster = prompts, forecaster
 
     @property
     def prompts(self) -> PromptSet:
-        """The prompts that are judged."""
+        """The prompt set."""
         return self._prompts
 
     def verdicts(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
-        """Whether each prompt likely matches each topic, bool [c, N]; None when stopped."""
+        """Return whether each prompt likely matches each topic, bool [c, N]; None if stopped."""
         found = np.empty((len(topics), len(self.prompts)), bool)
         for row, topic in enumerate(topics):
             forecast = self._forecaster.forecast(topic, stopped)
@@ -52,10 +52,9 @@ class ForecastVerdicts:
 
 
 class ForecastObjective:
-    """Measures definitions as a guardrail is expected to judge them, on some prompts of a set.
+    """Measures definitions by a guardrail's expected verdicts, on some prompts of a set.
 
-    A guardrail has an operating point of its own: nothing is fitted. Not for several threads at
-    once.
+    The guardrail has its own operating point: no threshold is fitted. Not thread-safe.
     """
 
     def __init__(self, forecaster: Forecaster, prompts: PromptSet, rows: Rows) -> None:
@@ -69,13 +68,13 @@ class ForecastObjective:
 
     @property
     def settings(self) -> ScannerSettings:
-        """The forecast, by the guardrail that it is of."""
+        """Settings of the forecast guardrail."""
         return forecast_settings(self._forecaster.grounds.settings)
 
     def values(
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
-        """A cautious coverage of each candidate, [c]; None when stopped."""
+        """Return a cautious coverage of each candidate, [c]; None if stopped."""
         soft = np.empty((len(candidates), len(self.rows)))
         for place, candidate in enumerate(candidates):
             forecast = self._forecast(candidate.topic, stopped)
@@ -85,7 +84,7 @@ class ForecastObjective:
         return self._worth(soft, self._own.counted(candidates))
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
-        """One definition in detail; None when stopped."""
+        """Return the appraisal of one definition; None if stopped."""
         forecast = self._forecast(candidate.topic, stopped)
         if forecast is None:
             return None
@@ -95,7 +94,7 @@ class ForecastObjective:
         return Appraisal(soft, soft > 0.5, self._own.counted([candidate])[0], spread=spread)
 
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """What edits that were chosen by `values` add to coverage on other prompts.
+        """Return the expected gain in coverage on other prompts of edits chosen by `values`.
 
         The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
         standard deviation is that of the coverage forecast after the edits, as if nothing of it
@@ -106,7 +105,7 @@ class ForecastObjective:
         return gain_of(first, second, self._smaller, after.spread)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
-        """Whether other prompts of the set are likely to match, bool [n]."""
+        """Return whether other prompts of the set are likely to match, bool [n]."""
         forecast = self._forecast(topic, lambda: False)
         assert forecast is not None  # noqa: S101 - nothing stops it
         likely: NDArray[np.bool_] = _match(forecast)[rows] > 0.5
@@ -121,6 +120,6 @@ class ForecastObjective:
 
 
 def _match(forecast: Forecast) -> Array:
-    """Probability that each prompt matches the topic, [N]."""
+    """Return probability that each prompt matches the topic, [N]."""
     triggers = forecast.triggers
     return triggers if forecast.topic.intent is Intent.BLOCK else 1 - triggers

@@ -1,9 +1,10 @@
-"""Lint: what is known to go wrong with definitions, each with what removing its cause would do."""
+"""Lint: known problems of definitions, with the measured effect of removing each cause."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.effects import no_effect
 from guardtui.advice.lint_advice import (
     NO_EFFECT,
@@ -19,8 +20,7 @@ from guardtui.advice.lint_advice import (
 )
 from guardtui.advice.lint_engine import LintEngine, open_lint_engine
 from guardtui.advice.lint_measured import measured
-from guardtui.advice.wording import exclusions, shortened, without_exclusions
-from guardtui.advice.worth import metrics_of_matches
+from guardtui.advice.wording_rules import exclusions, shortened, without_exclusions
 from guardtui.domain.example_prompts import EqualTexts, given_examples, named_examples
 from guardtui.domain.figures import count_text
 from guardtui.domain.languages import LANGUAGES, odd_languages
@@ -42,7 +42,7 @@ __all__ = [
 Stopped = Callable[[], bool]
 
 SHORT = 100
-"""Bytes of a description from which on it is told that shorter ones do better."""
+"""Length of a description, in bytes, from which a shorter one is advised."""
 
 
 def lint(
@@ -52,7 +52,7 @@ def lint(
     stopped: Stopped = lambda: False,
     metrics: Metrics | None = None,
 ) -> tuple[Advice, ...]:
-    """All advice about a definition, most useful first.
+    """Return all advice about a definition, most useful first.
 
     Without `engine` by text alone, well under 2 ms; with `prompts` also what the labels of equal
     prompts say (some ms for 10 000). An engine, whose prompts are taken where none are given,
@@ -68,20 +68,20 @@ def lint(
         equal = engine.equal_texts if prompts is engine.prompts else None
     leaked: list[int] = []
     if prompts is not None:
-        found, leaked = _equal_prompts(topic, prompts, equal or EqualTexts(prompts.prompts))
-        advice += found
+        repeated, leaked = _equal_prompts(topic, prompts, equal or EqualTexts(prompts.prompts))
+        advice += repeated
     if engine is not None:
         advice = measured(engine, topic, advice, leaked, stopped)
         if metrics is None and (matches := engine.verdicts([topic], stopped)) is not None:
             metrics = metrics_of_matches(engine.prompts.expected, matches[0], topic.intent)
-    # Of an empty definition nothing else is to be expected.
+    # An empty definition cannot have an effect.
     if metrics is not None and (topic.description.strip() or given_examples(topic)):
         advice += no_effect_advice(metrics)
     return tuple(sorted(advice, key=order))
 
 
 def no_effect_advice(metrics: Metrics) -> list[Advice]:
-    """The sign of a definition that tells nothing apart; nothing where it does."""
+    """Return the advice on a definition that separates nothing, or an empty list."""
     message = no_effect(metrics)
     if message is None:
         return []
@@ -91,14 +91,16 @@ def no_effect_advice(metrics: Metrics) -> list[Advice]:
 def _exclusion(topic: Topic) -> list[Advice]:
     advice = []
     for field, text in (("name", topic.name), ("description", topic.description)):
-        if not (found := exclusions(text)):
+        if not (matches := exclusions(text)):
             continue
-        words = ", ".join(f"“{display_start(one.text, SHOWN)}” (word {one.word})" for one in found)
-        rest = without_exclusions(text) if field == "description" else None
-        remedy = None if rest is None else topic.model_copy(update={"description": rest})
+        words = ", ".join(
+            f"“{display_start(match.text, SHOWN)}” (word {match.word})" for match in matches
+        )
+        shorter = without_exclusions(text) if field == "description" else None
+        remedy = None if shorter is None else topic.model_copy(update={"description": shorter})
         message = f"the {field} excludes with {words}: what is named attracts, say what it is"
-        action = f"cut to {quoted(rest)}" if rest is not None else ""
-        brief = f"{field} excludes: “{display_start(found[0].text, 16)}”"
+        action = f"cut to {quoted(shorter)}" if shorter is not None else ""
+        brief = f"{field} excludes: “{display_start(matches[0].text, 16)}”"
         advice.append(Advice("exclusion", field, brief, message, action, remedy=remedy))
     return advice
 
@@ -107,10 +109,10 @@ def _long(topic: Topic) -> list[Advice]:
     used = byte_length(topic.description)
     if used <= SHORT:
         return []
-    rest = shortened(topic.description, SHORT)
-    remedy = None if rest is None else topic.model_copy(update={"description": rest})
+    shorter = shortened(topic.description, SHORT)
+    remedy = None if shorter is None else topic.model_copy(update={"description": shorter})
     message = f"the description has {used} bytes: those under {SHORT} do better as a rule"
-    action = f"cut to {quoted(rest)}" if rest is not None else ""
+    action = f"cut to {quoted(shorter)}" if shorter is not None else ""
     brief = f"description has {used} bytes, over {SHORT}"
     return [Advice("long", "description", brief, message, action, remedy=remedy)]
 
@@ -120,13 +122,13 @@ def _languages(topic: Topic) -> list[Advice]:
     if odd is None:
         return []
     main, places = odd
-    names = {place: LANGUAGES[name] for place, name in places.items()}
-    told = ", ".join(f"{part_name(place)} in {name}" for place, name in names.items())
-    message = f"mixed languages: {told}, most of it in {LANGUAGES[main]}"
+    names = {index: LANGUAGES[name] for index, name in places.items()}
+    listed = ", ".join(f"{part_name(index)} in {name}" for index, name in names.items())
+    message = f"mixed languages: {listed}, most of it in {LANGUAGES[main]}"
     first = next(iter(names))
     brief = f"{part_name(first)} in {names[first]}"
-    # The description cannot be left out: without it there is nothing to compare.
-    dropped = [place for place in places if place]
+    # The description cannot be removed.
+    dropped = [index for index in places if index]
     remedy = without_examples(topic, dropped) if len(dropped) == len(places) else None
     action = f"{named_examples(dropped)} dropped" if remedy is not None else ""
     field = field_of(list(places))

@@ -1,4 +1,4 @@
-"""One piece of advice: its words, what was measured without its cause, and its place in a list."""
+"""A piece of advice: its text, the measured effect of removing its cause, and its order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from guardtui.domain.topic import Topic
 
 _LISTED = 20
 SHOWN = 60
-"""Characters of a text that are quoted."""
+"""Maximum number of quoted characters."""
 
 NO_EFFECT = "no-effect"
-"""Code of the advice that a definition tells nothing apart: it has no cause to be removed."""
+"""Code of the advice that a definition separates nothing: it has no removable cause."""
 
 _CODES = (
     NO_EFFECT,
@@ -30,14 +30,14 @@ _CODES = (
     "long",
     "languages",
 )
-"""Codes of advice, in the order in which it stands where nothing was measured."""
+"""Codes of advice, in the order of unmeasured advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What the embedded engine measured without the cause, on all labelled prompts.
+    """The measured effect of removing the cause, on all labelled prompts.
 
-    `worth` says how sure the difference is; None where it is prompts that are left out.
+    `worth` is the significance of the difference; None if prompts are left out.
     """
 
     before: Metrics
@@ -52,12 +52,12 @@ class Removal:
 
     @property
     def fixes(self) -> int:
-        """Prompts that become right; 0 where it is prompts that are left out."""
+        """Prompts that become correct; 0 if prompts are left out."""
         return 0 if self.worth is None else self.worth.fixes
 
     @property
     def regressions(self) -> int:
-        """Prompts that become wrong; 0 where it is prompts that are left out."""
+        """Prompts that become wrong; 0 if prompts are left out."""
         return 0 if self.worth is None else self.worth.regressions
 
     @property
@@ -73,13 +73,12 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing that is doubtful in a definition.
+    """A doubtful part of a definition.
 
     `field` is `name`, `description`, `examples` or `examples.2`. `brief` is for one short line,
-    `message` a sentence; `action` says what `removal` has measured, in words ("" for nothing),
-    and `remedy` is the definition that it measured, which may break limits (None: prompts are
-    left out, or nothing could be measured). `lines` are of the prompt file. Texts that are not
-    ours are in it only as `display_start` gives them.
+    `message` a sentence. `action` says in words what `removal` measured (or ""); `remedy` is the
+    measured definition, which may exceed limits (None: prompts are left out, or nothing was
+    measured). `lines` are of the prompt file. Foreign texts are shortened by `display_start`.
     """
 
     code: str
@@ -95,7 +94,7 @@ class Advice:
     def effect(self) -> str:
         """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes …`.
 
-        "" where nothing could be measured.
+        Empty if nothing was measured.
         """
         if self.code == NO_EFFECT or self.removal is None:
             return ""
@@ -111,17 +110,17 @@ class Advice:
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The advice in one line."""
         effect = self.effect
         return f"{self.message}; {effect}" if effect else self.message
 
 
 def order(one: Advice) -> tuple[int, float, int, str]:
-    """Sorts the most useful first: gain of coverage, then unmeasured, then loss."""
+    """Return the sort key: gains of coverage first, then unmeasured advice, then losses."""
     change = None if one.removal is None else one.removal.change
     group, value = 1, 0.0
     if change is not None:
-        # Prompts that leak flatter by what coverage loses without them.
+        # Leaked prompts inflate coverage by what it loses without them.
         value = -change if one.code == "leakage" else change
         group = 0 if value > 0 else 2
     if one.code in (NO_EFFECT, "contradiction"):
@@ -130,30 +129,30 @@ def order(one: Advice) -> tuple[int, float, int, str]:
 
 
 def without_examples(topic: Topic, numbers: Sequence[int]) -> Topic:
-    """The topic without the examples of these numbers."""
+    """Return the topic without the examples of these numbers."""
     rest = tuple(text for number, text in enumerate(topic.examples, 1) if number not in numbers)
     return topic.model_copy(update={"examples": rest})
 
 
 def part_name(place: int) -> str:
-    """The description for 0, an example by its number."""
+    """Return the description for 0, an example by its number."""
     return f"example {place}" if place else "description"
 
 
 def field_of(numbers: Sequence[int]) -> str:
-    """The field that these examples are (0: the description)."""
+    """Return the field that these examples are (0: the description)."""
     if len(numbers) > 1:
         return "examples"
     return f"examples.{numbers[0]}" if numbers[0] else "description"
 
 
 def file_lines(prompts: PromptSet, rows: Sequence[int]) -> tuple[int, ...]:
-    """Lines of the prompt file of some rows, the first of them."""
+    """Return lines of the prompt file of some rows, the first of them."""
     lines = prompts.frame["line"].gather(list(rows)).sort().head(_LISTED).to_list()
     return tuple(int(line) for line in lines)
 
 
 def quoted(text: str | None) -> str:
-    """The start of a text that is not ours, in quotes."""
+    """Return the start of a foreign text, in quotes."""
     text = text or ""
     return f"“{display_start(text, SHOWN)}{'…' if len(text) > SHOWN else ''}”"

@@ -19,7 +19,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 class LintEngine:
     """Measures definitions on all prompts of a set, beside the live preview.
 
-    Objects are made by `open_lint_engine`; not for several threads at once.
+    Objects are made by `open_lint_engine`; not thread-safe.
     """
 
     def __init__(self, scores: EngineScores) -> None:
@@ -38,24 +38,24 @@ class LintEngine:
     def verdicts(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
-        """Whether each prompt matches each topic, bool [c, N]; None when stopped."""
+        """Return whether each prompt matches each topic, bool [c, N]; None if stopped."""
         return self._scores.matches(topics, stopped)
 
     def vectors_of(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
-        """Vectors [t, d] of texts that are not blank; None when stopped."""
+        """Return vectors [t, d] of texts that are not blank; None if stopped."""
         return self._scores.vectors_of(texts, stopped)
 
     def cosines(self, vectors: Floats, stopped: Stopped = lambda: False) -> Floats | None:
-        """Cosines [t, N] of texts [t, d] to all prompts; None when stopped."""
+        """Return cosines [t, N] of texts [t, d] to all prompts; None if stopped."""
         return self._scores.cosines(vectors, stopped)
 
 
 def open_lint_engine(
     scanner: LocalScanner, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
 ) -> LintEngine | None:
-    """An engine for these prompts, which are embedded first where they are not; None when stopped.
+    """An engine for these prompts, which are embedded first where they are not; None if stopped.
 
-    Raises `ScannerError` when the encoder cannot be loaded.
+    Raises `ScannerError` if the encoder cannot be loaded.
     """
     scores = open_scores(scanner, prompts, report, stopped)
     return None if scores is None else LintEngine(scores)

@@ -1,4 +1,4 @@
-"""What vectors tell of a definition, and what removing the cause of each advice would do."""
+"""Lint from vectors, and the measured effect of removing the cause of each advice."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.advice.edit_worth import metrics_of_matches, worth_of_matches
 from guardtui.advice.lint_advice import Advice, Removal, without_examples
 from guardtui.advice.lint_engine import LintEngine
-from guardtui.advice.worth import metrics_of_matches, worth_of_matches
 from guardtui.domain.example_prompts import given_examples
 from guardtui.domain.figures import rate_text
 from guardtui.domain.topic import Topic
@@ -38,7 +38,7 @@ def measured(
     leaked: Sequence[int],
     stopped: Stopped,
 ) -> list[Advice]:
-    """The advice with its effects, and what the engine adds, in no order.
+    """Return the advice with its effects, and what the engine adds, in no order.
 
     `leaked` are rows that are left out of the rates for the advice about leakage.
     """

@@ -1,4 +1,4 @@
-"""Which prompts edits are chosen on, and which stay out of it for a last word."""
+"""The prompts that edits are chosen on, and those held out for a final measurement."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.sweep import LABELS_AT_LEAST
 
 MOST_OF_A_CLASS = 1000
-"""Prompts of a class that edits are measured on: more of them would hardly change the choice."""
+"""Maximum number of prompts of a class; more would hardly change the choice."""
 
 FEW = 10
-"""Prompts of a class below which figures are of little worth, which is said."""
+"""Number of prompts of a class below which a note warns of imprecise figures."""
 
 
 class TooFewPromptsError(GuardtuiError, ValueError):
-    """Edits cannot be measured on these prompts; the text says what to add."""
+    """Edits cannot be measured on these prompts; the message says what to add."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
     """Rows of the prompt set that edits are chosen on, intp [n], in their order.
 
-    `held_out` are rows that only the last figure is of, by a column of the file; empty without one.
+    `held_out` are rows for the final measurement only, by a column of the file, or empty.
     `source` says in words which prompts these are, `notes` what is doubtful, a sentence each.
     """
 
@@ -38,7 +38,7 @@ class MeasuredRows:
 
 
 def measured_rows(prompts: PromptSet) -> MeasuredRows:
-    """All prompts, or those that a column `split` gives for choosing.
+    """Return all prompts, or those that a column `split` gives for choosing.
 
     Of more than `MOST_OF_A_CLASS` of a class a sample by their hashes. Raises `SplitError`, and
     `TooFewPromptsError` where a class has fewer than three prompts.

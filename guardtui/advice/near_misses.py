@@ -1,4 +1,4 @@
-"""Near misses of a prompt set: negatives about nearly the same as its positives, or their lack."""
+"""Near misses of a prompt set: negatives that are similar to its positives, or their absence."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CODE = "no-near-misses"
 """Code of the finding."""
 
 NEAR = 0.35
-"""Cosine to the nearest positive from which on a negative is a near miss."""
+"""Cosine to the nearest positive from which a negative is a near miss."""
 
 SHARE = 0.01
-"""A set with a smaller share of near misses than this, or with none, is told about.
+"""Minimum share of near misses; a smaller one is reported.
 
 Measured on 123 sets (the three samples, a set about fraud by guardrail authors, and 119 made of
 Banking77, CLINC150 and others with half of the negatives adjacent; halves of them agree): with
@@ -32,7 +32,7 @@ speak on the latter, the topic is about food, travel or the like.
 
 _NAMED = 3
 _SHOWN = 60
-_COMPARED = 5_000  # of each class; of more a sample stands for all
+_COMPARED = 5_000  # of each class; larger classes are sampled
 _BLOCK = 1_024
 _SEED = 11
 
@@ -82,7 +82,7 @@ def nearest_positives(
     """Rows of negatives (intp [n], ascending) and the cosine of each to its nearest positive.
 
     `expected` (bool [N]) are the labels. Of more than 5 000 of a class a sample is taken, the same
-    each time. Without positives there is nothing near. None when stopped.
+    each time. Without positives there is nothing near. None if stopped.
     """
     positives, negatives = _some(np.flatnonzero(expected)), _some(np.flatnonzero(~expected))
     cosines = np.full(len(negatives), -1, np.float32)
@@ -98,7 +98,7 @@ def nearest_positives(
 
 
 def _some(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """All rows, or so many of them that comparing takes well under a second."""
+    """Return all rows, or so many of them that comparing takes well under a second."""
     if len(rows) <= _COMPARED:
         return rows
     return np.sort(np.random.default_rng(_SEED).choice(rows, _COMPARED, replace=False))

@@ -1,4 +1,4 @@
-"""What edits are chosen by: a guardrail that says how far each prompt matches a definition."""
+"""Objectives of a search: how well each prompt matches a definition, by a guardrail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.candidates import Candidate, Kind, Material
+from guardtui.advice.candidates import Candidate, CandidateKind, Material
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -22,7 +22,7 @@ CONFIDENCE = 0.8
 """Of the interval of a gain; its lower bound holds in nine cases of ten."""
 
 QUANTILE = 1.2816
-"""Standard deviations from the middle to the ends of that interval."""
+"""Half width of that interval, in standard deviations."""
 
 OPTIMISM = 0.14
 """Standard errors of the smaller class's rate by which the best edits look better than they are.
@@ -36,7 +36,7 @@ _MATERIAL = 1000  # prompts of a sort that edits are made of
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What edits add to coverage: expected on other prompts, with its interval (`CONFIDENCE`)."""
+    """Expected gain in coverage on other prompts, with its interval (`CONFIDENCE`)."""
 
     value: float
     low: float
@@ -44,7 +44,7 @@ class Gain:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the lower bound is positive: only then is it advised."""
+        """Whether the lower bound is positive, which advice requires."""
         return self.low > 0
 
 
@@ -75,30 +75,30 @@ class Objective(Protocol):
 
     @property
     def settings(self) -> ScannerSettings:
-        """The guardrail that the figures are about."""
+        """Settings of the guardrail that the figures are about."""
 
     def values(
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
-        """A cautious coverage of each candidate, [c]: a scale to choose by. None when stopped."""
+        """A cautious coverage of each candidate, [c]: a scale to choose by. None if stopped."""
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
-        """One definition in detail; None when stopped."""
+        """Return the appraisal of one definition; None if stopped."""
 
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """What edits that were chosen by `values` add to coverage on other prompts."""
+        """Return the expected gain in coverage on other prompts of edits chosen by `values`."""
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
-        """Whether other prompts of the set match a definition appraised here, bool [n]."""
+        """Return whether other prompts of the set match a definition appraised here, bool [n]."""
 
 
 def unchanged(topic: Topic) -> Candidate:
-    """A definition as it is, to be measured beside its edits."""
-    return Candidate(topic, Kind.COMPLETE, "")
+    """Return the candidate without any edit."""
+    return Candidate(topic, CandidateKind.COMPLETE, "")
 
 
 def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
-    """What edits may be made of, given which of the objective's prompts match, bool [n].
+    """Return the material of edits, given which of the objective's prompts match, bool [n].
 
     Of each sort at most `_MATERIAL`, picked by the prompts' hashes, in their order.
     """
@@ -116,7 +116,7 @@ def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
 
 
 class OwnPrompts:
-    """Finds the prompts that a candidate cannot be measured on: its examples, and its source."""
+    """Excludes the prompts that a candidate is made of: its examples and its sources."""
 
     def __init__(self, prompts: PromptSet, rows: Rows) -> None:
         self._count = len(rows)
@@ -125,7 +125,7 @@ class OwnPrompts:
             self._columns.setdefault(text, []).append(column)
 
     def counted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
-        """Whether each prompt counts for each candidate, bool [c, n]."""
+        """Return whether each prompt counts for each candidate, bool [c, n]."""
         found = np.ones((len(candidates), self._count), bool)
         for row, candidate in enumerate(candidates):
             for text in (*candidate.topic.examples, *candidate.sources):
@@ -135,7 +135,7 @@ class OwnPrompts:
 
 
 def gain_of(before: float, after: float, smaller: int, deviation: float) -> Gain:
-    """Gain of chosen edits, from the cautious coverage before and after them.
+    """Return gain of chosen edits, from the cautious coverage before and after them.
 
     `smaller` is the number of prompts in the smaller class, which what the choice owes to chance
     depends on (`OPTIMISM`); `deviation` the standard deviation of the change.

@@ -43,19 +43,19 @@ _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 
 
 def excludes(text: str) -> set[str]:
-    """Words of a text that exclude, in small letters."""
+    """Return words of a text that exclude, in small letters."""
     found = {word.replace("’", "'") for word in words(text)}
     return (found & EXCLUSIONS) | {word for word in found if word.endswith("n't")}
 
 
 def words(text: str) -> list[str]:
-    """All words of a text, in small letters."""
+    """Return all words of a text, in small letters."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
 @lru_cache(_REMEMBERED)
 def content_words(text: str) -> tuple[str, ...]:
-    """Words of a text that carry meaning, in small letters, each once, in order."""
+    """Return words of a text that carry meaning, in small letters, each once, in order."""
     return tuple(
         word
         for word in dict.fromkeys(words(text))
@@ -64,7 +64,7 @@ def content_words(text: str) -> tuple[str, ...]:
 
 
 def pieces(description: str) -> list[tuple[int, int]]:
-    """Where each phrase of a description begins and ends: it is split at signs and conjunctions."""
+    """Return start and end of each phrase of a description, split at signs and conjunctions."""
     found, start = [], 0
     for match in _BREAK.finditer(description):
         found.append((start, match.start()))
@@ -74,7 +74,7 @@ def pieces(description: str) -> list[tuple[int, int]]:
 
 
 def without(description: str, start: int, stop: int) -> str:
-    """A description without one stretch of it, tidied at the seam and the edges."""
+    """Return a description without one stretch of it, tidied at the seam and the edges."""
     before, after = description[:start], description[stop:]
     if before.strip() and after.strip():
         before = _TRAILING.sub("", before)
@@ -84,7 +84,7 @@ def without(description: str, start: int, stop: int) -> str:
 
 
 def tidied(text: str, like: str) -> str:
-    """A shortened text without loose signs and conjunctions at its edges.
+    """Return a shortened text without loose signs and conjunctions at its edges.
 
     It begins with a capital letter when the text that it comes from does.
     """
@@ -96,7 +96,7 @@ def tidied(text: str, like: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def noun_phrases(text: str) -> tuple[str, ...]:
-    """Noun phrases of a prompt as they stand in a list, each once, in order.
+    """Return noun phrases of a prompt as they stand in a list, each once, in order.
 
     Runs of two or three content words after an article, and plural ones after a preposition, up to
     a common word, a sign or the end: `a home office` of “Can I deduct a home office at all?”.

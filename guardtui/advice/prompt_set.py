@@ -1,4 +1,4 @@
-"""What a prompt set covers: clusters and their error rates, near-duplicates, what to label next."""
+"""Survey of a prompt set: clusters with error rates, near-duplicates, suggested labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SEED = 11
 
 SPOTS_AT_MOST = 8
 MARKS = 3
-"""Prompts that mark a spot."""
+"""Prompts of a suggestion."""
 
 NEARBY = 0.5
 """Cosine from which on a label says something of a prompt: requests on the same matter."""
@@ -51,7 +51,7 @@ _NEIGHBOURS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Prompts that are alike: `rows` (intp [n], ascending) of the prompt set.
+    """Similar prompts: `rows` (intp [n], ascending) of the prompt set.
 
     `number` counts from 1, by size; `words` are typical of it and `central` is its most central
     prompt, a row. `belong` is how many of its labels are true. `metrics` counts outcomes.
@@ -70,12 +70,12 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """What it is called: its number and its first words, which are not ours."""
+        """Display name: its number and first words, which are foreign text."""
         return " ".join([f"{self.number}", ", ".join(self.words[:NAME_WORDS])]).strip()
 
     @property
     def others(self) -> int:
-        """How many of its labels are false."""
+        """Number of false labels."""
         return self.size - self.belong
 
     @property
@@ -115,8 +115,8 @@ def _rate(hits: int, total: int) -> tuple[float | None, Interval | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """Where another labelled prompt would teach much: beside the prompts of `rows`.
+class LabelSuggestion:
+    """A suggestion to label another prompt, similar to those of `rows`.
 
     `score` (0 to 1) is that of `spot_scores`, the mean of the rows'; `belong` and `others` are the
     labels nearby by weight, `near_threshold` counts the cluster's prompts on which the engine
@@ -134,7 +134,7 @@ class Spot:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """All that is known of a prompt set's coverage; clusters with the worst error rate first.
+    """Survey of a prompt set; clusters with the worst error rate first.
 
     `labels` (intp [N]) tell the cluster of each prompt, by its number. `silhouette` is the mean
     silhouette of the grouping, None for a single cluster.
@@ -146,13 +146,13 @@ class Survey:
     labels: NDArray[np.intp]
     silhouette: float | None
     duplicates: Duplicates
-    spots: tuple[Spot, ...]
+    spots: tuple[LabelSuggestion, ...]
 
     def cluster(self, number: int) -> Cluster:
-        """The cluster of a number. Raises KeyError."""
-        for one in self.clusters:
-            if one.number == number:
-                return one
+        """Return the cluster of a number. Raises KeyError."""
+        for cluster in self.clusters:
+            if cluster.number == number:
+                return cluster
         raise KeyError(number)
 
 
@@ -162,7 +162,7 @@ def survey(
     evaluation: Evaluation,
     stopped: Stopped = lambda: False,
 ) -> Survey | None:
-    """Look through a prompt set; None when `stopped` said so.
+    """Survey a prompt set; None if stopped.
 
     Error rates are those of `evaluation`, whoever judged; vectors, and how near a prompt is to the
     threshold, are the embedded engine's for the same definition. Deterministic. Raises ValueError
@@ -189,7 +189,7 @@ def survey_of(
     margin: Floats,
     stopped: Stopped = lambda: False,
 ) -> Survey:
-    """The same from vectors [N, d] and from z above the threshold [N]; raises `StoppedError`."""
+    """Survey from vectors [N, d] and z above the threshold [N]. Raises `StoppedError`."""
     count = len(prompts)
     rows = np.arange(count)
     if count > FITTED_ON:
@@ -291,7 +291,7 @@ def _clusters(
 def spot_scores(
     margin: NDArray[np.floating], belong: NDArray[np.floating], others: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """How much a label beside each prompt would teach, 0 to 1: uncertainty · density · scarcity.
+    """Return the use of a label near each prompt, 0 to 1: uncertainty · density · scarcity.
 
     The first two are information density (Settles and Craven 2008), the last says that a place with
     many labels of both kinds is known already:
@@ -343,7 +343,7 @@ def _spots(
     labels: NDArray[np.intp],
     margin: Floats,
     stopped: Stopped,
-) -> tuple[Spot, ...]:
+) -> tuple[LabelSuggestion, ...]:
     """The spots, best first: one for a cluster, marked by its prompts of the highest scores."""
     rows = np.sort(np.argsort(np.abs(margin), kind="stable")[:_ASKED])
     belong, others = labels_nearby(matrix, rows, expected, stopped)
@@ -359,8 +359,12 @@ def _spots(
             continue
         there, elsewhere = float(belong[best].mean()), float(others[best].mean())
         marks = tuple(rows[best].tolist())
-        found.append(Spot(number, score, marks, there, elsewhere, near, there < elsewhere))
-    return tuple(sorted(found, key=lambda one: (-one.score, one.cluster))[:SPOTS_AT_MOST])
+        found.append(
+            LabelSuggestion(number, score, marks, there, elsewhere, near, there < elsewhere)
+        )
+    return tuple(
+        sorted(found, key=lambda cluster: (-cluster.score, cluster.cluster))[:SPOTS_AT_MOST]
+    )
 
 
 def _apart(vectors: Floats, ordered: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guardtui.advice.candidates import Candidate, Kind, changes
+from guardtui.advice.candidates import Candidate, CandidateKind, changes
+from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
-from guardtui.advice.worth import metrics_of_matches
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 
@@ -38,7 +38,7 @@ class Proposal:
     """
 
     topic: Topic
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CandidateKind, ...]
     changes: tuple[str, ...]
     gain: Gain
     before: Metrics
@@ -63,7 +63,7 @@ def propose(
     held_out: Rows,
     stopped: Stopped = lambda: False,
 ) -> Proposal | None:
-    """The proposal of the last of a path of candidates; None when stopped.
+    """Return the proposal of the last of a path of candidates; None if stopped.
 
     `here` is the definition at hand. `held_out` are rows that are judged beside, for a last word.
     """
@@ -81,8 +81,10 @@ def propose(
         expected = objective.prompts.expected[held_out]
         last = HeldOut(
             *(
-                metrics_of_matches(expected, objective.judge(one, appraised, held_out), intent)
-                for one, appraised in ((topic, before), (final.topic, after))
+                metrics_of_matches(
+                    expected, objective.judge(definition, appraised, held_out), intent
+                )
+                for definition, appraised in ((topic, before), (final.topic, after))
             )
         )
     return Proposal(
@@ -100,13 +102,13 @@ def propose(
 
 
 def _changes(topic: Topic, path: Sequence[Candidate]) -> tuple[str, ...]:
-    if len(path) == 1 and path[0].kind is not Kind.REWORD:
+    if len(path) == 1 and path[0].kind is not CandidateKind.REWORD:
         return (path[0].change,)
     return changes(topic, path[-1].topic)
 
 
 def combined(path: Sequence[Candidate]) -> Candidate:
-    """The last of a path, with the sources of all its steps."""
+    """Return the last of a path, with the sources of all its steps."""
     sources = tuple(dict.fromkeys(text for step in path for text in step.sources))
     last = path[-1]
     return Candidate(last.topic, last.kind, last.change, sources)
@@ -115,7 +117,7 @@ def combined(path: Sequence[Candidate]) -> Candidate:
 def measured_here(
     objective: Objective, topic: Topic, stopped: Stopped = lambda: False
 ) -> Appraisal | None:
-    """The definition at hand; None when stopped."""
+    """Return the definition at hand; None if stopped."""
     return objective.appraise(unchanged(topic), stopped)
 
 

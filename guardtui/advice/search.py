@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guardtui.advice.candidates import Candidate, Kind, candidates, same
+from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
 from guardtui.advice.proposals import Proposal, combined, measured_here, metrics_here, propose
@@ -23,10 +23,10 @@ MOST_EDITS = 6
 """Edits in a row, at most."""
 
 EDIT_COST = 0.005
-"""What an edit more has to bring, in the objective: each is a chance to fit the noise."""
+"""Minimum gain of another edit, in the objective: each edit may fit noise."""
 
 SWAP_COST = 0.015
-"""The same for an example in another's place: an author gives up one that was chosen with care."""
+"""Minimum gain of a swapped example, since the author chose the old one with care."""
 
 WIDTHS = (1, 3, 6, 12)
 """Definitions that are pursued at once, one round of the search after the other."""
@@ -45,8 +45,8 @@ _EACH = 6  # of one kind among them
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A search at one moment: `width` definitions pursued at once, `edits` deep in this round.
+class SearchProgress:
+    """Progress of a search: `width` definitions pursued at once, `edits` deep in this round.
 
     `seconds` of `budget` are gone and `measured` definitions done; `gain` is what the best one
     adds to the objective.
@@ -62,7 +62,7 @@ class Snapshot:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What was found for a definition: proposals, the greatest lower bound first.
+    """Result of a search: proposals, the greatest lower bound first.
 
     `settings` are the guardrail that measured it: the engine or a forecast. `before` are the
     definition's metrics on the prompts `rows` that edits were chosen on. `found` counts its single
@@ -82,7 +82,7 @@ class SearchResult:
 
     @property
     def advised(self) -> tuple[Proposal, ...]:
-        """Those that are good enough to be proposed."""
+        """Proposals that are good enough to show."""
         return tuple(proposal for proposal in self.proposals if proposal.is_advised)
 
     @property
@@ -120,7 +120,7 @@ class Search:
         *,
         budget: float = np.inf,
         stopped: Stopped = lambda: False,
-        progress: Callable[[Snapshot], None] = lambda _: None,
+        progress: Callable[[SearchProgress], None] = lambda _: None,
         widths: Sequence[int] = WIDTHS,
         most_edits: int = MOST_EDITS,
         clock: Callable[[], float] = time.monotonic,
@@ -169,7 +169,7 @@ class Search:
         return self._stopped() or self._clock() - self._began >= self._budget
 
     def _best(self) -> _Node:
-        """The best one after the cost of its edits; of equals the one with fewer."""
+        """Return the best one after the cost of its edits; of equals the one with fewer."""
         nodes = [self._best_of[edits] for edits in sorted(self._best_of)]
         return max(nodes, key=lambda node: node.worth)
 
@@ -180,7 +180,7 @@ class Search:
                 self._best_of[len(node.path)] = node
 
     def _proposals(self, here: Appraisal) -> tuple[Proposal, ...]:
-        """The best definition of several edits, and the best single ones, measured."""
+        """Return the best definition of several edits, and the best single ones, measured."""
         paths = {same(node.topic): node.path for node in self._best_of.values() if node.path}
         for candidate in self._singles():
             paths.setdefault(same(candidate.topic), (candidate,))
@@ -206,7 +206,7 @@ class Search:
             ),
             key=lambda pair: -pair[0],
         )
-        count: dict[Kind, int] = {}
+        count: dict[CandidateKind, int] = {}
         kept: list[Candidate] = []
         for _, candidate in ranked:
             if count.get(candidate.kind, 0) < _EACH and len(kept) < _SINGLES:
@@ -267,7 +267,7 @@ class Search:
 
     def _tell(self, width: int, edits: int) -> None:
         self._progress(
-            Snapshot(
+            SearchProgress(
                 seconds=self._clock() - self._began,
                 budget=self._budget,
                 width=width,
@@ -279,13 +279,13 @@ class Search:
 
 
 def _cost(step: Candidate) -> float:
-    return SWAP_COST if step.kind is Kind.SWAP_EXAMPLE else EDIT_COST
+    return SWAP_COST if step.kind is CandidateKind.SWAP_EXAMPLE else EDIT_COST
 
 
 def advise(
     objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped = lambda: False
 ) -> SearchResult | None:
-    """The best single edits and a few in a row, soon enough to be given unasked."""
+    """Return the best single edits and a few in a row, soon enough to be given unasked."""
     search = Search(objective, topic, rows, stopped=stopped, widths=AT_ONCE, most_edits=FEW_EDITS)
     result = search.run()
     return None if stopped() else result

@@ -37,7 +37,7 @@ out by the score."""
 
 
 def words_of(prompt: str) -> set[str]:
-    """The words of a prompt in small letters, without stop words and numbers."""
+    """Return the words of a prompt in small letters, without stop words and numbers."""
     found = (word.replace("’", "'") for word in _WORD.findall(prompt[:_CHARACTERS].lower()))
     return {word for word in found if word not in STOP_WORDS}
 
@@ -45,7 +45,7 @@ def words_of(prompt: str) -> set[str]:
 def typical_words(
     groups: Sequence[Sequence[str]], most: int = WORDS_AT_MOST
 ) -> list[tuple[str, ...]]:
-    """The words typical of each group of prompts, the most typical first.
+    """Return the words typical of each group of prompts, the most typical first.
 
     By p · ln(p / q), a word's part of the Kullback-Leibler divergence of the group from the rest:
     p and q are the shares of the group's prompts and of all the others that hold the word, with

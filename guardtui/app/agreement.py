@@ -20,12 +20,12 @@ from guardtui.domain.verdicts import Triggered, is_answered
 
 @dataclass(frozen=True, eq=False)
 class EngineAgreement:
-    """A scan compared with the embedded engine on the same definition and prompts.
+    """Comparison of a scan with the embedded engine on the same definition and prompts.
 
-    The scan comes first in `agreement`. `threshold` is the engine's, a score; `fitted` is one
-    fitted to the scan's verdicts, or the reason for having none; `then` is the agreement with it.
-    `differing` are the prompts on which they differ, with whether the scan triggered; `who` names
-    the scanner.
+    The scan comes first in `agreement`. `threshold` is the engine's (a score); `fitted` is a
+    threshold fitted to the scan's verdicts, or why it could not be fitted, and `then` the agreement
+    at it. `differing` are the prompts with different verdicts and whether the scan triggered; `who`
+    is the name of the scanner.
     """
 
     agreement: Agreement
@@ -41,15 +41,15 @@ class EngineAgreement:
 def compare_with_engine(
     engine: Engine, scan: Evaluation, prompts: PromptSet, *, listed: int, changes: tuple[str, ...]
 ) -> EngineAgreement:
-    """Compare a scan with what the engine says of its definition. Blocks; raises ScannerError.
+    """Compare a scan with the engine's verdicts on its definition. Blocks. Raises ScannerError.
 
-    At most `listed` prompts on which they differ are named.
+    At most `listed` differing prompts are returned.
     """
     answers = answers_for(scan, prompts.keys)
     verdicts = engine.verdicts(scan.topic, prompts)
     now = agreement(answers, verdicts.triggered)
     blocks = scan.topic.intent is Intent.BLOCK
-    # A guardrail that allows a topic triggers on the rest.
+    # An allow topic triggers on prompts that do not match.
     belongs = (answers == Triggered.YES) == blocks
     fitted = engine.fitted(
         scan.topic, prompts, belongs, is_answered(answers), least=LABELS_AT_LEAST

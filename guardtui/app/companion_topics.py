@@ -1,4 +1,4 @@
-"""Other topics of the profile, measured together with this one: loaded, and loaded again."""
+"""Companion topics: other topics of the profile, measured together with this one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from guardtui.session.companions import Companions, load_companions, read_paths,
 from guardtui.session.workspace import Workspace
 
 PROBLEM_TIME = 10.0
-"""Seconds that the problem of a companion's file stays in sight."""
+"""Seconds for which a problem of a companion's file is shown."""
 
 
 class CompanionTopics:
-    """Has the engine measure the definition together with the topics of these files."""
+    """Loads companion topics, and reloads them when their files change."""
 
     def __init__(self, store: Store, workspace: Workspace, engine: Engine, author: Author) -> None:
         self._store, self._workspace, self._engine = store, workspace, engine
@@ -26,7 +26,7 @@ class CompanionTopics:
 
     @property
     def known(self) -> Companions:
-        """The companions as they were read last."""
+        """The companions as last read."""
         return self._store.state.companions or Companions(self._workspace.topic_file.path)
 
     @property
@@ -35,20 +35,20 @@ class CompanionTopics:
         return tuple(topic.name for topic in self.known.topics)
 
     def restore(self) -> None:
-        """Load the companions that the session remembers."""
+        """Load the companions stored in the session."""
         with problems_shown(self._author):
             paths = read_paths(self._workspace.store.settings())
             if paths:
                 self._take(self._load(paths))
 
     async def use(self, paths: Sequence[str]) -> None:
-        """Measure with the topics of these files from now on, and remember them."""
+        """Measure with the topics of these files, and store the paths in the session."""
         with problems_shown(self._author):
             self._workspace.store.update_settings(write_paths(paths))
         self._take(await asyncio.to_thread(self._load, paths))
 
     async def reload_changed(self) -> bool:
-        """Load the files again if one changed; whether that was so."""
+        """Reload the files if one changed; return whether one did."""
         known = self._store.state.companions
         if known is None or not await asyncio.to_thread(lambda: known.changed):
             return False
@@ -60,7 +60,7 @@ class CompanionTopics:
         return load_companions(workspace.topic_file.path, paths, workspace.session.topic)
 
     def _take(self, companions: Companions) -> None:
-        self._engine.measuring.use(companions.topics)
+        self._engine.measuring.use(companions.topics, companions.closed)
         self._store.publish(replace(self._store.state, companions=companions))
         for problem in companions.problems:
             self._author.notify(str(problem), severity="warning", seconds=PROBLEM_TIME)

@@ -10,7 +10,7 @@ from guardtui.app.guardrail_choice import (
     MODELS,
     SETTING,
     GuardrailChoice,
-    Kind,
+    GuardrailKind,
     read_choice,
     write_choice,
 )
@@ -21,7 +21,7 @@ from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import remote_name
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.connection import AirsConnection, InEffect
+from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.session.store import SessionStore, StoreError
@@ -38,33 +38,33 @@ _NEEDS_NAME = (
 
 
 class Connections:
-    """The connection of one session; each change of it is published as `AppState.connection`."""
+    """The connection of one session; changes are published as `AppState.connection`."""
 
     def __init__(
         self, store: Store, sessions: SessionStore, author: Author, options: RemoteOptions
     ) -> None:
-        """`sessions` keeps which profile was used last, and what the author agreed to."""
+        """`sessions` stores the last profile and the author's consents."""
         self._store, self._sessions, self._author = store, sessions, author
         self._options = options
         self.flags = frozenset(name for name, value in options.flags.items() if value)
-        """Names of the flags of the command line that say something of AIRS."""
+        """Command-line flags with settings of AIRS."""
         self._connection: AirsConnection | None = None
-        self._in_effect: InEffect | None = None
+        self._in_effect: ActiveRevision | None = None
         self._asks_airs = False
         self._only_chosen = False
-        self._chosen: Kind | None = None
+        self._chosen: GuardrailKind | None = None
         self._model_identity = ""
         self._remembered_choice = self._read_choice()
         if self._remembered_choice is not None and not self._named_by_flags:
             kind = self._remembered_choice.kind
-            self._chosen = kind if kind is Kind.ENGINE else None
+            self._chosen = kind if kind is GuardrailKind.ENGINE else None
         self._publish()
 
     # --- the guardrail ----------------------------------------------------------------------
 
     @property
     def options(self) -> RemoteOptions:
-        """Options of the remote guardrails, as the command line gave them."""
+        """Options of the remote guardrails, from the command line or a later choice."""
         return self._options
 
     @options.setter
@@ -74,23 +74,23 @@ class Connections:
 
     @property
     def model(self) -> ModelOptions | None:
-        """The judge or decision model that scans use; None where they use AIRS, or nothing."""
-        other = self._asks_airs or self._chosen is Kind.ENGINE
+        """The judge or decision model used by scans, or None."""
+        other = self._asks_airs or self._chosen is GuardrailKind.ENGINE
         return None if other else self._options.model
 
     @property
     def asked_name(self) -> str:
-        """Name of the scanner that scans use."""
+        """Name of the scanner used by scans."""
         return AIRS if self.model is None else self.model.scanner_name
 
     @property
     def who(self) -> str:
-        """Display name of that scanner."""
+        """Display name of the scanner used by scans."""
         return remote_name(self.asked_name)
 
     @property
     def connection(self) -> AirsConnection | None:
-        """The profile that is connected, None before it was first needed."""
+        """The connected profile; None before the first use."""
         return self._connection
 
     @property
@@ -99,35 +99,37 @@ class Connections:
         return self._connection is not None or self.model is not None
 
     @property
-    def in_effect(self) -> InEffect | None:
-        """The definition in effect in the connected profile, None where that is unknown."""
+    def in_effect(self) -> ActiveRevision | None:
+        """The definition in effect in the connected profile; None if unknown."""
         return self._in_effect
 
     @property
-    def kind(self) -> Kind | None:
-        """What judges besides the engine; None where nothing is configured."""
+    def kind(self) -> GuardrailKind | None:
+        """The chosen or configured kind of guardrail; None if nothing is configured."""
         if self._chosen is not None:
             return self._chosen
         if self.model is not None:
-            return Kind(self.model.scanner_name)
-        return Kind.AIRS if self._connection is not None or not self.refusal else None
+            return GuardrailKind(self.model.scanner_name)
+        return GuardrailKind.AIRS if self._connection is not None or not self.refusal else None
 
     @property
     def remembered_choice(self) -> GuardrailChoice | None:
-        """The guardrail that was chosen for this topic last, in whatever session."""
+        """The guardrail last chosen for this topic, in any session."""
         return self._remembered_choice
 
     @property
     def refusal(self) -> str:
-        """Why no guardrail can be asked before one is chosen; "" where one can."""
-        if self._chosen is Kind.ENGINE:
+        """Why no scan can run before a guardrail is chosen, or ""."""
+        if self._chosen is GuardrailKind.ENGINE:
             return "This topic is measured by the embedded engine only."
         if self.model is not None or self._connection is not None:
             return ""
         before = self._remembered_choice
         offered = self._chosen is None and not self._named_by_flags
         if offered and before is not None and before.kind in MODELS:
-            return "This topic was judged by a model before: use it again, or choose another one."
+            return (
+                "This topic was scanned by a model before: choose it again, or another guardrail."
+            )
         try:
             settings = self._options.settings()
         except AirsError as error:
@@ -140,27 +142,27 @@ class Connections:
         return self._options.model is not None or bool(self._options.flags.get("profile"))
 
     def _read_choice(self) -> GuardrailChoice | None:
-        with contextlib.suppress(StoreError):  # said when something is written
+        with contextlib.suppress(StoreError):  # reported when something is written
             return read_choice(self._sessions.setting(SETTING))
         return None
 
     def choose(self, choice: GuardrailChoice, options: RemoteOptions) -> None:
-        """Use this guardrail from now on, by these options, and remember it for the topic.
+        """Use this guardrail with these options, and store the choice for the topic.
 
-        Raises ScannerError and AirsError, and then nothing has changed.
+        Raises ScannerError and AirsError, before any change.
         """
         connection, identity = None, ""
-        if choice.kind is Kind.AIRS:
+        if choice.kind is GuardrailKind.AIRS:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
-        elif options.decision is not None and choice.kind is Kind.DECISION:
-            # Which model answers is known only when it has.
+        elif options.decision is not None and choice.kind is GuardrailKind.DECISION:
+            # The version that answers is unknown before the first answer.
             identity = f"decision, {inert(options.decision.model.name)[:60]}"
-        elif options.judge is not None and choice.kind is Kind.JUDGE:
+        elif options.judge is not None and choice.kind is GuardrailKind.JUDGE:
             identity = options.judge.scanner().settings.identity
         self._options, self._chosen = options, choice.kind
-        self._asks_airs = choice.kind is Kind.AIRS
+        self._asks_airs = choice.kind is GuardrailKind.AIRS
         self._model_identity, self._only_chosen = identity, False
         self._remembered_choice = choice
         with problems_shown(self._author):
@@ -168,30 +170,30 @@ class Connections:
         self.use(connection)
 
     def follows(self, settings: ScannerSettings) -> bool:
-        """Whether verdicts of a remote guardrail are of the one that was chosen, if one was."""
+        """Return whether verdicts are by the chosen guardrail; True if none was chosen."""
         if self._chosen is None:
             return True
         if settings.name != self._chosen.value:
             return False
         connection = self._connection
         identity = self._model_identity
-        if self._chosen is Kind.AIRS:
+        if self._chosen is GuardrailKind.AIRS:
             identity = "" if connection is None else f"profile {inert(connection.profile)}"
-        # What follows in an identity are details, such as epochs.
+        # The rest of an identity are details, such as epochs.
         return f"{identity}," in f"{settings.identity},"
 
     def use(self, connection: AirsConnection | None) -> None:
-        """Use this connection from now on; None: connect anew when next needed."""
+        """Use this connection; None: reconnect at the next use."""
         self._connection, self._in_effect = connection, None
         self._publish()
 
-    def use_effect(self, in_effect: InEffect | None) -> None:
-        """Remember what the profile has in effect now."""
+    def use_effect(self, in_effect: ActiveRevision | None) -> None:
+        """Set the definition that the profile has in effect."""
         self._in_effect = in_effect
         self._publish()
 
     def swap(self) -> None:
-        """Use AIRS instead of the models from now on, or the other way round."""
+        """Switch scans between AIRS and the models."""
         self._asks_airs = not self._asks_airs
         self._chosen = None
         self._publish()
@@ -200,7 +202,7 @@ class Connections:
         known = None
         if self.model is not None:
             known = Connection(self.who, self.model.place)
-        elif self._connection is not None and self._chosen is not Kind.ENGINE:
+        elif self._connection is not None and self._chosen is not GuardrailKind.ENGINE:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
             known = Connection(self.who, self._connection.place, revision)
@@ -210,7 +212,7 @@ class Connections:
     # --- connecting -------------------------------------------------------------------------
 
     async def connected(self) -> AirsConnection | None:
-        """Return the connection, made when first needed; None when the author chose no profile.
+        """Return the connection, made at the first use; None if the author chose no profile.
 
         Raises ScannerError, ServiceError and StoreError.
         """
@@ -226,7 +228,7 @@ class Connections:
         return self._connection
 
     async def managing(self) -> AirsConnection | None:
-        """As `connected`, but None (and the author is notified) where it cannot change topics."""
+        """Return the connection; None, with a message, if it cannot change topics."""
         connection = await self.connected()
         if connection is not None and not connection.manages:
             self.warn(NEEDS_ACCOUNT, error=True)
@@ -234,11 +236,11 @@ class Connections:
         return connection
 
     async def _chosen_profile(self, settings: AirsSettings) -> str:
-        """Ask which profile of the tenant to use; "" when none was chosen."""
+        """Ask which profile of the tenant to use; return "" if none was chosen."""
         if not settings.client_id:
             self.warn(_NEEDS_NAME, error=True)
             return ""
-        self._store.show_scan(ScanStatus("looks for profiles …", who=self.who))
+        self._store.show_scan(ScanStatus("lists profiles …", who=self.who))
         names = await profile_names(settings)
         self._store.show_scan(None)
         if not names:
@@ -247,20 +249,20 @@ class Connections:
         return await self._author.ask(Choose("Security profile", tuple(names))) or ""
 
     def settle(self) -> None:
-        """Keep the profile that was chosen from a list: something was done with it."""
+        """Keep a profile chosen from a list, since it has been used."""
         self._only_chosen = False
 
     def dismiss(self) -> None:
-        """Forget a profile that was only chosen for a scan that the author then dismissed."""
+        """Forget a profile chosen for a scan that the author dismissed."""
         if self._only_chosen:
             self.use(None)
 
     def warn(self, message: str, *, error: bool = False) -> None:
-        """Notify the author of a message that a service may have a part in."""
+        """Show a message that may contain text of a service, made inert."""
         severity: Severity = "error" if error else "warning"
         self._author.notify(message, title=self.who, severity=severity, seconds=READING_TIME)
 
-    # --- what the session remembers ---------------------------------------------------------
+    # --- stored in the session -------------------------------------------------------------
 
     def _remembered(self, name: str) -> dict[str, Any]:
         known = self._sessions.setting(name)
@@ -268,22 +270,22 @@ class Connections:
 
     @property
     def remembered_profile(self) -> str:
-        """The profile that was chosen or used last, "" for none. Raises StoreError."""
+        """The profile chosen or used last, or "". Raises StoreError."""
         choice = self._remembered_choice
-        if choice is not None and choice.kind is Kind.AIRS and choice.profile:
+        if choice is not None and choice.kind is GuardrailKind.AIRS and choice.profile:
             return choice.profile
         return str(self._remembered(AIRS).get("profile") or "")
 
     def was_told(self, connection: AirsConnection) -> bool:
-        """Whether the author has seen the plan of a scan of this profile. Raises StoreError."""
+        """Return whether the author has seen a scan plan of this profile. Raises StoreError."""
         return self._remembered(AIRS).get("told") == connection.key
 
     def was_told_model(self, model: ModelOptions) -> bool:
-        """Whether the author has seen the plan of a scan by this model. Raises StoreError."""
+        """Return whether the author has seen a scan plan of this model. Raises StoreError."""
         return self._remembered(model.scanner_name).get("told") == model.place
 
     def remember(self, connection: AirsConnection, *, agreed: bool) -> None:
-        """Remember the profile, and whether to deploy to it without asking from now on."""
+        """Store the profile, and whether to deploy to it without asking."""
         self._keep(
             AIRS,
             {
@@ -295,7 +297,7 @@ class Connections:
         self.settle()
 
     def remember_model(self, model: ModelOptions) -> None:
-        """Remember that the author has seen what a scan by this model does."""
+        """Store that the author has seen a scan plan of this model."""
         self._keep(model.scanner_name, {"told": model.place})
 
     def _keep(self, name: str, known: dict[str, str]) -> None:
@@ -313,7 +315,7 @@ class Connections:
 
         Raises ScannerError and StoreError.
         """
-        if self._chosen is Kind.ENGINE:
+        if self._chosen is GuardrailKind.ENGINE:
             return None
         known = self._remembered(AIRS)
         if self._connection is None and known.get("agreed"):

@@ -1,4 +1,4 @@
-"""The threshold of a decision model in a session: kept there, and applied to what is recorded."""
+"""The threshold of a decision model in a session, applied to recorded probabilities."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from guardtui.session.store import SessionStore
 from guardtui.session.threshold_fits import read_decision_threshold, write_decision_threshold
 
 Chosen: TypeAlias = ThresholdFit | float | None
-"""A fit, a threshold set by hand, or None: the one that a scan was recorded with."""
+"""A fit, a threshold set by hand, or None for the recorded one."""
 
 
 class DecisionThreshold:
-    """Sets the threshold at which probabilities become verdicts; no change of it asks anything.
+    """Sets the threshold at which probabilities become verdicts, without requests.
 
-    Models are told apart by the identity of their settings.
+    Models are distinguished by the identity of their settings.
     """
 
     def __init__(self, sessions: SessionStore) -> None:
@@ -26,23 +26,23 @@ class DecisionThreshold:
         self._applied: tuple[Evaluation, Evaluation] | None = None
 
     def chosen(self, identity: str) -> Chosen:
-        """What was chosen for a model in this session. Raises StoreError."""
+        """Return the threshold or fit chosen for a model in this session. Raises StoreError."""
         if identity not in self._chosen:
             settings = self._sessions.settings()
             self._chosen[identity] = read_decision_threshold(settings, identity)
         return self._chosen[identity]
 
     def of(self, identity: str) -> tuple[float, str] | None:
-        """The threshold that was chosen for a model, and its source. Raises StoreError."""
+        """Return the chosen threshold of a model and its source, or None. Raises StoreError."""
         chosen = self.chosen(identity)
         if isinstance(chosen, ThresholdFit):
             return chosen.threshold, chosen.source
         return None if chosen is None else (chosen, BY_HAND)
 
     def applied(self, evaluation: Evaluation) -> Evaluation:
-        """An evaluation by the chosen threshold, if it is of a decision model, and not of epochs.
+        """Return the evaluation at the chosen threshold, if a decision model made it in one epoch.
 
-        The same object again for the same evaluation and threshold. Raises StoreError.
+        The same evaluation and threshold give the same object. Raises StoreError.
         """
         settings = evaluation.settings
         if settings.name != DECISION or evaluation.verdicts.repeats is not None:
@@ -59,10 +59,10 @@ class DecisionThreshold:
         return applied
 
     def use(self, chosen: Chosen, identity: str) -> None:
-        """Use it from now on; a restart forgets it, unless it is kept."""
+        """Use a threshold until the app ends, unless `keep` stores it."""
         self._chosen[identity] = chosen
 
     def keep(self, identity: str) -> None:
-        """Keep what is used now for the session. Raises StoreError."""
+        """Store the threshold in the session. Raises StoreError."""
         chosen = self.chosen(identity)
         self._sessions.update_settings(write_decision_threshold(chosen, identity))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from guardtui.app.connections import Connections
-from guardtui.app.ports import Answers, Author, Confirm
+from guardtui.app.ports import Author, ChooseAnswer, Confirm
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.recording import is_recorded, iteration_of
@@ -23,11 +23,11 @@ from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteratio
 from guardtui.session.workspace import Workspace
 
 PLATEAU_TIME = 20.0
-"""Seconds that the advice on a plateau stays in sight."""
+"""Seconds for which the advice on a plateau is shown."""
 
 
 class Decisions:
-    """Records iterations with a decision; discarding goes back to the best definition."""
+    """Records iterations with a decision; discarding restores the best definition."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Decisions:
         author: Author,
         restore_remotely: Callable[[], None],
     ) -> None:
-        """`restore_remotely` deploys the definition again where the author agreed to that."""
+        """`restore_remotely` deploys the definition again if the author agreed to that."""
         self._store, self._workspace = store, workspace
         self._session = workspace.session
         self._preview, self._sync, self._scans = preview, sync, scans
@@ -50,12 +50,12 @@ class Decisions:
     # --- other windows --------------------------------------------------------------------
 
     async def learn(self) -> None:
-        """Take over iterations that another window on the same topic recorded meanwhile."""
+        """Load iterations that another window of the same topic has recorded."""
         with problems_shown(self._author):
             iterations = await asyncio.to_thread(self._workspace.store.iterations)
             if self._session.learn(iterations):
                 self._author.notify(
-                    "Another window recorded iterations of this topic; they are here now."
+                    "Another window recorded iterations of this topic; they are in the history now."
                 )
                 self._publish()
 
@@ -66,7 +66,7 @@ class Decisions:
         await self.learn()
         if (forecast := self._store.state.forecast) is not None:
             self._author.notify(
-                f"What is shown is a forecast of {guardrail_text(forecast.grounds.settings)}: scan "
+                f"The screen shows a forecast of {guardrail_text(forecast.grounds.settings)}: scan "
                 "this definition before you keep it, or keep what the engine says of it in its own "
                 "view.",
                 seconds=READING_TIME,
@@ -95,15 +95,15 @@ class Decisions:
 
     async def _write_kept(self, evaluation: Evaluation, recorded: Iteration | None) -> None:
         scan = recorded if self._scans.is_current(evaluation) else None
-        kept = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
-        number = kept.iteration.number
+        result = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
+        number = result.iteration.number
         if scan is None:
-            self._session.record(kept.iteration)
+            self._session.record(result.iteration)
         else:
             self._session.decide(scan.number, Decision.KEEP)
-        if kept.not_saved:
+        if result.not_saved:
             self._author.notify(
-                f"Kept as #{number}, but not saved: {kept.not_saved}",
+                f"Kept as #{number}, but not saved: {result.not_saved}",
                 severity="error",
                 seconds=READING_TIME,
             )
@@ -112,7 +112,7 @@ class Decisions:
             self._author.notify(f"Kept as #{number} and saved to {file}")
 
     async def discard(self) -> None:
-        """Record the definition as discarded and go back to the best one."""
+        """Record the definition as discarded and restore the best one."""
         await self.learn()
         evaluation = await self._preview.current()
         best = self._session.best
@@ -140,7 +140,7 @@ class Decisions:
         self._restore_remotely()
 
     async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
-        """Record an evaluation as discarded; of a scan, which is recorded, only the decision."""
+        """Record an evaluation as discarded; for a recorded scan only the decision."""
         workspace, session = self._workspace, self._session
         known = None
         if self._scans.is_current(evaluation):
@@ -153,14 +153,14 @@ class Decisions:
         return session.decide(known.number, Decision.DISCARD)
 
     def _recorded(self, evaluation: Evaluation) -> Iteration | None:
-        """Return the iteration that an evaluation was recorded as, if it is the last one."""
+        """Return the last iteration if it holds this evaluation, or None."""
         if self._scans.is_current(evaluation):
             return iteration_of(self._session, evaluation)
         recorded = is_recorded(self._session, evaluation)
         return self._session.iterations[-1] if recorded else None
 
     async def _against_best(self, evaluation: Evaluation, best: Iteration | None) -> str:
-        """Return the comparison with the best iteration as a sentence; "" without one."""
+        """Return the comparison with the best iteration as a sentence, or ""."""
         if best is None:
             return ""
 
@@ -171,12 +171,12 @@ class Decisions:
         return await asyncio.to_thread(work_out)
 
     async def _is_complete_enough(self, evaluation: Evaluation) -> bool:
-        """Whether to keep an evaluation, asked where the guardrail did not judge every prompt."""
+        """Return whether to keep an evaluation; asks if prompts have no verdict."""
         if not self._scans.is_current(evaluation):
             if not self._connections.is_named:
                 return True
             text = (
-                f"{self._connections.who} has not judged this definition: what is shown is the "
+                f"{self._connections.who} has not scanned this definition: the screen shows the "
                 "embedded engine's preview."
             )
             first = ("s", "scan", "Scan it first")
@@ -186,12 +186,12 @@ class Decisions:
             if bounds is not None:
                 text += (
                     f" Coverage is between {bounds.low:.3f} and {bounds.high:.3f}, whatever "
-                    "they are."
+                    "those are."
                 )
             first = ("m", "missing", "Scan those first")
         else:
             return True
-        answer = await self._author.ask(Answers(text, (first, ("k", "keep", "Keep anyway"))))
+        answer = await self._author.ask(ChooseAnswer(text, (first, ("k", "keep", "Keep anyway"))))
         if answer == "scan":
             self._scans.scan()
         elif answer == "missing":
@@ -205,7 +205,7 @@ class Decisions:
     # --- the baseline ---------------------------------------------------------------------
 
     def turn_pin(self) -> None:
-        """Pin the last iteration as the baseline, or unpin the one that is pinned."""
+        """Pin the last iteration as the baseline, or unpin the pinned one."""
         session = self._session
         if session.pinned is not None or not session.iterations:
             self.pin(None)
@@ -213,7 +213,7 @@ class Decisions:
             self.pin(session.iterations[-1].number)
 
     def pin(self, number: int | None) -> None:
-        """Compare with this iteration from now on; None: with the last kept one."""
+        """Use this iteration as the baseline; None: the last kept one."""
         with problems_shown(self._author):
             self._workspace.pin(number)
             baseline = self._session.baseline

@@ -1,4 +1,4 @@
-"""Lint of the definition while it is edited: by text at each key, measured after each preview."""
+"""Lint of the definition: of its text at each key, with measured effects after each preview."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 
 BY_TEXT = frozenset({"exclusion", "long", "languages"})
-"""Codes of advice that is found by text alone, at each key."""
+"""Codes of advice that depends on the text only."""
 
 
 @dataclass(frozen=True, eq=False)
 class _OpenEngine:
-    """A lint engine, and what it was made for."""
+    """A lint engine with the scanner and prompts it was made for."""
 
     scanner: LocalScanner
     prompt_set: str
@@ -33,32 +33,32 @@ class _OpenEngine:
     engine: LintEngine
 
     def serves(self, scanner: LocalScanner, prompts: PromptSet) -> bool:
-        """Whether it measures this scanner, at its threshold of now, on these prompts."""
+        """Return whether it is for this scanner, at its current threshold, and these prompts."""
         same = self.scanner is scanner and self.prompt_set == prompts.fingerprint
         return same and self.threshold == scanner.settings.threshold
 
 
 def carried_on(shown: Sequence[Advice], fresh: Sequence[Advice]) -> tuple[Advice, ...]:
-    """Return `shown` in its order without what `fresh`, by text, no longer finds; new advice last.
+    """Return `shown` in its order, without advice that is no longer in `fresh`; new advice last.
 
-    Effects stay until the next preview has measured them again, as the rates beside them do.
+    Measured effects stay until the next preview, as the rates beside them do.
     """
     known = {(advice.code, advice.field): advice for advice in fresh}
-    kept: list[Advice] = []
+    result: list[Advice] = []
     for advice in shown:
         if advice.code not in BY_TEXT:
-            kept.append(advice)
+            result.append(advice)
         elif (now := known.pop((advice.code, advice.field), None)) is not None:
-            kept.append(replace(now, removal=advice.removal))
-    return (*kept, *known.values())
+            result.append(replace(now, removal=advice.removal))
+    return (*result, *known.values())
 
 
 _Subject = tuple[EvaluationKey, Metrics | None]
-"""The evaluation behind measured advice: its key, and its metrics once it is complete."""
+"""Key of the evaluation behind measured advice, and its metrics once it is complete."""
 
 
 def _counted(evaluation: Evaluation) -> Metrics | None:
-    """Return the metrics of an evaluation, or None while verdicts are still to come."""
+    """Return the metrics of an evaluation, or None while verdicts are open."""
     return None if evaluation.metrics.open else evaluation.metrics
 
 
@@ -74,11 +74,11 @@ class DefinitionLint:
 
     @property
     def measured_on(self) -> EvaluationKey | None:
-        """The key of the evaluation that the advice was measured on; None while it is not."""
+        """Key of the evaluation that the advice was measured on, or None."""
         return None if self._measured is None else self._measured[0]
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Lint by text when the definition changed, and with measured effects after a preview."""
+        """Lint the text when the definition changed, and measure effects after a preview."""
         measured = self.measured_on
         if new.topic != old.topic and (measured is None or measured.topic != new.topic):
             self._measured = None
@@ -89,8 +89,7 @@ class DefinitionLint:
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
-        # While verdicts come in, evaluations follow each other four times a second; what a part of
-        # them says of the definition does not hold.
+        # During a scan there are four evaluations a second; advice on a part would not hold.
         subject = evaluation.key, _counted(evaluation)
         if subject not in (self._measured, self._measuring):
             self._measuring = subject
@@ -99,7 +98,8 @@ class DefinitionLint:
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
         subject = evaluation.key, _counted(evaluation)
         try:
-            # Beside a scan nobody asked for embedding; while prompts are embedded, by text alone.
+            # During a scan nothing is embedded; while prompts are embedded, only the text is
+            # linted.
             opens = evaluation.settings.name not in REMOTE and not evaluation.is_of_a_part
             advice = await self._lint(evaluation.topic, evaluation, prompts, opens=opens)
         finally:
@@ -110,7 +110,7 @@ class DefinitionLint:
             self._store.publish(replace(self._store.state, advice=advice, advice_pending=False))
 
     async def measured(self) -> tuple[Advice, ...]:
-        """Return all advice on the definition, measured; embeds the prompts if need be."""
+        """Return all advice on the definition, measured; embeds the prompts if necessary."""
         state = self._store.state
         evaluation, prompts = state.evaluation, state.evaluated
         if evaluation is None or prompts is None or self.measured_on == evaluation.key:
@@ -120,10 +120,10 @@ class DefinitionLint:
     async def _lint(
         self, topic: Topic, evaluation: Evaluation, prompts: PromptSet, *, opens: bool
     ) -> tuple[Advice, ...]:
-        """Return the advice; without `opens`, by vectors only where an engine is open already."""
+        """Return the advice; without `opens`, only an open engine measures effects."""
         stop = threading.Event()
         scanner = self._engine.scanner
-        # Of whichever scanner: it is in the cloud that a definition that separates nothing shows.
+        # Of any scanner: only the real guardrail shows that a definition separates nothing.
         metrics = _counted(evaluation) if evaluation.topic == topic else None
 
         def work_out() -> tuple[Advice, ...]:
@@ -153,7 +153,7 @@ class DefinitionLint:
         try:
             engine = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
         except ScannerError:
-            return None  # the preview has shown it
+            return None  # already reported by the preview
         if engine is not None:
             threshold = scanner.settings.threshold
             self._open_engine = _OpenEngine(scanner, prompts.fingerprint, threshold, engine)

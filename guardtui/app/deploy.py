@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from guardtui.app.connections import Connections
-from guardtui.app.ports import Answers, Author, Jobs
+from guardtui.app.ports import Author, ChooseAnswer, Jobs
 from guardtui.app.profile_changes import ProfileChanges, wait_until_live
 from guardtui.app.state import ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Applied, Plan
-from guardtui.scanners.airs.live import Live
+from guardtui.scanners.airs.propagation import PropagationResult
 from guardtui.session.session import Session
 
 
 class Deployment:
-    """Puts the definition of a session into effect in the connected profile."""
+    """Deploys the definition of a session to the connected profile."""
 
     def __init__(
         self,
@@ -39,16 +39,16 @@ class Deployment:
     async def deploy(
         self, connection: AirsConnection, topic: Topic, plan: Plan | None
     ) -> Applied | None:
-        """Put a definition into effect and wait until scans use it; None when the author left.
+        """Deploy a definition and wait until scans use it; None if the author cancelled.
 
         Raises AirsError, ServiceError and StoreError.
         """
-        self._show(f"puts the definition into profile {connection.place} …")
+        self._show(f"applies the definition to profile {connection.place} …")
         applied = await self._changes.apply(connection, topic, plan)
         self._warn_of(applied)
         answer: str | None = None
 
-        async def wait_on(live: Live) -> bool:
+        async def wait_on(live: PropagationResult) -> bool:
             nonlocal answer
             answer = await self._author.ask(_not_live(live))
             return answer == "wait"
@@ -63,8 +63,8 @@ class Deployment:
         return None
 
     def restore(self) -> None:
-        """Deploy the definition of now, as after a discard, if the author agreed to that."""
-        # A job of its own: what the author does next must not cancel it.
+        """Deploy the current definition (after a discard), if the author agreed to that."""
+        # A separate job, which the author's next action does not cancel.
         self._jobs.start(self._restore(self._session.topic), group="restore")
 
     async def _restore(self, topic: Topic) -> None:
@@ -74,7 +74,7 @@ class Deployment:
                 return
             applied = await self._changes.apply_missing(connection, topic)
         except GuardtuiError as error:
-            message = f"The best definition was not put into effect again: {error}"
+            message = f"The best definition was not deployed again: {error}"
             self._connections.warn(message, error=True)
             return
         if applied is not None:
@@ -83,7 +83,7 @@ class Deployment:
             self._author.notify("The profile has the best definition again.", title="AIRS")
 
     async def close(self) -> None:
-        """Give a change under way a few seconds to finish."""
+        """Wait a few seconds for a running change."""
         await self._changes.close()
 
     def _show(self, step: str) -> None:
@@ -94,12 +94,12 @@ class Deployment:
             self._connections.warn(warning)
 
 
-def _not_live(live: Live) -> Answers:
-    """Return the question about a change that scans do not use yet: wait, or scan now."""
+def _not_live(live: PropagationResult) -> ChooseAnswer:
+    """Return the question about a change that scans do not use yet: wait or scan now."""
     text = f"After {live.seconds:.0f} s the change is not in effect: {live.reason}."
     wait = ("w", "wait", "Wait on")
     if live.revision_seen:
-        text += "\nThe probe was an example of the topic's own. Verdicts would count."
-        return Answers(text, (wait, ("s", "scan", "Scan anyway")))
+        text += "\nThe probe was an example of the topic itself. Verdicts would count."
+        return ChooseAnswer(text, (wait, ("s", "scan", "Scan anyway")))
     text += "\nVerdicts of an older revision would not be counted."
-    return Answers(text, (wait,))
+    return ChooseAnswer(text, (wait,))

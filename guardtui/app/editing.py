@@ -1,4 +1,4 @@
-"""Edits of the definition: typed, replaced as a whole, undone and redone."""
+"""Edits of the definition: typing, replacement, undo and redo."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Editing:
     def __init__(self, store: Store, session: Session, author: Author) -> None:
         self._store, self._session, self._author = store, session, author
         self.last_typed = 0.0
-        """When a key last changed the definition, as `time.monotonic`."""
+        """Time of the last typed change, as `time.monotonic`."""
 
     def type(self, topic: Topic, group: str = "", *, ends_group: bool = False) -> None:
-        """Take over what was typed; edits of one `group` in a row are undone together."""
+        """Apply a typed edit; consecutive edits of one `group` are undone together."""
         self.last_typed = time.monotonic()
         if self._session.edit(topic, group):
             if ends_group:
@@ -28,21 +28,21 @@ class Editing:
             self._publish(EditKind.TYPED)
 
     def replace(self, topic: Topic) -> bool:
-        """Make this the definition, as one step; False when it is already."""
+        """Replace the definition in one undo step; return False if it is unchanged."""
         if not self._session.edit(topic):
             return False
         self.published()
         return True
 
     def published(self) -> None:
-        """Publish a definition that the session was given by other means."""
+        """Publish a definition that was set in the session directly."""
         self._session.end_group()
         self._publish(EditKind.REPLACED)
 
     async def finish_typing(self) -> Topic:
-        """Return the definition once keys that are still on their way have arrived.
+        """Return the definition once all typed keys have arrived.
 
-        A key bound to an action overtakes the letters typed before it.
+        A key bound to an action can overtake letters typed before it.
         """
         typed = await self._author.finish_typing()
         if typed is not None:
@@ -50,11 +50,11 @@ class Editing:
         return self._session.topic
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the last step; return what that changed, in words (empty without a step)."""
+        """Undo the last step; return the changes in words (empty without a step)."""
         return self._stepped(self._session.undo())
 
     def redo(self) -> tuple[str, ...]:
-        """Redo what was undone; return what that changed, in words (empty without a step)."""
+        """Redo an undone step; return the changes in words (empty without a step)."""
         return self._stepped(self._session.redo())
 
     def _stepped(self, changes: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Embedding of a prompt set: edits do not stop it, and its first parts are there soon."""
+"""Embedding of a prompt set in parts, which edits do not interrupt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 
 
 class Embedding:
-    """Embeds one prompt set at a time with a scanner; another one takes its place."""
+    """Embeds one prompt set at a time with a scanner; a new one replaces it."""
 
     def __init__(self, scanner: LocalScanner) -> None:
         self._scanner = scanner
@@ -25,28 +25,28 @@ class Embedding:
 
     @property
     def progress(self) -> Progress | None:
-        """The newest snapshot of the embedding under way; None when there is none."""
+        """The newest progress of the running embedding, or None."""
         run = self._newest
         return None if run is None or run.task.done() else run.progress
 
     @property
     def started(self) -> float | None:
-        """When the embedding under way began, as `time.monotonic`; None when there is none."""
+        """Start of the running embedding, as `time.monotonic`, or None."""
         run = self._newest
         return None if run is None or run.task.done() else run.started
 
     def missing(self, prompts: PromptSet) -> int:
-        """How many of these prompts are still to be embedded by what is under way."""
+        """Return how many of these prompts the running embedding has still to embed."""
         run = self._newest
         if run is None or run.task.done() or not run.is_of(prompts):
             return 0
         return len(prompts) - (0 if run.progress is None else run.progress.done)
 
     async def parts(self, prompts: PromptSet) -> AsyncIterator[EmbeddedPart]:
-        """Embed these prompts; yield the newest part whenever there is another, until the end.
+        """Embed these prompts; yield the newest part whenever it grows, until the end.
 
-        The embedding goes on when this is cancelled. Nothing is done for so few prompts that they
-        have no parts, nor for those that the scanner has.
+        Cancelling this does not stop the embedding. Sets too small for parts, and prompts that the
+        scanner has already, yield nothing.
         """
         run, seen = self._run_of(prompts), None
         while run is not None:
@@ -60,7 +60,7 @@ class Embedding:
                 await run.news()
 
     async def finish(self, prompts: PromptSet) -> None:
-        """Embed these prompts, and wait until that ended: done, failed, or for other prompts."""
+        """Embed these prompts, and wait for the end: done, failed, or replaced."""
         run = self._run_of(prompts)
         if run is not None:
             await asyncio.wait([run.task])
@@ -75,12 +75,12 @@ class Embedding:
         return run
 
     def stop(self) -> None:
-        """Stop what is under way; what is embedded by then is cached."""
+        """Stop the running embedding; finished vectors are cached."""
         if self._newest is not None:
             self._newest.stop()
 
     async def close(self) -> None:
-        """Stop, and wait until nothing is under way."""
+        """Stop, and wait for the end."""
         self.stop()
         if self._newest is not None:
             await asyncio.wait([self._newest.task])
@@ -100,26 +100,26 @@ class _Run:
         self.task.add_done_callback(lambda _: self._news.set())
 
     def is_of(self, prompts: PromptSet) -> bool:
-        """Whether these are its prompts, whatever their labels."""
+        """Return whether these are its prompts, ignoring labels."""
         return np.array_equal(self._prompts.keys, prompts.keys)
 
     def stop(self) -> None:
-        """End soon."""
+        """Request the end."""
         self._stop.set()
 
     async def news(self) -> None:
-        """Wait for another part, or the end."""
+        """Wait for a larger part or the end."""
         await self._news.wait()
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
 
         def grown(part: EmbeddedPart) -> None:
-            with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # the app has ended
                 loop.call_soon_threadsafe(self._grown, part)
 
         try:
-            # The evaluation that follows fails for the same reason, and says it.
+            # The next evaluation fails for the same reason, and reports it.
             with contextlib.suppress(ScannerError):
                 await asyncio.to_thread(self._embed, grown)
         finally:

@@ -1,4 +1,4 @@
-"""The embedded engine of a workspace: its scanner, the companion topics, and one run at a time."""
+"""The embedded engine of a workspace: its scanner, companion topics and evaluations."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from guardtui.domain.verdicts import Verdicts, spread
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.embedding import EmbeddedPart
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.companions import WithCompanions
 from guardtui.session.evaluator import Evaluator
+from guardtui.session.profile_scans import WithCompanions
 
 
 class Engine:
-    """Evaluates definitions with the embedded scanner; the newest evaluation cancels the older."""
+    """Evaluates definitions with the embedded scanner; a new evaluation cancels an older one."""
 
     def __init__(self, scanner: LocalScanner, author: Author) -> None:
         self._author = author
         self.scanner = scanner
-        """The embedded scanner, which knows the topic under test only."""
+        """The embedded scanner, for the edited topic only."""
         self.measuring = WithCompanions(scanner)
         """The same scanner together with the other topics of the profile."""
         self.evaluator = Evaluator(self.measuring)
@@ -44,31 +44,32 @@ class Engine:
 
     @property
     def progress(self) -> Progress | None:
-        """The newest snapshot of the run under way; None when nothing runs."""
+        """The newest progress of the current run, or None."""
         return self._embedding.progress or self.evaluator.progress
 
     @property
     def started(self) -> float:
-        """When the run under way began, or the newest evaluation, as `time.monotonic`."""
+        """Start of the current run or the last evaluation, as `time.monotonic`."""
         return self._embedding.started or self._started
 
     def use(self, scanner: LocalScanner) -> None:
-        """Evaluate with another embedded scanner from now on."""
+        """Use another embedded scanner."""
         self.evaluator.cancel()
         self._embedding.stop()
         self._embedding, self._part = Embedding(scanner), None
         self.scanner = scanner
-        self.measuring = WithCompanions(scanner, self.measuring.companions)
+        before = self.measuring
+        self.measuring = WithCompanions(scanner, before.companions, before.closed)
         self.evaluator = Evaluator(self.measuring)
 
     def key(self, topic: Topic, prompts: PromptSet) -> EvaluationKey:
-        """The key of an evaluation of this definition as the engine is set now."""
+        """Return the key of an evaluation of this definition with the current settings."""
         return EvaluationKey(topic, self.measuring.settings, prompts.fingerprint)
 
     async def evaluate(self, topic: Topic, prompts: PromptSet) -> Evaluation | None:
-        """Evaluate a definition; None, and the author is notified, when the scanner fails.
+        """Evaluate a definition; None, with a message, if the scanner fails.
 
-        None too once it is closed.
+        Also None after `close`.
         """
         self._started = time.monotonic()
         try:
@@ -79,9 +80,9 @@ class Engine:
             return None
 
     async def parts(self, topic: Topic, prompts: PromptSet) -> AsyncIterator[Evaluation]:
-        """Yield evaluations on the prompts embedded so far, until all are; none where they are.
+        """Yield evaluations on the prompts embedded so far, until all are embedded.
 
-        Of many prompts the first are a fair sample. The others are open in these evaluations.
+        The first prompts are a fair sample. The others are open in these evaluations.
         """
         async for embedded in self._embedding.parts(prompts):
             part = self._part
@@ -92,18 +93,18 @@ class Engine:
         self._part = None
 
     async def embed(self, prompts: PromptSet) -> None:
-        """Embed a large prompt set, which edits do not cancel; its parts are there meanwhile."""
+        """Embed a large prompt set; edits do not cancel it."""
         await self._embedding.finish(prompts)
 
     def waiting(self, prompts: PromptSet) -> str:
-        """Return how many prompts are still being embedded, in words; "" where none are."""
+        """Return in words how many prompts are not embedded yet, or ""."""
         missing = self._embedding.missing(prompts)
         if not missing:
             return ""
         return f"{missing} of {count_text(len(prompts), 'prompt')} are still being embedded"
 
     def _load(self) -> None:
-        """Import and load what takes long, beside the screen; quick from the second time on."""
+        """Import and load the slow modules in a thread; quick after the first time."""
         self.scanner.load()
         rate_intervals(Metrics(1, 1, 0, 0))
 
@@ -126,10 +127,10 @@ class Engine:
         *,
         least: int = LABELS_AT_LEAST,
     ) -> ThresholdFit | str:
-        """Return the threshold that suits the labels, or why there is none. Blocks.
+        """Return the threshold fitted to the labels, or why it cannot be fitted. Blocks.
 
-        `belongs` (bool [N]) stands for the labels, only rows that are `known` (bool [N]) count, and
-        each class needs `least` of them.
+        `belongs` (bool [N]) replaces the labels, only `known` rows (bool [N]) count, and each class
+        needs `least` of them.
         """
         if waiting := self.waiting(prompts):
             return waiting
@@ -151,14 +152,14 @@ class Engine:
             return str(error)
 
     async def close(self) -> None:
-        """Stop the run under way and wait for its end; nothing is evaluated after that."""
+        """Stop the current run and wait for its end; later evaluations return None."""
         self._closed = True
         await self._embedding.close()
         await self.evaluator.close()
 
 
 class _Part:
-    """The prompts that are embedded while others are not, as a prompt set with a scanner."""
+    """The prompts embedded so far, as a prompt set with a scanner."""
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet, embedded: EmbeddedPart) -> None:
         self.embedded = embedded
@@ -168,10 +169,10 @@ class _Part:
         self._measuring = WithCompanions(self._scanner)
 
     async def evaluate(self, topic: Topic, prompts: PromptSet, whole: WithCompanions) -> Evaluation:
-        """Evaluate a definition on all prompts, of which the others are open."""
+        """Evaluate a definition on all prompts; those not embedded yet are open."""
         settings = whole.settings
         self._scanner.follow(self._engine)
-        self._measuring.use(whole.companions)
+        self._measuring.use(whole.companions, whole.closed)
         verdicts = await self._measuring.scan(topic, self._prompts, lambda progress: None)
         return Evaluation(
             topic,

@@ -1,4 +1,4 @@
-"""What the embedded engine finds doubtful in a prompt set, or in itself for this prompt set."""
+"""Warnings of the embedded engine about a prompt set, and about its own limits on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 def engine_findings(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -> tuple[Finding, ...]:
     """Return the warnings about near misses, the threshold and unknown languages. Blocks.
 
-    Raises ScannerError when the encoder cannot be loaded.
+    Raises ScannerError if the encoder cannot be loaded.
     """
     findings = (
         near_miss_finding(scanner, prompts),

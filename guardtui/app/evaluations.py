@@ -1,4 +1,4 @@
-"""The evaluation that is shown: compared with the baseline, and published with its comparison."""
+"""The shown evaluation, published together with its comparison to the baseline."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Jobs
 from guardtui.app.state import Store
+from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation
@@ -22,10 +22,10 @@ from guardtui.session.workspace import Workspace
 
 
 class Evaluations:
-    """Publishes evaluations, and keeps the alignment of their prompts with the baseline's."""
+    """Publishes evaluations; caches the alignment of their prompts with the baseline's."""
 
     def __init__(
-        self, store: Store, workspace: Workspace, jobs: Jobs, figures: LiveFigures
+        self, store: Store, workspace: Workspace, jobs: Jobs, figures: LiveUserMetrics
     ) -> None:
         self._store, self._workspace, self._jobs = store, workspace, jobs
         self._figures = figures
@@ -40,10 +40,9 @@ class Evaluations:
     ) -> None:
         """Compare an evaluation with the baseline and publish both.
 
-        `predicted` are the verdicts expected where there are none yet, int8 [N], and `estimate` is
-        what a forecast makes of the rates of a scan that is not complete. With a `forecast`
-        the evaluation holds its verdicts, and the baseline is one of the guardrail it is about. An
-        evaluation of other prompts than those of now is dropped: a newer run is on its way.
+        `predicted` are expected verdicts of open rows, int8 [N]; `estimate` are rates of an
+        incomplete scan by a forecast. With a `forecast` the evaluation holds its verdicts, and the
+        baseline is by the guardrail that is forecast. An evaluation of outdated prompts is ignored.
         """
         session, prompts = self._workspace.session, self._workspace.prompts
         settings = evaluation.settings if forecast is None else forecast.grounds.settings
@@ -59,10 +58,10 @@ class Evaluations:
             if baseline is not None:
                 alignment = self._aligned(baseline, evaluation)
                 comparison = compare(baseline.evaluation, evaluation, alignment)
-                # Computed here and not while the screen is drawn.
+                # Computed here, not while the screen is drawn.
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
-            # The folds of the fit are those of all prompts.
+            # The folds of the fit cover all prompts.
             whole = not evaluation.is_of_a_part
             held_out = held_out_metrics(fit, evaluation) if fit is not None and whole else None
             coverage = None if held_out is None else held_out.coverage
@@ -84,7 +83,7 @@ class Evaluations:
         self._jobs.start(self._figures.follow(evaluation, prompts, comparison), group="figures")
 
     def _aligned(self, baseline: Iteration, current: Evaluation) -> Alignment:
-        # The prompts do not change while a definition is edited: aligned once for a baseline.
+        # Edits of the definition do not change the prompts: align once for each baseline.
         known = self._alignment
         if known is None or known[0] is not baseline or known[1] != current.prompt_set:
             aligned = align(baseline.evaluation.keys, current.keys)

@@ -1,4 +1,4 @@
-"""A check of likely flips: which prompts to ask next, until coverage is known closely enough."""
+"""A check of likely flips: scan the most informative prompts until coverage is precise enough."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.local.scanner import Stopped
 from guardtui.scanners.remote import GIVE_UP_AFTER
 from guardtui.session.scan_order import teaching_order
 
 WITHIN = 0.02
-"""Half of the 95 % interval of coverage that is wanted where nothing else is said.
+"""Default goal: half the width of the 95 % interval of coverage.
 
-From 0.02 on a change of coverage has a direction (`trust.MOVED`), so a wider interval could not
-tell whether an edit moved it.
+A change of coverage counts from 0.02 on (`trust.MOVED`); a wider interval could not show it.
 """
 LEAST_CALLS = 50
 CALLS_SHARE = 0.1
-"""A check makes at most this share of the calls of a full scan, but may make `LEAST_CALLS`."""
+"""Maximum share of the calls of a full scan, if that is more than `LEAST_CALLS`."""
 
 _ROUNDS = 10
 _SMALLEST_ROUND = 5
@@ -41,22 +40,22 @@ _SMALLEST_ROUND = 5
 
 @dataclass(frozen=True, slots=True)
 class FlipGoal:
-    """When a check ends: coverage is known `within` ± this, or so many `calls` are made."""
+    """End of a check: coverage is known to ±`within`, or `calls` were made."""
 
     within: float
     calls: int
 
 
 def usual_goal(prompts: int) -> FlipGoal:
-    """Return the goal for so many prompts where the author named none."""
+    """Return the default goal for this number of prompts."""
     return FlipGoal(WITHIN, min(prompts, max(LEAST_CALLS, round(CALLS_SHARE * prompts))))
 
 
-class Ended(StrEnum):
-    """Why a check ended, in words."""
+class EndReason(StrEnum):
+    """Reasons for the end of a check, in words."""
 
-    WITHIN = "that is as close as was wanted"
-    CALLS = "the calls are spent"
+    WITHIN = "the goal is reached"
+    CALLS = "the limit of calls is reached"
     NO_DOUBT = "no other prompt is in doubt"
     BUDGET = "the budget of the judge is spent"
     FAILURES = f"{GIVE_UP_AFTER} prompts in a row got no verdict"
@@ -64,19 +63,19 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlipStatus:
-    """How far a check is: coverage as it is expected now, and the calls that were made.
+    """State of a check: the expected coverage and the calls made.
 
-    `ended` is None while it goes on.
+    `ended` is None while it runs.
     """
 
     goal: FlipGoal
     coverage: Expected
     calls: int
-    ended: Ended | None = None
+    ended: EndReason | None = None
 
     @property
     def checked(self) -> CheckedCoverage:
-        """The same for reports."""
+        """The status for reports."""
         return CheckedCoverage(
             RateEstimate(self.coverage.value, self.coverage.low, self.coverage.high),
             self.goal.within,
@@ -87,11 +86,11 @@ class FlipStatus:
 
     @property
     def text(self) -> str:
-        """What is expected now, after how many calls and why it ended, as a sentence."""
-        why = "" if self.ended is None else f"; {self.ended}"
+        """A sentence with the expected coverage, the calls, and why the check ended."""
+        reason = "" if self.ended is None else f"; {self.ended}"
         return (
             f"Coverage is expected at {expected_text(self.coverage)} after "
-            f"{count_text(self.calls, 'call')} (wanted ±{self.goal.within:g}){why}."
+            f"{count_text(self.calls, 'call')} (wanted ±{self.goal.within:g}){reason}."
         )
 
 
@@ -105,9 +104,9 @@ def expected_text(expected: Expected) -> str:
 
 @dataclass(eq=False)
 class FlipGrounds:
-    """What a check is forecast from: earlier verdicts of a guardrail, and how texts are read.
+    """Basis of a check's forecasts: earlier verdicts of the guardrail and the engine's features.
 
-    `evaluations` are all that are recorded, oldest first, but for the one that the check completes.
+    `evaluations` are all recorded ones, oldest first, without the one that the check completes.
     """
 
     evaluations: Sequence[Evaluation]
@@ -116,10 +115,10 @@ class FlipGrounds:
     prompts: PromptSet
     reader: EngineReader
     forecaster: Forecaster | None = None
-    """The newest one, fitted to the verdicts of the check as well."""
+    """The newest forecaster, fitted to the verdicts of the check too."""
 
     def is_of(self, scan: Evaluation) -> bool:
-        """Whether a scan is one of this definition by this guardrail on these prompts."""
+        """Return whether a scan is of this definition, guardrail and prompt set."""
         return scan.settings.identity == self.settings.identity and scan.key.same_subject(
             self.topic, self.prompts.fingerprint
         )
@@ -127,9 +126,9 @@ class FlipGrounds:
     def forecast(
         self, so_far: Evaluation | None, stopped: Stopped = lambda: False
     ) -> Forecast | None:
-        """Fit to all verdicts, those so far of this definition among them; None when stopped.
+        """Fit to all verdicts, including those of this definition so far; None if stopped.
 
-        Blocks. Raises ForecastError, also where there is no coverage to forecast; ScannerError.
+        Blocks. Raises ForecastError (also if coverage is undefined) and ScannerError.
         """
         evaluations, answered = [*self.evaluations], None
         if so_far is not None and so_far.metrics.total:
@@ -157,11 +156,11 @@ class FlipGrounds:
 
 
 class FlipCheck:
-    """Chooses round after round the prompts that teach most, by a forecast fitted anew each time.
+    """Chooses the most informative prompts, round by round, by a forecast fitted for each round.
 
-    A prompt in doubt costs one call for each epoch, one less where its verdict is `known` (bool
-    [N]). `first` is the forecast before any call; a round has about a tenth of the calls, so that
-    the forecast is fitted about ten times, whatever the size of the prompt set.
+    A prompt costs one call for each epoch, one less if its verdict is `known` (bool [N]). `first`
+    is the forecast before any call. A round has about a tenth of the calls, so that the forecast is
+    fitted about ten times.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class FlipCheck:
         self.status = FlipStatus(goal, first.rates.coverage, 0)
 
     async def next_rows(self, so_far: Evaluation) -> NDArray[np.intp]:
-        """Return the rows to ask next, intp [k], the most telling first; none at the end."""
+        """Return the rows to scan next, intp [k], the most informative first; empty at the end."""
         forecast = self._forecast or await self._grounds.forecast_beside(so_far)
         self._forecast = None
         coverage = forecast.rates.coverage
@@ -202,7 +201,7 @@ class FlipCheck:
 
     @property
     def asked(self) -> int:
-        """Prompts that were asked for."""
+        """Number of scanned prompts."""
         return int(np.count_nonzero(self._asked))
 
     @property
@@ -211,25 +210,25 @@ class FlipCheck:
 
     def _end(
         self, coverage: Expected, so_far: Evaluation, *, in_doubt: bool, affordable: bool
-    ) -> Ended | None:
+    ) -> EndReason | None:
         if coverage.half_width <= self._goal.within:
-            return Ended.WITHIN
+            return EndReason.WITHIN
         if so_far.verdicts.beyond_budget:
-            return Ended.BUDGET
+            return EndReason.BUDGET
         if self._failures >= GIVE_UP_AFTER:
-            return Ended.FAILURES
+            return EndReason.FAILURES
         if affordable:
             return None
-        return Ended.CALLS if in_doubt else Ended.NO_DOUBT
+        return EndReason.CALLS if in_doubt else EndReason.NO_DOUBT
 
     def _affordable(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the first of these rows, as many as a round and the calls that are left allow."""
-        left = self._goal.calls - self._calls
-        most = min(left, max(_SMALLEST_ROUND, self._goal.calls // _ROUNDS))
+        """Return the first of these rows that fit into a round and the remaining calls."""
+        remaining = self._goal.calls - self._calls
+        most = min(remaining, max(_SMALLEST_ROUND, self._goal.calls // _ROUNDS))
         return rows[np.cumsum(self._costs[rows]) <= most]
 
     def _count_failures(self, so_far: Evaluation) -> None:
-        """Count the prompts in a row without a verdict, over all rounds."""
+        """Count consecutive prompts without a verdict, over all rounds."""
         for triggered in so_far.verdicts.triggered[self._last].tolist():
             self._failures = self._failures + 1 if triggered == Triggered.NO_VERDICT else 0
 
@@ -237,10 +236,9 @@ class FlipCheck:
 def rows_in_doubt(
     forecast: Forecast, prompts: PromptSet, answered: NDArray[np.int8] | None
 ) -> NDArray[np.intp]:
-    """Return the rows without an answer whose newest verdict may change, the most telling first.
+    """Return the unanswered rows whose verdict may change, the most informative first.
 
-    `answered` int8 [N] is what the guardrail has said of the definition (`Triggered`), None where
-    it has said nothing.
+    `answered` int8 [N] are the guardrail's verdicts on the definition (`Triggered`), or None.
     """
     duty = should_trigger(prompts.expected, forecast.topic.intent)
     right = np.where(duty, forecast.triggers, 1 - forecast.triggers)

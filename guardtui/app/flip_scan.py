@@ -1,4 +1,4 @@
-"""Checks of the likely flips as scans: what is known before one, its question, and its goal."""
+"""Checks of likely flips: the forecast before one, the question to the author, and the goal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from guardtui.session.evaluator import with_epochs
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
-    """What is known before a check: its forecast, and what that rests on.
+class FlipStart:
+    """State before a check: the forecast and its basis.
 
-    `doubtful` are the rows in doubt, intp [k]. `onto` is the scan that the check goes on from, None
-    where there is none by this very guardrail.
+    `doubtful` are the rows in doubt, intp [k]. `onto` is the scan by this guardrail that the check
+    continues, or None.
     """
 
     grounds: FlipGrounds
@@ -40,28 +40,28 @@ class Doubt:
 
 
 class FlipScans:
-    """Prepares checks, and remembers how far the author wants them to go."""
+    """Prepares checks, and remembers the author's goal."""
 
     def __init__(self, forecasting: Forecasting, connections: Connections) -> None:
         self._forecasting, self._connections = forecasting, connections
         self._goal: FlipGoal | None = None
         self._rest: FlipGoal | None = None
-        """What is left of a check that was stopped."""
+        """Remaining goal of a stopped check."""
 
     async def doubt(
         self, topic: Topic, prompts: PromptSet, estimate: ScanEstimate, onto: Evaluation | None
-    ) -> Doubt:
-        """Forecast the definition, as the guardrail that is to be asked. Raises ForecastError."""
+    ) -> FlipStart:
+        """Forecast the definition for the guardrail to scan with. Raises ForecastError."""
         settings = with_epochs(estimate.settings, self._connections.options.epochs)
         if onto is not None and onto.settings.identity != settings.identity:
-            onto = None  # another judge's
+            onto = None  # of another judge
         grounds = self._forecasting.grounds(topic, prompts, settings, onto)
         first = await grounds.forecast_beside(onto)
         answered = None if onto is None else onto.verdicts.triggered
-        return Doubt(grounds, first, rows_in_doubt(first, prompts, answered), onto)
+        return FlipStart(grounds, first, rows_in_doubt(first, prompts, answered), onto)
 
-    def question(self, plan: ScanPlan, doubt: Doubt, estimate: ScanEstimate) -> FlipPlan:
-        """Return what the author is asked before a check."""
+    def question(self, plan: ScanPlan, doubt: FlipStart, estimate: ScanEstimate) -> FlipPlan:
+        """Return the question before a check."""
         coverage = doubt.first.rates.coverage
         assert coverage is not None  # noqa: S101 - `FlipGrounds.forecast` sees to it
         return FlipPlan(
@@ -73,18 +73,18 @@ class FlipScans:
             self._rest or self._goal or usual_goal(plan.cost.prompts),
         )
 
-    def check(self, doubt: Doubt, estimate: ScanEstimate, goal: FlipGoal | None) -> FlipCheck:
-        """Return the check that the author agreed to; its goal is offered the next time."""
+    def check(self, doubt: FlipStart, estimate: ScanEstimate, goal: FlipGoal | None) -> FlipCheck:
+        """Return the agreed check; its goal becomes the next default."""
         self.forget_rest()
         self._goal = goal
         goal = goal or usual_goal(estimate.cost.prompts)
         return FlipCheck(doubt.grounds, doubt.first, goal, estimate.known, estimate.cost.epochs)
 
     def stopped(self, status: FlipStatus) -> None:
-        """Offer the calls that are left of a check when the author goes on with it."""
+        """Remember the remaining calls of a stopped check as the next default."""
         goal = status.goal
         self._rest = FlipGoal(goal.within, max(1, goal.calls - status.calls))
 
     def forget_rest(self) -> None:
-        """Offer a whole check again: the definition is another one."""
+        """Forget the rest of a stopped check: the definition has changed."""
         self._rest = None

@@ -19,8 +19,8 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit, guardrails
-from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
@@ -29,7 +29,7 @@ from guardtui.session.session import Session, recorded_forecasts
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """A forecaster, and what it was fitted to; None where the verdicts do not suffice."""
+    """A forecaster with its basis; None if there are too few verdicts."""
 
     scans: tuple[Evaluation, ...]
     prompt_set: str
@@ -39,13 +39,13 @@ class _Fitted:
     def serves(
         self, scans: tuple[Evaluation, ...], prompts: PromptSet, scanner: LocalScanner
     ) -> bool:
-        """Whether nothing that it was fitted to has changed."""
+        """Return whether its basis is unchanged."""
         same = len(scans) == len(self.scans) and all(map(is_, scans, self.scans))
         return same and self.prompt_set == prompts.fingerprint and self.scanner is scanner
 
 
 class Forecasting:
-    """Forecasts the guardrail that answered last; fitted again when it has answered more."""
+    """Forecasts the guardrail that answered last; refitted when it has more verdicts."""
 
     def __init__(self, session: Session, engine: Engine) -> None:
         self._session, self._engine = session, engine
@@ -54,19 +54,19 @@ class Forecasting:
         self._one_at_a_time = threading.Lock()
         self._check: FlipGrounds | None = None
         self.wanted = True
-        """Whether forecasts are shown; the author may look at the engine's own view."""
+        """Whether forecasts are shown, or the engine's own verdicts."""
         self.follows: Callable[[ScannerSettings], bool] = lambda _: True
-        """Whether a guardrail that has answered is the one to forecast."""
+        """Tells whether recorded verdicts are of the guardrail to forecast."""
 
     async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
-        """Forecast a definition for the screen; None where the author wants the engine's view."""
+        """Forecast a definition for the screen; None if the author wants the engine's verdicts."""
         return await self.forecast(topic, prompts) if self.wanted else None
 
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
-        """Estimate the rates of a scan of which some rows are open; None where it is no help.
+        """Estimate the rates of a scan with open rows, or None.
 
-        Where nothing was forecast yet it stays so: beside a scan nobody asked for embedding. What
-        a check of likely flips has learnt so far is used.
+        Without a forecaster it returns None, since nothing is embedded during a scan. The verdicts
+        of a running check of likely flips are used.
         """
         known, check = self._fitted, self._check
         if (
@@ -86,19 +86,18 @@ class Forecasting:
         expected = forecast.rates
         rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
         return Estimate(
-            rates={
+            {
                 name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
                 for name, rate in zip(BOUNDED_RATES, rates, strict=True)
-            },
-            open_rows=scan.metrics.open,
+            }
         )
 
     async def forecast(
         self, topic: Topic, prompts: PromptSet, answered: NDArray[np.int8] | None = None
     ) -> Forecast | None:
-        """Forecast a definition; None where the verdicts recorded so far do not suffice.
+        """Forecast a definition; None if too few verdicts are recorded.
 
-        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`).
+        `answered` int8 [N] are the guardrail's verdicts on it so far (`Triggered`).
         """
         scans = self._scans()
         if not scans:
@@ -119,20 +118,22 @@ class Forecasting:
         settings: ScannerSettings,
         completed: Evaluation | None,
     ) -> FlipGrounds:
-        """Return what a check of likely flips is forecast from; rates are estimated from it too.
+        """Return the basis for a check of likely flips and for estimated rates.
 
-        `completed` is the scan that the check goes on from.
+        `completed` is the scan that the check continues.
         """
         known = None if completed is None else iteration_of(self._session, completed)
-        recorded = [one.evaluation for one in self._session.iterations if one is not known]
+        recorded = [
+            iteration.evaluation for iteration in self._session.iterations if iteration is not known
+        ]
         reader = self._reader_of(self._engine.scanner)
         self._check = FlipGrounds(recorded, settings, topic, prompts, reader)
         return self._check
 
     async def trust(self, prompts: PromptSet) -> Trust | None:
-        """Hold each recorded scan against its forecast; None where no guardrail has answered.
+        """Compare each recorded scan with its forecast; None without any verdicts.
 
-        Raises `ForecastError` where nothing can be compared, and `ScannerError`.
+        Raises `ForecastError` if nothing can be compared, and `ScannerError`.
         """
         iterations = tuple(self._session.iterations)
         evaluations = [iteration.evaluation for iteration in iterations]
@@ -163,7 +164,7 @@ class Forecasting:
             raise
 
     def forecaster(self, prompts: PromptSet, stopped: Stopped = lambda: False) -> Forecaster | None:
-        """The model that previews come from; None where the verdicts do not suffice. Blocks.
+        """Return the forecaster of previews; None if there are too few verdicts. Blocks.
 
         Raises ScannerError.
         """
@@ -177,7 +178,7 @@ class Forecasting:
         scanner: LocalScanner,
         stopped: Stopped,
     ) -> Forecaster | None:
-        """The newest forecaster, fitted again when these scans are others; None when stopped."""
+        """Return the forecaster, refitted if the scans changed; None if stopped."""
         with self._one_at_a_time:
             known = self._fitted
             if known is None or not known.serves(scans, prompts, scanner):
@@ -205,7 +206,7 @@ class Forecasting:
             forecaster = self._forecaster(scans, prompts, scanner, stopped)
             return None if forecaster is None else forecaster.forecast(topic, stopped, answered)
         except ScannerError:
-            return None  # the preview by the same engine has told the author
+            return None  # already reported by the preview with the same engine
 
     def _fit(
         self,
@@ -214,7 +215,7 @@ class Forecasting:
         scanner: LocalScanner,
         stopped: Stopped,
     ) -> _Fitted | None:
-        """Fit to these scans; None when stopped."""
+        """Fit to these scans; None if stopped."""
         reader = self._reader_of(scanner)
         try:
             forecaster = fit(scans, guardrails(scans)[0], prompts, reader, stopped=stopped)
@@ -227,7 +228,7 @@ class Forecasting:
         return self._fitted
 
     def _reader_of(self, scanner: LocalScanner) -> EngineReader:
-        """The reader of an engine, which knows the prompts that were read last."""
+        """Return the reader of an engine, with the features of the last prompts cached."""
         known = self._reader
         if known is None or known[0] is not scanner:
             known = self._reader = scanner, EngineReader(scanner)
@@ -235,10 +236,9 @@ class Forecasting:
 
 
 def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
-    """Return the likelier verdict of each prompt, with its probability to trigger as the score.
+    """Return the likelier verdict of each prompt, with the probability to trigger as score.
 
-    `engine` is the embedded engine's evaluation of the same definition: which part of it is
-    nearest to a prompt is taken from there.
+    `engine` is the embedded engine's evaluation of the same definition, for the matched parts.
     """
     verdicts = replace(
         engine.verdicts,

@@ -1,4 +1,4 @@
-"""Which guardrail an author chooses: what is configured, what is typed, and what is remembered."""
+"""The choice of a guardrail: configured, typed and remembered values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.app.remote import ModelOptions, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.tenants import Registry, registry_path
+from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
 from guardtui.scanners.decision.options import FORMATS, DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.model_address import ModelAddress
@@ -28,11 +28,11 @@ BEFORE = "chosen for this topic"
 
 
 class GuardrailError(GuardtuiError):
-    """A guardrail cannot be used as it was typed; the message says which field and what to do."""
+    """Typed values of a guardrail are invalid; the message names the field and the remedy."""
 
 
-class Kind(StrEnum):
-    """What judges besides the embedded engine."""
+class GuardrailKind(StrEnum):
+    """Kinds of guardrails."""
 
     ENGINE = "engine"
     AIRS = "airs"
@@ -40,20 +40,20 @@ class Kind(StrEnum):
     DECISION = "decision"
 
 
-MODELS = frozenset({Kind.JUDGE, Kind.DECISION})
-"""Kinds that ask models, by their addresses."""
+MODELS = frozenset({GuardrailKind.JUDGE, GuardrailKind.DECISION})
+"""Kinds that call models at addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailChoice:
     """A guardrail without its key.
 
-    `region` is a region of AIRS or the URL of its scan endpoint, `models` are written as URL#name
-    with blanks between several, `template` is the path of a model's template, "" for the shipped,
-    `api` is the format of a decision model.
+    `region` is a region of AIRS or the URL of its scan endpoint. `models` are written as URL#name,
+    separated by blanks. `template` is the path of a model's template, "" for the shipped one. `api`
+    is the format of a decision model.
     """
 
-    kind: Kind
+    kind: GuardrailKind
     region: str = ""
     profile: str = ""
     tenant: str = ""
@@ -64,7 +64,7 @@ class GuardrailChoice:
 
 @dataclass(frozen=True, slots=True)
 class GuardrailRequest:
-    """A choice with the key that was typed ("" for the configured one), and whether to keep it."""
+    """A choice with the typed key ("" for the configured one), and whether to store it."""
 
     choice: GuardrailChoice
     key: str = field(default="", repr=False)
@@ -73,11 +73,11 @@ class GuardrailRequest:
 
 @dataclass(frozen=True, slots=True)
 class GuardrailOffer:
-    """What a dialog begins with: the values, and where each is from, by the field's name.
+    """Initial values of the dialog, and the origin of each, by field name.
 
-    `origins` has `airs_key`, `judge_key` and `decision_key` where there is a key. `tenants` are
-    those of airs-cli. `problem` is what is wrong with the configuration, `no_keyring` why keys
-    cannot be kept; each "" for nothing.
+    `origins` has `airs_key`, `judge_key` and `decision_key` if there is a key. `tenants` are those
+    of airs-cli. `problem` is an error in the configuration, `no_keyring` why keys cannot be stored;
+    each may be "".
     """
 
     choice: GuardrailChoice
@@ -88,19 +88,19 @@ class GuardrailOffer:
 
 
 def read_choice(value: Any) -> GuardrailChoice | None:
-    """Return the choice that a session's setting holds; None where there is none."""
+    """Return the choice in a session's setting, or None."""
     if not isinstance(value, dict):
         return None
     known = {name: text for name, text in value.items() if isinstance(text, str)}
     try:
-        kind = Kind(known.pop("kind", ""))
+        kind = GuardrailKind(known.pop("kind", ""))
         return GuardrailChoice(kind, **known)
     except (TypeError, ValueError):
         return None
 
 
 def write_choice(choice: GuardrailChoice) -> dict[str, Any]:
-    """Return a choice as a session's settings have it: without addresses that may hold a secret."""
+    """Return a choice for a session's settings, without addresses that may contain a secret."""
     if choice.region not in REGIONS:
         choice = replace(choice, region="")
     if "?" in choice.models:
@@ -111,15 +111,15 @@ def write_choice(choice: GuardrailChoice) -> dict[str, Any]:
 def offer_of(
     options: RemoteOptions,
     remembered: GuardrailChoice | None,
-    in_use: Kind | None,
+    in_use: GuardrailKind | None,
     flags: Collection[str] = (),
 ) -> GuardrailOffer:
-    """Return what is configured, with its origins. Blocks: it reads files and the keyring.
+    """Return the configured values with their origins. Blocks: it reads files and the keyring.
 
-    What flags, variables and files say comes before what is `remembered`. `flags` names those of
-    the command line; others among the options were chosen since.
+    Flags, variables and files take precedence over `remembered`. `flags` names the options from the
+    command line; other options were chosen later.
     """
-    remembered = remembered or GuardrailChoice(in_use or Kind.AIRS)
+    remembered = remembered or GuardrailChoice(in_use or GuardrailKind.AIRS)
     origins: dict[str, str] = {}
     problem = ""
     tenants: tuple[str, ...] = ()
@@ -149,11 +149,11 @@ def offer_of(
 def _with_airs(
     choice: GuardrailChoice, settings: AirsSettings, origins: dict[str, str]
 ) -> GuardrailChoice:
-    place = settings.scan_endpoint.url
-    place = next((name for name, url in REGIONS.items() if url == place), place)
+    region = settings.scan_endpoint.url
+    region = next((name for name, url in REGIONS.items() if url == region), region)
     given = settings.origins.get("scan_endpoint", "default")
-    if given != "default" or choice.region in ("", place):
-        choice = replace(choice, region=place)
+    if given != "default" or choice.region in ("", region):
+        choice = replace(choice, region=region)
         origins["region"] = given
     if settings.profile:
         choice = replace(choice, profile=settings.profile)
@@ -168,7 +168,7 @@ def _tenants(options: RemoteOptions) -> tuple[str, ...]:
     if options.config is not None:
         return ()
     path = registry_path(options.variables)
-    return () if path is None else Registry.load(path).names
+    return () if path is None else TenantRegistry.load(path).names
 
 
 def _with_models(
@@ -176,16 +176,16 @@ def _with_models(
 ) -> GuardrailChoice:
     known = options.model
     models = _in_use(options)
-    kind = choice.kind if choice.kind in MODELS else Kind.JUDGE
+    kind = choice.kind if choice.kind in MODELS else GuardrailKind.JUDGE
     if known is not None:
-        kind = Kind(known.scanner_name)
+        kind = GuardrailKind(known.scanner_name)
         names = " ".join(model.full for model in models)
         choice = replace(choice, models=names, template=_source(known))
         origins["models"] = origins["template"] = "in use"
         if options.decision is not None:
             choice = replace(choice, api=options.decision.api.value)
     elif choice.models:
-        with contextlib.suppress(GuardtuiError):  # said when it is used
+        with contextlib.suppress(GuardtuiError):  # reported when it is used
             models, options = _models(choice.models, options)
     for model in models:
         if model.key is not None:
@@ -202,17 +202,17 @@ def _in_use(options: RemoteOptions) -> tuple[ModelAddress, ...]:
 
 
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    """Return the options with the guardrail that is asked for. Blocks: files and the keyring.
+    """Return the options with the chosen guardrail. Blocks: it reads files and the keyring.
 
-    Models stay among the options where AIRS is chosen: they may be asked instead. Raises
-    GuardrailError, AirsError, ScannerError and AddressError naming what is wrong.
+    Models stay among the options if AIRS is chosen, so that scans can switch to them. Raises
+    GuardrailError, AirsError, ScannerError and AddressError.
     """
     choice = request.choice
-    if choice.kind is Kind.JUDGE:
+    if choice.kind is GuardrailKind.JUDGE:
         return _with_judge_of(_with_model_key(options, request), choice)
-    if choice.kind is Kind.DECISION:
+    if choice.kind is GuardrailKind.DECISION:
         return _with_decision_of(_with_model_key(options, request), choice)
-    return options if choice.kind is Kind.ENGINE else _with_account(options, request)
+    return options if choice.kind is GuardrailKind.ENGINE else _with_account(options, request)
 
 
 def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
@@ -220,12 +220,12 @@ def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOp
     if choice.tenant != options.configured().tenant:
         options = replace(options, flags={**options.flags, "tenant": choice.tenant})
     settings, flags = options.configured(), dict(options.flags)
-    place = REGIONS.get(choice.region.lower(), choice.region)
-    if place and place.rstrip("/") != settings.scan_endpoint.url:
+    region = REGIONS.get(choice.region.lower(), choice.region)
+    if region and region.rstrip("/") != settings.scan_endpoint.url:
         for name in ("region", "scan_endpoint"):
             flags.pop(name, None)
-        # A word that was mistyped must not become a host that gets the key.
-        flags["scan_endpoint" if "." in place or ":" in place else "region"] = place
+        # A mistyped word must not become a host that receives the key.
+        flags["scan_endpoint" if "." in region or ":" in region else "region"] = region
     if choice.profile != settings.profile:
         flags["profile"] = choice.profile
     options = _with_key(replace(options, flags=flags), request.key)
@@ -236,7 +236,7 @@ def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOp
 
 
 def _with_key(options: RemoteOptions, typed: str) -> RemoteOptions:
-    """Add the key of AIRS that was typed for this address, else the keyring's where none is set."""
+    """Add the key of AIRS: the typed one, or the keyring's if none is set."""
     settings = options.configured()
     account = airs_account(settings)
     if typed:
@@ -247,7 +247,7 @@ def _with_key(options: RemoteOptions, typed: str) -> RemoteOptions:
 
 
 def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    """Add the key that was typed for the models."""
+    """Add the typed key of the models."""
     if not request.key:
         return options
     allow_http = options.model is not None and options.model.allow_http
@@ -272,7 +272,7 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
     judge = replace(judge, models=models)
     if choice.template != _source(judge):
         judge = replace(judge, template=_template(choice, load_template, "judge-template"))
-    judge.scanner()  # says what is wrong with the whole
+    judge.scanner()  # the scan reports the error
     return replace(options, judge=judge, decision=None)
 
 
@@ -288,7 +288,7 @@ def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> Remote
         decision = decision.with_format(choice.api)
     if choice.template != _source(decision):
         decision = replace(decision, template=_template(choice, load_template, "decision-template"))
-    decision.scanner()  # says what is wrong with the whole
+    decision.scanner()  # the scan reports the error
     return replace(options, decision=decision)
 
 
@@ -298,7 +298,7 @@ def _source(known: ModelOptions) -> str:
 
 
 def _template(choice: GuardrailChoice, load: Callable[[Path], T], command: str) -> T | None:
-    """Return the template that was chosen, None for the shipped one; `command` prints that."""
+    """Return the chosen template, None for the shipped one, which `command` prints."""
     from guardtui.scanners.template_file import TemplateError
 
     try:
@@ -308,10 +308,10 @@ def _template(choice: GuardrailChoice, load: Callable[[Path], T], command: str) 
 
 
 def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
-    """Return the models with their keys, and the options with those of the keyring among them.
+    """Return the models with their keys, and the options with the keyring's keys added.
 
-    A key that was typed comes first, then those of variables, those in use, and the keyring's.
-    Raises GuardrailError, AddressError and ModelKeyError.
+    Precedence of keys: typed, variables, in use, keyring. Raises GuardrailError, AddressError and
+    ModelKeyError.
     """
     texts = text.split()
     if not texts:
@@ -334,8 +334,8 @@ def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...]
     return keys.for_models(models), replace(options, keys=keys)
 
 
-def accounts_of(options: RemoteOptions, kind: Kind) -> list[str]:
-    """Return the names under which the key of a guardrail is kept in the keyring."""
+def accounts_of(options: RemoteOptions, kind: GuardrailKind) -> list[str]:
+    """Return the names of a guardrail's keys in the keyring."""
     if kind in MODELS:
         return list(dict.fromkeys(map(model_account, _in_use(options))))
-    return [airs_account(options.configured())] if kind is Kind.AIRS else []
+    return [airs_account(options.configured())] if kind is GuardrailKind.AIRS else []

@@ -1,17 +1,17 @@
-"""Choosing the guardrail of a running session: what is offered, whether it answers, its use."""
+"""The guardrail of a running session: the offered values, a check, and the change."""
 
 from __future__ import annotations
 
 import asyncio
 
+from guardtui.app.check_result import CheckResult
 from guardtui.app.connections import Connections
-from guardtui.app.facts import Fact
 from guardtui.app.guardrail_choice import (
     MODELS,
     GuardrailError,
+    GuardrailKind,
     GuardrailOffer,
     GuardrailRequest,
-    Kind,
     accounts_of,
     offer_of,
     with_choice,
@@ -21,41 +21,41 @@ from guardtui.app.scan import Scans
 
 
 class Guardrails:
-    """Offers, checks and changes the guardrail that scans ask."""
+    """Offers, checks and changes the guardrail used by scans."""
 
     def __init__(self, connections: Connections, scans: Scans, author: Author) -> None:
         self._connections, self._scans, self._author = connections, scans, author
 
     @property
     def refusal(self) -> str:
-        """Why no guardrail can be asked before one is chosen; "" where one can."""
+        """Why no scan can run before a guardrail is chosen, or ""."""
         return self._connections.refusal
 
     async def offer(self) -> GuardrailOffer:
-        """Return what is configured, and where each value is from. Raises StoreError."""
+        """Return the configured values and their origins. Raises StoreError."""
         known = self._connections
         kind, remembered = known.kind, known.remembered_choice
         return await asyncio.to_thread(offer_of, known.options, remembered, kind, known.flags)
 
-    async def check(self, request: GuardrailRequest) -> Fact:
-        """Ask the guardrail about a prompt or two, which are not recorded.
+    async def check(self, request: GuardrailRequest) -> CheckResult:
+        """Send the guardrail one or two prompts, without recording them.
 
-        Raises GuardrailError, AirsError, ScannerError and AddressError naming what is wrong.
+        Raises GuardrailError, AirsError, ScannerError and AddressError.
         """
-        # Imported when needed, with the client of HTTP.
+        # Imported when needed, since it loads the HTTP client.
         from guardtui.app.guardrail_check import check_airs, check_model
 
         options = await asyncio.to_thread(with_choice, self._connections.options, request)
         if request.choice.kind in MODELS and options.model is not None:
             return await check_model(options.model)
-        if request.choice.kind is Kind.AIRS:
+        if request.choice.kind is GuardrailKind.AIRS:
             return await check_airs(options.settings())
-        return Fact("engine", "ok", "the embedded engine needs no service")
+        return CheckResult("engine", "ok", "the embedded engine needs no service")
 
     async def choose(self, request: GuardrailRequest) -> None:
-        """Use a guardrail from now on; a key is kept in the keyring first, where that is wanted.
+        """Use a guardrail; its key is stored in the keyring first, if requested.
 
-        What is shown follows. Raises as `check`, and KeyringError; nothing has changed then.
+        The screen is updated. Raises as `check`, and KeyringError, before any change.
         """
         if self._scans.under_way:
             raise GuardrailError("A scan is under way: let it end, or stop it first")
@@ -70,13 +70,13 @@ class Guardrails:
     @property
     def _asked(self) -> str:
         connections = self._connections
-        if connections.kind is Kind.ENGINE:
+        if connections.kind is GuardrailKind.ENGINE:
             return ""
         if connections.model is not None:
-            kind = "decision model" if connections.kind is Kind.DECISION else "judge"
+            kind = "decision model" if connections.kind is GuardrailKind.DECISION else "judge"
             return f"the {kind} {connections.model.place}"
-        place = "" if connections.connection is None else f" {connections.connection.place}"
-        return f"AIRS{place}"
+        name = "" if connections.connection is None else f" {connections.connection.place}"
+        return f"AIRS{name}"
 
 
 _ENGINE_ONLY = "The embedded engine alone measures this topic; no service is asked."

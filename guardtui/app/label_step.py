@@ -1,4 +1,4 @@
-"""Labels as the next step: when those there are cannot decide, how many would, and where."""
+"""Labelling as the next step: how many labels are missing to decide, and where."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
 
 WIDE = 0.05
-"""Half of the 95 % interval of coverage that labels must decide about, and are wanted for.
+"""Largest acceptable half width of the 95 % interval of coverage.
 
-An edit seldom brings more than that, so a wider interval hides what edits do.
+Edits rarely gain more, so a wider interval hides their effect.
 """
 
 MARKS_AT_MOST = 6
-"""Prompts that show where labels would teach most."""
+"""Number of prompts that show where labels are most useful."""
 
 _ROUNDED = 10  # labels: the number is an estimate
 _SHOWN = 100  # characters of a prompt
@@ -30,10 +30,10 @@ _SHOWN = 100  # characters of a prompt
 
 @dataclass(frozen=True, slots=True)
 class LabelNeed:
-    """How wide the interval of coverage is, and how many labels would make it narrower.
+    """Width of the interval of coverage, and the number of labels that would narrow it.
 
-    `half_width` is of the `labels` there are; with `wanted` in all, of the same kinds, it would be
-    `WIDE`.
+    `half_width` is for the existing `labels`; with `wanted` labels in total, in the same
+    proportion, it would be `WIDE`.
     """
 
     labels: int
@@ -42,18 +42,18 @@ class LabelNeed:
 
     @property
     def more(self) -> int:
-        """Labels that are still to come, roughly."""
+        """Approximate number of missing labels."""
         return max(_ROUNDED, round((self.wanted - self.labels) / _ROUNDED) * _ROUNDED)
 
 
 def label_need(found: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
-    """Return how many labels are missing, None where something else decides.
+    """Return how many labels are missing, or None if something else decides.
 
-    Edits were measured and none helps for certain, and the interval of coverage is wide. A width
-    falls with the square root of the number of labels.
+    Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
+    width falls with the square root of the number of labels.
     """
     if found is None or not found.found:
-        return None  # nothing was tried
+        return None  # no edits were measured
     best = next(iter(found.proposals), None)
     if best is not None and best.gain.is_certain:
         return None
@@ -69,7 +69,7 @@ def label_need(found: SearchResult | None, evaluation: Evaluation) -> LabelNeed 
 
 
 def label_step(need: LabelNeed, found: SearchResult, survey: Survey) -> NextStep | None:
-    """Return the step, with the prompts near which labels teach most; None without any."""
+    """Return the step, with the prompts near which labels are most useful, or None."""
     rows = _where(survey)
     if not rows:
         return None
@@ -101,9 +101,9 @@ def label_step(need: LabelNeed, found: SearchResult, survey: Survey) -> NextStep
 
 
 def _where(survey: Survey) -> list[int]:
-    """Rows near which a label teaches much: those that mark a spot, then the least sure verdicts.
+    """Return rows near which labels are useful: suggested ones, then the least certain verdicts.
 
-    Of few prompts, none has neighbours enough for a spot.
+    Small sets have no suggestions, which need several neighbours.
     """
     rows = [row for spot in survey.spots for row in spot.rows]
     rows += _least_sure(survey.evaluation)
@@ -111,11 +111,11 @@ def _where(survey: Survey) -> list[int]:
 
 
 def _least_sure(evaluation: Evaluation) -> list[int]:
-    """Rows whose score is nearest to where the verdict turns, the nearest first.
+    """Return rows by the distance of their score to the threshold, the nearest first.
 
-    None of a scan without scores. A forecast's score is a probability, and turns at one half.
+    Empty for a scan without scores. A forecast's score is a probability with threshold 0.5.
     """
     score, threshold = evaluation.verdicts.score, evaluation.settings.threshold
     distance = np.abs(score - np.float32(0.5 if threshold is None else threshold))
-    order = np.argsort(distance, kind="stable")[:MARKS_AT_MOST]  # NaN comes last
+    order = np.argsort(distance, kind="stable")[:MARKS_AT_MOST]  # NaN is last
     return [row for row in order.tolist() if not np.isnan(distance[row])]

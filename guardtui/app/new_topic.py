@@ -1,4 +1,4 @@
-"""A new topic: what is wrong with its first definition, and its two files."""
+"""A new topic: problems of its first definition, and its two files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, save_topic
 
 CATEGORY = "to-replace"
-"""The category of every row made here: the author filters by it and writes real prompts."""
+"""Category of the generated rows, so that the author can find and replace them."""
 
 _NEUTRAL = (
     "How long do I boil an egg?",
@@ -31,37 +31,39 @@ _SPARES = (
     "What rhymes with moon?",
     "How far away is the sun?",
 )
-"""As many as a topic has examples, for one whose examples are all everyday requests."""
+"""As many as a topic has examples, in case all of its examples are everyday requests."""
 
 _ROOM = 60
-"""Characters of a file name without its ending."""
+"""Maximum length of a file name without its suffix, in characters."""
 
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in "123")}
-"""Names that Windows keeps for itself (the ones that a topic could have)."""
+"""Reserved file names of Windows (those that a topic could have)."""
 
 
 def problems_of(
     topic: Topic, label: Callable[[str], str] = str, absent: Collection[str] = ()
 ) -> list[str]:
-    """Return everything that is wrong with a first definition, a sentence each.
+    """Return all problems of a first definition, a sentence each.
 
-    `label` is what a field is called, `absent` names fields (name, description, examples) that are
-    not known yet.
+    `label` returns the display name of a field; `absent` are fields (name, description, examples)
+    without a value yet.
     """
     texts = [("name", topic.name), ("description", topic.description)]
-    texts += [(f"example {place}", text) for place, text in enumerate(topic.examples, start=1)]
-    problems = [f"{label(field)} {found}" for field, text in texts if (found := unwritable(text))]
-    problems += [found.message for found in violations(topic) if found.field not in absent]
-    for place, text in enumerate(topic.examples):
-        if text in topic.examples[:place]:
-            problems.append(f"{label(f'example {place + 1}')} is the same as one before it")
+    texts += [(f"example {index}", text) for index, text in enumerate(topic.examples, start=1)]
+    problems = [
+        f"{label(field)} {problem}" for field, text in texts if (problem := unwritable(text))
+    ]
+    problems += [problem.message for problem in violations(topic) if problem.field not in absent]
+    for index, text in enumerate(topic.examples):
+        if text in topic.examples[:index]:
+            problems.append(f"{label(f'example {index + 1}')} is the same as one before it")
     return problems
 
 
 def unwritable(text: str, subject: str = "") -> str:
-    """Why a text cannot be part of a definition, or ""."""
+    """Return why a text cannot be part of a definition, or ""."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        return f"{subject}holds bytes that are no UTF-8: type it again"
+        return f"{subject}holds bytes that are not UTF-8: type it again"
     controls = [character for character in text if unicodedata.category(character) == "Cc"]
     if controls:
         return f"{subject}holds a control character ({controls[0]!r}): leave it out"
@@ -69,30 +71,31 @@ def unwritable(text: str, subject: str = "") -> str:
 
 
 def slug(name: str) -> str:
-    """A file name (without ending) made of the letters and digits of a topic's name.
+    """Return a file name (without suffix) from the letters and digits of a topic's name.
 
-    At most 60 characters and 200 bytes, no separators, no invisible characters, never empty.
+    It has at most 60 characters and 200 bytes, no separators or invisible characters, and is not
+    empty.
     """
-    kept = (
+    letters = (
         character
         if (character.isalnum() or unicodedata.category(character).startswith("M"))
         and not hidden_characters(character)
         else " "
         for character in unicodedata.normalize("NFKC", name).lower()
     )
-    joined = "-".join("".join(kept).split())[:_ROOM]
+    joined = "-".join("".join(letters).split())[:_ROOM]
     fitting = joined.encode("utf-8", "ignore")[:200].decode("utf-8", "ignore").strip("-")
     return f"topic-{fitting}" if fitting in _DEVICES else fitting or "topic"
 
 
 def paths_of(folder: Path, name: str) -> tuple[Path, Path]:
-    """Where the topic file and the prompts of a new topic go."""
+    """Return the paths of a new topic file and its prompts."""
     stem = slug(name)
     return folder / f"{stem}.yaml", folder / f"{stem}.csv"
 
 
 def refuse_existing(*paths: Path) -> None:
-    """Raise FileError when one of these is there already, also as a link that leads nowhere."""
+    """Raise FileError if one of these exists, even as a broken link."""
     for path in paths:
         if path.exists() or path.is_symlink():
             raise _exists(path)
@@ -101,15 +104,15 @@ def refuse_existing(*paths: Path) -> None:
 def _exists(path: Path) -> FileError:
     return FileError(
         path,
-        "this is there already, and is not written over",
+        "the file exists and is not overwritten",
         "choose another name or folder, or open it in guardtui",
     )
 
 
 def write_new_topic(folder: Path, topic: Topic) -> tuple[Path, Path]:
-    """Write a topic file and the first rows of its prompts, or neither; return both paths.
+    """Write a topic file and its first prompts, or neither; return both paths.
 
-    Raises FileError and PromptSetError. Nothing that exists is written over.
+    Existing files are never overwritten. Raises FileError and PromptSetError.
     """
     topic_path, prompts_path = paths_of(folder, topic.name)
     with contextlib.ExitStack() as undo:
@@ -117,13 +120,13 @@ def write_new_topic(folder: Path, topic: Topic) -> tuple[Path, Path]:
             undo.enter_context(_reserved(path))
         save_topic(TopicFile(topic_path, topic, ""), topic, force=True)
         write_atomically(prompts_path, first_rows(topic).encode())
-        load_prompts(prompts_path)  # nothing is left to the author that cannot be read
+        load_prompts(prompts_path)  # the author must not get an unreadable file
     return topic_path, prompts_path
 
 
 @contextlib.contextmanager
 def _reserved(path: Path) -> Iterator[None]:
-    """Make an empty file that was not there before; gone again when the work in it fails."""
+    """Create a new empty file; delete it if the work in the context fails."""
     try:
         path.open("xb").close()
     except FileExistsError:
@@ -139,7 +142,7 @@ def _reserved(path: Path) -> Iterator[None]:
 
 
 def first_rows(topic: Topic) -> str:
-    """Rows of a prompt set as CSV: the examples as expected, three everyday requests as not."""
+    """Return CSV rows: the examples as expected, three everyday requests as not expected."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["prompt", "expected", "intent", "category"])

@@ -1,13 +1,13 @@
-"""Keeps the next steps up to date: measured beside the preview, once the author stops typing."""
+"""Keeps the next steps up to date: measured after the preview, once the author stops typing."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
 
+from guardtui.advice.model_wordings import SuggestionError
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.advice.suggest import SuggestionError
 from guardtui.app.connections import NO_MODEL, Connections
 from guardtui.app.editing import Editing
 from guardtui.app.label_step import label_need, label_step
@@ -25,7 +25,7 @@ from guardtui.app.problems import READING_TIME
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
-from guardtui.app.suggestions import Wordings, ask_for_wordings
+from guardtui.app.suggestions import MeasuredSuggestions, ask_for_wordings
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.figures import count_text
@@ -36,7 +36,7 @@ from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
 
 PAUSE = 0.5
-"""Seconds after a preview before edits are measured: they are for an author who is thinking."""
+"""Seconds between a preview and the measurement of edits, which needs a longer pause."""
 
 
 _GROUP = "next step"
@@ -44,7 +44,7 @@ _GROUP = "next step"
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was measured of an evaluation's definition, and what it was measured by."""
+    """Measured edits of an evaluation's definition, and the measure."""
 
     key: EvaluationKey
     measure: Measure
@@ -52,7 +52,7 @@ class _Found:
 
 
 class NextStepAdvice:
-    """Keeps `AppState.next` up to date with what is shown of the definition."""
+    """Keeps `AppState.next` up to date with the shown evaluation."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class NextStepAdvice:
         self._connections = connections
         self.pause = PAUSE
         self._found: _Found | None = None
-        self._wordings: Wordings | None = None
+        self._wordings: MeasuredSuggestions | None = None
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Measure edits after each preview of the definition as it is; an edit cancels that."""
+        """Measure edits after each preview of the current definition; an edit cancels that."""
         edited = new.topic != old.topic or new.prompts is not old.prompts
         if edited:
             self._jobs.cancel(_GROUP)
@@ -86,7 +86,7 @@ class NextStepAdvice:
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
         if evaluation.metrics.open or evaluation.is_of_a_part or not self._refinement.is_ready:
-            return  # beside a scan, and while prompts are embedded, nobody asked for more work
+            return  # no additional work during a scan or an embedding
         self._jobs.start(self._follow(evaluation, new.prompts), group=_GROUP, exclusive=True)
 
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
@@ -99,7 +99,7 @@ class NextStepAdvice:
             await asyncio.sleep(self.pause)
         try:
             measure = await self._refinement.measure(typing=False)
-            # Another scan may have taught the forecast since.
+            # Another scan may have changed the forecast.
             if found is None or found.key != evaluation.key or found.measure is not measure:
                 result = await self._refinement.advised(measure, topic)
                 if result is None:
@@ -111,7 +111,7 @@ class NextStepAdvice:
         await self._offer(evaluation, prompts, found)
 
     async def _offer(self, evaluation: Evaluation, prompts: PromptSet, found: _Found) -> None:
-        """Publish the steps from what is known of an evaluation's definition."""
+        """Publish the steps for an evaluation's definition."""
         state, topic = self._store.state, evaluation.topic
         same = state.evaluation is evaluation
         wordings = self._known_wordings(topic, found.measure)
@@ -134,28 +134,28 @@ class NextStepAdvice:
     async def _labels(
         self, found: SearchResult, evaluation: Evaluation, prompts: PromptSet
     ) -> NextStep | None:
-        """The step of labelling more prompts, where only that would tell more."""
+        """Return the step of labelling prompts, if nothing else helps, or None."""
         need = label_need(found, evaluation)
         if need is None:
             return None
         try:
             survey = await self._surveys.survey(evaluation, prompts, quiet=True)
         except ScannerError:
-            return None  # the preview by the same engine has told the author
+            return None  # already reported by the preview with the same engine
         return None if survey is None else label_step(need, found, survey)
 
     # --- wordings of a model --------------------------------------------------------------
 
-    def _known_wordings(self, topic: Topic, measure: Measure) -> Wordings | None:
-        """Return what the model proposed for a definition, if that was measured in the same way."""
+    def _known_wordings(self, topic: Topic, measure: Measure) -> MeasuredSuggestions | None:
+        """Return the model's wordings for a definition, if measured in the same way, or None."""
         known = self._wordings
         fits = known is not None and known.topic == topic and known.measure is measure
         return known if fits else None
 
     async def ask_model(self) -> bool:
-        """Ask the judge's first model for wordings, which costs a call; whether some are advised.
+        """Ask the judge's first model for wordings, with one call; return whether some are advised.
 
-        They are then among the steps. The author is told why there are none.
+        They join the steps; otherwise a message says why not.
         """
         judge = self._connections.options.judge
         if judge is None:
@@ -199,16 +199,17 @@ class NextStepAdvice:
         )
         return False
 
-    # --- taking one -----------------------------------------------------------------------
+    # --- applying a step -----------------------------------------------------------------------
 
     async def take(self, here: Topic, proposal: Proposal) -> None:
-        """Take a proposal for a definition into the editor.
+        """Apply a proposal for the definition `here` to the editor.
 
-        Prompts that become examples would always match: the author is asked whether they leave the
-        prompt set. A fitted threshold is fitted again, as the gain was measured with it.
+        Prompts that become examples would always match: the author is asked whether to remove them
+        from the prompt set. A fitted threshold is fitted again, since the gain was measured that
+        way.
         """
         message = "The edit is in the editor; Undo takes it back."
-        if self._store.state.topic != here:  # another program changed its file
+        if self._store.state.topic != here:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         prompts = self._store.state.prompts
         fitted = self._store.state.fit is not None
@@ -221,7 +222,7 @@ class NextStepAdvice:
             await self._operating_point.fit_again()
 
     async def _move_out(self, keys: frozenset[int]) -> None:
-        """Offer to take prompts that became examples out of the prompt set."""
+        """Offer to remove prompts that became examples from the prompt set."""
         one = len(keys) == 1
         question = Confirm(
             f"{len(keys)} {'prompt of the set is' if one else 'prompts of the set are'} now "
@@ -241,6 +242,6 @@ class NextStepAdvice:
 
 
 def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
-    """Keys of prompts that are examples of the second definition and were none of the first."""
+    """Return the keys of prompts that are examples of the second definition only."""
     new = [text for text in after.examples if text not in before.examples]
     return frozenset(prompts.keys[prompts.prompts.is_in(new).to_numpy()].tolist())

@@ -1,4 +1,4 @@
-"""What an author could do next: measured steps, the best first, or why there is none."""
+"""Next steps for the author: measured steps, the best first, or why there are none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from guardtui.advice.candidates import Kind
+from guardtui.advice.candidates import CandidateKind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
@@ -20,16 +20,16 @@ from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
 
 MOST_STEPS = 5
-"""Steps that are offered at once."""
+"""Maximum number of offered steps."""
 
 UNSURE = 0.03
-"""Half of the interval of a forecast coverage from which on a check of likely flips is offered."""
+"""Half width of a forecast's interval from which a check of likely flips is offered."""
 
-_SHOWN = 60  # characters of a text that is not ours
+_SHOWN = 60  # characters of a foreign text
 
 
 class StepKind(StrEnum):
-    """What a step does when it is taken."""
+    """Kinds of steps."""
 
     EDIT = "edit"
     FIT = "fit the threshold"
@@ -41,9 +41,9 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class NextStep:
-    """One thing to do, in words that are safe to show; what it gains where that was measured.
+    """One step in display-safe text, with its gain if measured.
 
-    An edit has its `proposal`. `detail` says more, and `keys` name the prompts that it is about.
+    An edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
     """
 
     kind: StepKind
@@ -55,7 +55,7 @@ class NextStep:
 
     @property
     def line(self) -> str:
-        """The step with its gain and the interval."""
+        """The step with its gain and interval."""
         if self.gain is None:
             return self.text
         return f"{self.text}  {gain_text(self.gain)}"
@@ -63,10 +63,10 @@ class NextStep:
 
 @dataclass(frozen=True, eq=False)
 class NextSteps:
-    """Steps for one definition, the best first; `note` says in a sentence why there is none.
+    """Steps for one definition, the best first; `note` says why there are none.
 
-    `result` is the whole measurement, None where nothing was measured. `notes` say how wordings of
-    a model were measured, and which were invalid.
+    `result` is the whole measurement, or None. `notes` say how wordings of a model were measured,
+    and which were invalid.
     """
 
     topic: Topic
@@ -82,20 +82,21 @@ class NextSteps:
 
 
 def gain_text(gain: Gain) -> str:
-    """A gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
+    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
     return change_interval_text(gain.value, gain.low, gain.high)
 
 
 def missing_prompts(prompts: PromptSet) -> str:
-    """What a prompt set lacks for advice, in a sentence; "" when it has enough."""
+    """Return what a prompt set lacks for advice, in a sentence, or ""."""
     belong = int(prompts.expected.sum())
     counts = {"belong": belong, "do not belong": len(prompts) - belong}
-    few = [what for what, count in counts.items() if count < LABELS_AT_LEAST]
+    few = [verb for verb, count in counts.items() if count < LABELS_AT_LEAST]
     if not few:
         return ""
-    what, count = few[0], counts[few[0]]
+    verb, count = few[0], counts[few[0]]
     noun = "prompt" if count == 1 else "prompts"
-    verb = what if count != 1 else {"belong": "belongs", "do not belong": "does not belong"}[what]
+    if count == 1:
+        verb = {"belong": "belongs", "do not belong": "does not belong"}[verb]
     return (
         f"Add prompts: {count} {noun} {verb} to the topic, and {LABELS_AT_LEAST} of each kind are "
         "needed to tell anything"
@@ -111,11 +112,10 @@ def next_steps(
     wordings: Sequence[Proposal] = (),
     model: str = "",
 ) -> NextSteps:
-    """Return the steps from what was measured: `found` of edits.
+    """Return the steps from the measured edits `found`.
 
-    `better` is a threshold that would give significantly more, `forecast` what is shown of a remote
-    guardrail. `wordings` are those of a model that are advised; `model` is the name of one that can
-    be asked for some, "" where there is none or it was asked.
+    `better` is a significantly better threshold, `forecast` the shown forecast. `wordings` are
+    advised wordings of a model; `model` is the name of a model that can be asked for some, or "".
     """
     lacking = missing_prompts(prompts)
     if lacking:
@@ -129,20 +129,20 @@ def next_steps(
     steps += [NextStep(StepKind.EDIT, summary(topic, one), one.gain, one) for one in advised]
     check = _check(forecast)
     if check is not None:
-        # Before the edits where what is known of the guardrail would hardly tell their effect.
+        # Before the edits, if the forecast is too uncertain to show their effect.
         steps.insert(0 if not advised else 1, check)
     note = "" if steps else _nothing(found)
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
-        # What a key would do comes first: a narrow screen cuts the line.
+        # The action comes first: a narrow screen cuts the line.
         text += f" ({note[0].lower()}{note[1:]})" if note else ""
         steps = [*steps[: MOST_STEPS - 1], NextStep(StepKind.ASK_MODEL, text)]
     return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, found)
 
 
 def summary(topic: Topic, proposal: Proposal) -> str:
-    """The edits of a proposal in a line: one in full, of several what they do."""
-    worded = " (worded by the model)" if Kind.REWORD in proposal.kinds else ""
+    """Return the edits of a proposal in a line: one in full, several in short."""
+    worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
     if len(proposal.changes) == 1:
         return f"{proposal.changes[0]}{worded}"
     before, after = topic, proposal.topic
@@ -151,9 +151,11 @@ def summary(topic: Topic, proposal: Proposal) -> str:
         wider = after.description.startswith(before.description.rstrip(" ."))
         shorter = before.description.startswith(after.description)
         parts.append(f"{'widen' if wider else 'shorten' if shorter else 'reword'} the description")
-    gone = [number for number, text in enumerate(before.examples, 1) if text not in after.examples]
+    removed = [
+        number for number, text in enumerate(before.examples, 1) if text not in after.examples
+    ]
     new = [text for text in after.examples if text not in before.examples]
-    replaced, dropped = gone[: len(new)], gone[len(new) :]
+    replaced, dropped = removed[: len(new)], removed[len(new) :]
     if replaced:
         parts.append(f"replace {named_examples(replaced)}")
     if len(new) > len(replaced):
@@ -162,9 +164,9 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
     start = ", ".join(parts[:-1])
-    whole = f"{start} and {parts[-1]}" if start else parts[-1]
+    text = f"{start} and {parts[-1]}" if start else parts[-1]
     like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
-    return capitalized(whole + like) + worded
+    return capitalized(text + like) + worded
 
 
 def _check(forecast: Forecast | None) -> NextStep | None:
@@ -175,9 +177,9 @@ def _check(forecast: Forecast | None) -> NextStep | None:
     if not flips or expected.half_width <= UNSURE:
         return None
     name = remote_name(forecast.grounds.settings.name)
-    what = "likely flip" if flips == 1 else "likely flips"
+    noun = "likely flip" if flips == 1 else "likely flips"
     calls = "1 call" if flips == 1 else f"{flips} calls"
-    return NextStep(StepKind.CHECK, f"Check {flips} {what} with {name}: {calls} or a few more")
+    return NextStep(StepKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
 
 
 def _nothing(found: SearchResult | None) -> str:
@@ -186,7 +188,7 @@ def _nothing(found: SearchResult | None) -> str:
     best = next(iter(found.proposals), None)
     if best is None:
         if not found.found:
-            return "There is no edit to try: fix what breaks a limit first (see the ⚠ below)"
+            return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {found.measured} definitions tried"
     tried = f"{found.measured} definitions tried"
     if best.gain.is_certain:

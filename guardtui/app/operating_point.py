@@ -1,4 +1,4 @@
-"""The operating point: a threshold fitted to the labels, kept, and fitted again."""
+"""The operating point: a threshold fitted to the labels, stored in the session, and refitted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from guardtui.session.workspace import Workspace
 
 
 def threshold_finding(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -> Finding | None:
-    """Return a warning where another threshold would give significantly more. Blocks.
+    """Return a warning if another threshold would be significantly better, or None. Blocks.
 
     Raises ScannerError.
     """
@@ -59,7 +59,7 @@ def threshold_finding(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -
 
 
 class OperatingPointError(GuardtuiError):
-    """A fitted threshold was asked for, and cannot be had; the message says why."""
+    """A requested threshold cannot be fitted; the message says why."""
 
     exit_code = 2
 
@@ -68,16 +68,16 @@ def unfittable(reason: ValueError) -> OperatingPointError:
     """Return the error that a threshold cannot be fitted, with its remedy."""
     return OperatingPointError(
         f"the threshold cannot be fitted: {reason}\n"
-        "  label more prompts, or take --threshold shipped or a number"
+        "  label more prompts, or use --threshold shipped or a number"
     )
 
 
 def fit_of(
     scanner: LocalScanner, topic: Topic, prompts: PromptSet, report: Report = lambda progress: None
 ) -> ThresholdFit:
-    """Return the threshold fitted to the labels of a prompt set at this definition. Blocks.
+    """Return the threshold fitted to the labels of a prompt set for this definition. Blocks.
 
-    Raises ScannerError, and ValueError when there are too few labels.
+    Raises ScannerError, and ValueError if there are too few labels.
     """
     evaluation = _evaluated(scanner, topic, prompts, report)
     return fit_threshold(evaluation, scanner.shipped_threshold)
@@ -99,11 +99,11 @@ def settle_threshold(
     kept: ThresholdFit | None,
     fit: Callable[[], ThresholdFit],
 ) -> ThresholdFit | None:
-    """Set the threshold of a scanner, and return the fit it has; None where it has none.
+    """Set the threshold of a scanner, and return its fit, or None.
 
-    `kept` is that of the session, which holds for this engine only; else `fit` makes one. Raises
-    `OperatingPointError` when a fitted one is asked for and there are too few labels, and what
-    `fit` raises otherwise.
+    `kept` is the fit of the session, if it is for this engine; otherwise `fit` makes one. Raises
+    `OperatingPointError` if a fitted one is requested and there are too few labels, and what `fit`
+    raises.
     """
     if wanted == SHIPPED:
         scanner.use_threshold(None)
@@ -124,7 +124,7 @@ def settle_threshold(
 
 
 class OperatingPoint:
-    """Fits the threshold when a workspace is opened, and again when the author says so."""
+    """Fits the threshold when a workspace is opened, and again on request."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class OperatingPoint:
         jobs: Jobs,
         wanted: Wanted = None,
     ) -> None:
-        """`wanted` is the threshold that the app was started with, unless the scanner has it."""
+        """`wanted` is the threshold given at the start, unless the scanner has it."""
         self._store, self._workspace, self._engine = store, workspace, engine
         self._editing, self._preview, self._scans = editing, preview, scans
         self._author, self._jobs = author, jobs
@@ -159,9 +159,9 @@ class OperatingPoint:
             self._store.publish(replace(state, better=better))
 
     async def settle(self) -> bool:
-        """Set the threshold for the prompts as opened; False when the engine fails.
+        """Set the threshold for the opened prompts; return False if the engine fails.
 
-        Fitted to their labels, once for a session, unless the author set one.
+        It is fitted once for a session, unless the author set one.
         """
         workspace, engine = self._workspace, self._engine
         with problems_shown(self._author):
@@ -185,7 +185,7 @@ class OperatingPoint:
                 if evaluation is None:
                     return False
                 if scanner is not engine.scanner or not self._is_wanted():
-                    return True  # the author chose another one meanwhile
+                    return True  # the author chose another one in the meantime
                 try:
                     fit = await self._fitted(evaluation)
                 except ValueError as reason:
@@ -197,19 +197,19 @@ class OperatingPoint:
         return True
 
     def _is_wanted(self) -> bool:
-        """Whether the author set no threshold by hand, nor chose the shipped one."""
+        """Return whether the threshold is to be fitted: the author has chosen none."""
         if self._wanted == SHIPPED:
             return False
         return self._engine.scanner.settings.threshold_source == SHIPPED
 
     def set(self, threshold: float | None, source: str) -> None:
-        """Use a threshold set by hand, or the shipped one (None), which is then not fitted over."""
+        """Use a threshold set by hand, or the shipped one (None); it is not fitted afterwards."""
         self._engine.scanner.use_threshold(threshold, source)
         self._wanted = SHIPPED if source == SHIPPED else None
         self.pending = False
 
     def _kept(self) -> ThresholdFit | None:
-        """Return the fit of the session, if it is of these prompts and this engine."""
+        """Return the fit of the session if it is for these prompts and this engine, or None."""
         workspace = self._workspace
         fit = read_fit(workspace.store.settings())
         if fit is None or fit.engine != self._engine.scanner.settings.identity:
@@ -223,16 +223,16 @@ class OperatingPoint:
         return kept_path(workspace.topic_file.path, workspace.prompts_path)
 
     async def _fitted(self, evaluation: Evaluation) -> ThresholdFit:
-        """Fit to the scores of the engine, which other topics of the profile do not change."""
+        """Fit to the scores of the engine, without companion topics."""
         scanner = self._engine.scanner
         own = replace(evaluation, settings=scanner.settings)
         fit = await asyncio.to_thread(fit_threshold, own, scanner.shipped_threshold)
         return replace(fit, prompts=self._prompts_path)
 
     async def fit_again(self) -> None:
-        """Fit the threshold to the labels at the definition as it is now, and use it.
+        """Fit the threshold to the labels for the current definition, and use it.
 
-        That of the decision model whose scan is shown, else that of the engine.
+        The threshold is that of the decision model whose scan is shown, or that of the engine.
         """
         await self._editing.finish_typing()
         if (scan := self._scans.decided_scan()) is not None:
@@ -252,7 +252,7 @@ class OperatingPoint:
         self._author.notify(_fitted_text(fit))
 
     async def _fit_decisions(self, scan: Evaluation) -> None:
-        """Fit the threshold of a decision model to the probabilities that its scan brought."""
+        """Fit the threshold of a decision model to the probabilities of its scan."""
         if self._scans.under_way:
             self._author.notify("A scan is under way: let it end, or stop it first.")
             return
@@ -265,7 +265,7 @@ class OperatingPoint:
         self._author.notify(_fitted_text(fit))
 
     async def use(self, fit: ThresholdFit) -> None:
-        """Use a fit from now on, and keep it for the session."""
+        """Use a fit, and store it in the session."""
         with problems_shown(self._author):
             await asyncio.to_thread(self._workspace.store.update_settings, write_fit(fit))
         self._engine.scanner.use_threshold(fit.threshold, fit.source)

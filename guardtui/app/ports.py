@@ -14,14 +14,14 @@ Severity: TypeAlias = Literal["information", "warning", "error"]
 
 
 class Question(Generic[Answer]):
-    """A question to the author. Texts in it may be anybody's: who shows it makes them inert."""
+    """A question to the author. Its texts may be foreign: the display makes them inert."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirm(Question[bool]):
     """A yes-or-no question; dismissing it means no.
 
-    A question that comes by itself takes no answer in the first `calm` seconds.
+    A question that appears unexpectedly ignores keys for the first `calm` seconds.
     """
 
     text: str
@@ -32,15 +32,15 @@ class Confirm(Question[bool]):
 
 @dataclass(frozen=True, slots=True)
 class Choose(Question[str]):
-    """One of several names."""
+    """A question for one of several names."""
 
     title: str
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers(Question[str]):
-    """One of a few answers, each with its key, its name and its label."""
+class ChooseAnswer(Question[str]):
+    """A question for one of a few answers, each with key, name and label."""
 
     text: str
     answers: tuple[tuple[str, str, str], ...]
@@ -50,7 +50,7 @@ class Author(Protocol):
     """Answers questions: by dialogs, by options or a terminal prompt, or from a list in tests."""
 
     async def ask(self, question: Question[Answer]) -> Answer | None:
-        """Return the answer, or None when the question was dismissed."""
+        """Return the answer, or None if the question was dismissed."""
 
     def notify(
         self,
@@ -60,35 +60,32 @@ class Author(Protocol):
         severity: Severity = "information",
         seconds: float | None = None,
     ) -> None:
-        """Show a message for some seconds (None: the usual time). It is made inert there."""
+        """Show a message, made inert, for some seconds (None: the default time)."""
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
-        """Wait for keys that are still on their way; the definition as typed and its undo group.
-
-        None where nothing is being typed.
-        """
+        """Wait for typed keys; return the typed definition and its undo group, or None."""
 
 
 class Job(Protocol):
-    """Work that was started."""
+    """Started work."""
 
     @property
     def is_finished(self) -> bool:
-        """Whether it ended, in whatever way."""
+        """Whether it has ended."""
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was cancelled, even if it has not ended yet."""
+        """Whether it was cancelled, even before its end."""
 
     def cancel(self) -> object:
         """Cancel it."""
 
 
 class Jobs(Protocol):
-    """Where work runs on the event loop: workers of the screen, or plain tasks."""
+    """Runs work on the event loop: as workers of the screen, or as tasks."""
 
     def start(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool = False) -> Job:
-        """Start work; with `exclusive`, cancel what runs in this group. Its errors are fatal."""
+        """Start work; with `exclusive`, cancel the other work of the group. Errors are fatal."""
 
     def cancel(self, group: str) -> None:
         """Cancel all work of a group."""

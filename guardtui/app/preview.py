@@ -1,4 +1,4 @@
-"""The preview: after each pause in typing, what the guardrail says of the definition as it is."""
+"""The preview: an evaluation of the current definition after each pause in typing."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from guardtui.domain.topic import Topic
 from guardtui.session.workspace import Workspace
 
 PAUSE = 0.03
-"""Seconds without an edit after which a preview begins, where nothing else is set."""
+"""Default pause in typing before a preview, in seconds."""
 
 _GROUP = "preview"
 
 
 class RemoteScans(Protocol):
-    """What a preview needs to know of remote scans."""
+    """Remote scans, as far as a preview depends on them."""
 
     @property
     def scanning(self) -> bool:
         """Whether a remote scan is under way."""
 
     def standing_scan(self) -> Evaluation | None:
-        """What a remote guardrail said of the definition as it is, unless the preview is wanted."""
+        """Return the newest scan of the current definition, or None if the preview is preferred."""
 
     def is_current(self, evaluation: Evaluation) -> bool:
-        """Whether this is a remote scan of the definition and the prompts as they are."""
+        """Return whether this is a remote scan of the current definition and prompts."""
 
     def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
-        """The verdicts expected where there are none yet, int8 [N]; None without any."""
+        """Return the expected verdicts of open rows, int8 [N], or None."""
 
 
 class Preview:
-    """Keeps the evaluation that is shown up to date with the definition and the prompts."""
+    """Keeps the shown evaluation up to date with the definition and the prompts."""
 
     def __init__(
         self,
@@ -65,16 +65,16 @@ class Preview:
         self.begun = False
         """Whether the first evaluation is done: an edit before that must not cancel it."""
         self._completing = 0
-        self._owed = False  # whether a preview was left out while something was completed
+        self._owed = False  # whether a preview was skipped during `complete`
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Begin a new preview when what is evaluated changed."""
+        """Start a preview if definition, prompts or baseline changed."""
         same_prompts = new.prompts is old.prompts and new.companions is old.companions
         if not same_prompts or new.topic != old.topic or new.pinned != old.pinned:
             self.request()
 
     def request(self) -> None:
-        """Begin a new preview, which cancels an older one."""
+        """Start a preview, which cancels an older one."""
         if self.begun or self._completing:
             self._jobs.start(self._run(), group=_GROUP, exclusive=True)
 
@@ -89,8 +89,8 @@ class Preview:
         async for part in self._engine.parts(topic, prompts):
             await self.show(part)
         if self._completing or not self.begun or self._engine.scanner is not scanner:
-            # Whoever opens, completes or chose another engine goes on from here: to evaluate the
-            # whole meanwhile would cancel theirs.
+            # `open`, `complete` or another engine evaluates the whole; doing it here would cancel
+            # that evaluation.
             self._owed = True
             return
         evaluation = await self._evaluate()
@@ -107,9 +107,9 @@ class Preview:
         return await self._engine.evaluate(self._workspace.session.topic, self._workspace.prompts)
 
     async def complete(self, topic: Topic) -> Evaluation | None:
-        """Evaluate a definition on all prompts, which edits do not cancel; None when that fails.
+        """Evaluate a definition on all prompts, uncancelled by edits; None if that fails.
 
-        It is not shown. While the prompts are being embedded, previews are of those that are.
+        It is not shown. Until all prompts are embedded, previews show those that are.
         """
         self._completing += 1
         try:
@@ -135,9 +135,9 @@ class Preview:
         await self._evaluations.show(evaluation, predicted, estimate=estimate)
 
     async def evaluate(self) -> Evaluation | None:
-        """Evaluate the definition with the engine now, and show it; None when that fails.
+        """Evaluate the definition with the engine now, and show it; None if that fails.
 
-        It takes the place of a preview under way, which would cancel it otherwise.
+        It replaces a running preview, which would cancel it otherwise.
         """
         self._jobs.cancel(_GROUP)
         evaluation = await self._evaluate()
@@ -146,10 +146,10 @@ class Preview:
         return evaluation
 
     async def current(self) -> Evaluation | None:
-        """Return an evaluation of the definition exactly as it is now, and show it.
+        """Return an evaluation of the current definition, and show it.
 
-        None, and the author is notified, before the first evaluation, while a scan is under way or
-        prompts are being embedded, or when the engine fails.
+        None, with a message, before the first evaluation, during a scan or an embedding, or if the
+        engine fails.
         """
         await self._editing.finish_typing()
         waiting = self._engine.waiting(self._workspace.prompts)
@@ -171,7 +171,7 @@ class Preview:
         return await self.evaluate()
 
     def has_all(self) -> bool:
-        """Whether no prompt is being embedded; the author is notified when some are."""
+        """Return whether all prompts are embedded; otherwise notify the author."""
         waiting = self._engine.waiting(self._workspace.prompts)
         if waiting:
             self._author.notify(needs_all(waiting))
@@ -179,5 +179,5 @@ class Preview:
 
 
 def needs_all(waiting: str) -> str:
-    """Return why something cannot be done yet, for `Engine.waiting`."""
+    """Return why something cannot be done yet, from `Engine.waiting`."""
     return f"Not yet: {waiting}, and this needs all of them."

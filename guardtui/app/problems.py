@@ -1,4 +1,4 @@
-"""Problems of files and of the session's store, shown to the author instead of raised."""
+"""Errors of files and of the session's store, shown to the author instead of raised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from guardtui.app.ports import Author
 from guardtui.domain.errors import GuardtuiError
 
 READING_TIME = 15.0
-"""Seconds that a problem with a remedy stays in sight."""
+"""Seconds for which a problem with a remedy is shown."""
 
 
 @contextlib.contextmanager

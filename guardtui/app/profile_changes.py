@@ -1,4 +1,4 @@
-"""Changes of security profiles and their topics: one at a time, each with its way back."""
+"""Changes of security profiles and their topics: one at a time, each recorded for a revert."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from guardtui.app.ports import Question
-from guardtui.app.way_back import StepBack
+from guardtui.app.revert_steps import RevertStep
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Applied, Plan, Reverted
-from guardtui.scanners.airs.live import Live
 from guardtui.scanners.airs.models import SecurityProfile
-from guardtui.scanners.airs.places import Place
+from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.propagation import PropagationResult
 from guardtui.session.applied import AppliedLog, ChangeJournal
 
 Result = TypeVar("Result")
 
 LEAVING = 5.0
-"""Seconds that a change under way gets to finish when the app ends."""
+"""Seconds for a running change to finish when the app ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowChanges(Question[bool]):
-    """Whether to make these changes. `reverts`: they lead back to before the last apply.
+    """Question whether to make these changes; with `reverts` they undo the last apply.
 
-    `place` names the profile, `revision` is its newest one.
+    `place` names the profile, `revision` is its newest revision.
     """
 
     place: str
@@ -40,16 +40,16 @@ class ShowChanges(Question[bool]):
     def of(
         cls, connection: AirsConnection, shown: Plan | Reverted, *, reverts: bool = False
     ) -> ShowChanges:
-        """The question about what was looked up."""
+        """Return the question about planned changes."""
         revision = shown.profile.revision
         return cls(connection.place, revision, shown.changes, shown.warnings, reverts)
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where in a profile a topic goes, and whether to set what happens to all else."""
+    """Position of a topic in a profile, and whether to set the default action too."""
 
-    place: Place | None = None
+    place: PolicyPath | None = None
     set_default: bool = False
 
 
@@ -57,13 +57,13 @@ _USUAL = Placement()
 
 
 class ProfileChanges:
-    """Reads and changes profiles, one caller at a time; a change that was begun is finished.
+    """Reads and changes profiles, one caller at a time; a started change is always finished.
 
     All methods raise AirsError, ServiceError and StoreError.
     """
 
     def __init__(self, open_log: Callable[[AirsConnection], AppliedLog]) -> None:
-        """`open_log` opens the undo journal of a profile, before the first change of it."""
+        """`open_log` opens the undo journal of a profile, before its first change."""
         self.open_log = open_log
         self._lock = asyncio.Lock()
         self._begun: set[asyncio.Task[Any]] = set()
@@ -76,14 +76,14 @@ class ProfileChanges:
     async def plan(
         self, connection: AirsConnection, topic: Topic, placement: Placement = _USUAL
     ) -> Plan | None:
-        """Return what applying a definition would change; None without a service account."""
+        """Return the changes of applying a definition; None without a service account."""
         async with self._lock:
             return await connection.look(
-                topic, place=placement.place, set_default=placement.set_default
+                topic, path=placement.place, set_default=placement.set_default
             )
 
     def journal(self, connection: AirsConnection) -> ChangeJournal:
-        """Return the journal entry of one change that is about to be made."""
+        """Return the journal entry of a change about to be made."""
         return ChangeJournal(self.open_log(connection))
 
     async def apply(
@@ -94,20 +94,20 @@ class ProfileChanges:
         placement: Placement = _USUAL,
         journal: ChangeJournal | None = None,
     ) -> Applied:
-        """Put a definition into the profile; its way back is in the journal before each step."""
-        kept = self.journal(connection) if journal is None else journal
+        """Apply a definition to the profile; each step is in the undo journal before it is made."""
+        entry = self.journal(connection) if journal is None else journal
         return await self.finish(
             lambda: connection.apply(
                 topic,
                 plan,
-                place=placement.place,
+                path=placement.place,
                 set_default=placement.set_default,
-                journal=kept,
+                journal=entry,
             )
         )
 
     async def apply_missing(self, connection: AirsConnection, topic: Topic) -> Applied | None:
-        """Put a definition into the profile unless it has it; None where nothing was changed."""
+        """Apply a definition to the profile unless it has it; None if nothing was changed."""
 
         async def look_and_apply() -> Applied | None:
             plan = await connection.look(topic)
@@ -117,8 +117,8 @@ class ProfileChanges:
 
         return await self.finish(look_and_apply)
 
-    async def revert(self, connection: AirsConnection, step: StepBack) -> Reverted:
-        """Take changes back, and drop them from the journal."""
+    async def revert(self, connection: AirsConnection, step: RevertStep) -> Reverted:
+        """Revert changes, and remove them from the journal."""
 
         async def go_back() -> Reverted:
             done = await connection.revert(step.way)
@@ -129,7 +129,7 @@ class ProfileChanges:
         return await self.finish(go_back)
 
     async def finish(self, change: Callable[[], Awaitable[Result]]) -> Result:
-        """Make a change alone; once begun it is finished, even if the caller is cancelled."""
+        """Make a change exclusively; once started it finishes, even if the caller is cancelled."""
         await self._lock.acquire()
 
         async def alone() -> Result:
@@ -144,7 +144,7 @@ class ProfileChanges:
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Give a change under way a few seconds to finish."""
+        """Wait a few seconds for a running change."""
         if self._begun:
             await asyncio.wait(self._begun, timeout=LEAVING)
 
@@ -155,15 +155,15 @@ async def wait_until_live(
     profile: SecurityProfile,
     *,
     show: Callable[[str], None],
-    wait_on: Callable[[Live], Awaitable[bool]],
+    wait_on: Callable[[PropagationResult], Awaitable[bool]],
     as_expected: bool = True,
-) -> Live:
-    """Wait until scans use a revision of the profile, as long as `wait_on` is true each time.
+) -> PropagationResult:
+    """Wait until scans use a revision of the profile, while `wait_on` returns True.
 
     Raises ServiceError.
     """
     while True:
-        show(f"waits until revision {profile.revision} judges …")
+        show(f"waits until scans use revision {profile.revision} …")
         live = await connection.wait(topic, profile, as_expected=as_expected)
         if live.live or not await wait_on(live):
             return live

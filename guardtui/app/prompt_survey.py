@@ -1,4 +1,4 @@
-"""The survey of the prompt set: made when it is wanted, and cached until what it is of changes."""
+"""The survey of the prompt set: made on request, and cached until evaluation or prompts change."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class PromptSurveys:
     ) -> Survey | None:
         """Return the survey of these prompts with the outcomes of their evaluation.
 
-        With `quiet` nothing is shown meanwhile. Raises ScannerError.
+        With `quiet` no progress is shown. Raises ScannerError.
         """
         known = self._newest
         if known is None or known.evaluation is not evaluation or known.prompts is not prompts:
             scanner = self._engine.scanner
-            step = self._store.step("the prompt set is looked through …")
+            step = self._store.step("surveys the prompt set …")
             with contextlib.nullcontext() if quiet else step:
                 known = await run_stoppable(
                     lambda stopped: survey(scanner, prompts, evaluation, stopped)

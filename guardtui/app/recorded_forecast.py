@@ -1,4 +1,4 @@
-"""Forecasts from what a session has recorded, without a call to any service."""
+"""Forecasts from the recorded evaluations of a session, without any request."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import (
     Forecast,
     Forecaster,
@@ -24,11 +25,10 @@ from guardtui.forecast.forecaster import (
     guardrails,
     scans_of,
 )
-from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.recorded import RecordedError, has_session, recorded_topics
+from guardtui.session.report_reader import RecordedError, has_session, recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
@@ -37,7 +37,7 @@ _KINDS = {"airs": "AIRS", "judge": "a judge", "decision": "a decision model"}
 
 @dataclass(frozen=True, eq=False)
 class RecordedGuardrail:
-    """A guardrail that answered in a session, the others that did, and all iterations."""
+    """A guardrail with verdicts in a session, the other such guardrails, and all iterations."""
 
     settings: ScannerSettings
     others: tuple[ScannerSettings, ...]
@@ -46,10 +46,10 @@ class RecordedGuardrail:
 
 @dataclass(frozen=True, eq=False)
 class RecordedForecast:
-    """A forecast with the iterations that it rests on, oldest first.
+    """A forecast with the iterations it is based on, oldest first.
 
-    `compared` is the newest scan of the whole prompt set, and `measured` the newest one of the very
-    definition that is forecast, in which every prompt has a verdict; each None where there is none.
+    `compared` is the newest scan of the whole prompt set; `measured` is the newest complete scan of
+    the forecast definition. Both may be None.
     """
 
     guardrail: RecordedGuardrail
@@ -63,35 +63,34 @@ class RecordedForecast:
 def recorded_guardrail(
     topic_path: Path, scanner: str | None = None, part: str = ""
 ) -> RecordedGuardrail:
-    """Find a guardrail in the session of a topic file: the one that answered last.
+    """Find a guardrail in the session of a topic file: by default the one that answered last.
 
     `scanner` is `airs`, `judge` or `decision`, `part` a part of the guardrail's identity (profile
-    or model). Reading leaves no trace. Raises ForecastError where none has answered, and
-    StoreError.
+    or model). The session is not changed. Raises StoreError, and ForecastError without verdicts.
     """
     iterations = _iterations(topic_path)
-    found = guardrails([iteration.evaluation for iteration in iterations])
-    if not found:
+    answered = guardrails([iteration.evaluation for iteration in iterations])
+    if not answered:
         raise ForecastError(
             f"{topic_path}: no verdicts of a guardrail are recorded in its session\n"
             f"  {_remedy(topic_path)}"
         )
     fitting = [
         settings
-        for settings in found
+        for settings in answered
         if scanner in (None, settings.name) and part.casefold() in settings.identity.casefold()
     ]
     if not fitting:
-        who = " ".join(
+        name = " ".join(
             ["a guardrail" if scanner is None else _KINDS[scanner]]
             + ([f"with {display_start(part, 60)!r} in its name"] if part else [])
         )
         raise ForecastError(
-            f"{topic_path}: no verdicts of {who} are recorded in its session\n"
-            f"  recorded are those of: {names_of(found)}"
+            f"{topic_path}: no verdicts of {name} are recorded in its session\n"
+            f"  recorded are those of: {names_of(answered)}"
         )
     chosen = fitting[0]
-    others = tuple(settings for settings in found if settings is not chosen)
+    others = tuple(settings for settings in answered if settings is not chosen)
     return RecordedGuardrail(chosen, others, tuple(iterations))
 
 
@@ -146,10 +145,10 @@ def forecast_recorded(
 
 @dataclass(frozen=True, eq=False)
 class RecordedTrust:
-    """Every scan of a guardrail held against its forecast.
+    """Every scan of a guardrail compared with its forecast.
 
-    The checks name iterations by their index in those of `guardrail`. `engine` is what gave the
-    engine's own verdicts.
+    The checks refer to iterations by their index in `guardrail`. `engine` gave the engine's
+    verdicts.
     """
 
     guardrail: RecordedGuardrail
@@ -165,9 +164,9 @@ def check_recorded(
     engine: LocalScanner,
     report: Report = lambda _: None,
 ) -> RecordedTrust:
-    """Hold each recorded scan against the forecast from those before it. Blocks.
+    """Compare each recorded scan with the forecast from earlier scans. Blocks.
 
-    The engine has its threshold set. Raises ForecastError where no scan can be checked, and
+    The threshold of `engine` must be set. Raises ForecastError if no scan can be checked, and
     ScannerError.
     """
     own = engine.settings
@@ -191,9 +190,9 @@ def check_recorded(
 
 
 def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | None:
-    """Return a forecast that was made before a scan, as it is recorded with it.
+    """Return the record of a forecast made before a scan.
 
-    None where it is of another definition, other prompts or another guardrail.
+    None if it is for another definition, prompt set or guardrail.
     """
     grounds, rates = forecast.grounds, forecast.rates
     fits = scan.key.same_subject(forecast.topic, forecast.prompt_set)
@@ -214,7 +213,7 @@ def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | No
 def recorded_forecast_before(
     topic_path: Path, scan: Evaluation, prompts: PromptSet, engine: LocalScanner
 ) -> ForecastBefore | None:
-    """Forecast a scan that is not recorded from those that are; None where that cannot be done.
+    """Forecast a scan from the recorded ones; None if that fails. Blocks.
 
     Blocks.
     """
@@ -222,7 +221,7 @@ def recorded_forecast_before(
         evaluations = [iteration.evaluation for iteration in _iterations(topic_path)]
         forecaster = fit(evaluations, scan.settings, prompts, EngineReader(engine))
         forecast = None if forecaster is None else forecaster.forecast(scan.topic)
-    except GuardtuiError:  # a session or an engine that fails must not cost the verdicts
+    except GuardtuiError:  # an error of the session or the engine must not lose the verdicts
         return None
     return None if forecast is None else forecast_before(forecast, scan)
 
@@ -230,20 +229,20 @@ def recorded_forecast_before(
 def explained(
     error: ForecastError, topic_path: Path, guardrail: RecordedGuardrail
 ) -> ForecastError:
-    """Return the error with the topic file, and with the other guardrails that have answered."""
+    """Return the error with the topic file and the other guardrails that have verdicts."""
     text = f"{topic_path}: {error}"
     if guardrail.others:
         name = guardrail_text(guardrail.settings)
         text += (
-            f"\n  that is about {name}; others have answered too: "
+            f"\n  this is about {name}; others have verdicts too: "
             f"{names_of(guardrail.others)} (--guardrail chooses)"
         )
     return ForecastError(text)
 
 
 def names_of(settings: Sequence[ScannerSettings]) -> str:
-    """Return guardrails in words, kept apart by semicolons."""
-    return "; ".join(dict.fromkeys(guardrail_text(one) for one in settings))
+    """Return guardrails in words, separated by semicolons."""
+    return "; ".join(dict.fromkeys(map(guardrail_text, settings)))
 
 
 def _iterations(topic_path: Path) -> list[Iteration]:
@@ -253,8 +252,7 @@ def _iterations(topic_path: Path) -> list[Iteration]:
         raise ForecastError(str(error)) from error
     if not recorded:
         raise ForecastError(
-            f"{topic_path}: nothing is recorded for it, so there is nothing to forecast from\n"
-            f"  {_remedy(topic_path)}"
+            f"{topic_path}: nothing is recorded to forecast from\n  {_remedy(topic_path)}"
         )
     return SessionStore(topic_path, reading=True).iterations()
 
@@ -267,7 +265,9 @@ def _remedy(topic_path: Path) -> str:
 
 
 def _compared(scans: Sequence[Iteration], forecaster: Forecaster) -> Iteration | None:
-    return next((one for one in scans if one.evaluation is forecaster.compared), None)
+    return next(
+        (iteration for iteration in scans if iteration.evaluation is forecaster.compared), None
+    )
 
 
 def _measured(scans: Sequence[Iteration], topic: Topic, prompts: PromptSet) -> Iteration | None:

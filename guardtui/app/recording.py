@@ -1,4 +1,4 @@
-"""Scans in the session: found again, and written as a new iteration or onto an earlier one."""
+"""Scans in the session: lookup, and recording as a new or a completed iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guardtui.session.workspace import Workspace
 
 
 def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
-    """Return the newest iteration with these verdicts for the same key, or None."""
+    """Return the newest iteration with these verdicts and this key, or None."""
     for iteration in reversed(session.iterations):
         recorded = iteration.evaluation
         if recorded is evaluation or (
@@ -29,7 +29,7 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
 
 
 def is_recorded(session: Session, evaluation: Evaluation) -> bool:
-    """Whether a remote scan is an iteration, or a preview the last iteration."""
+    """Return whether a remote scan is an iteration, or a preview is the last iteration."""
     if evaluation.settings.name in REMOTE:
         return iteration_of(session, evaluation) is not None
     iterations = session.iterations
@@ -44,11 +44,10 @@ async def record(
     onto: Evaluation | None = None,
     forecast: ForecastBefore | None = None,
 ) -> Iteration:
-    """Write a scan to the session; with `onto`, complete the iteration of that earlier scan.
+    """Record a scan in the session; with `onto`, complete the iteration of that scan.
 
-    `forecast` was made before the scan; an iteration that is completed keeps its own. The first
-    complete scan of the topic file's definition is kept, any other one undecided. Raises
-    StoreError.
+    `forecast` was made before the scan; a completed iteration keeps its own. The first complete
+    scan of the topic file's definition is kept, others are undecided. Raises StoreError.
     """
     session = workspace.session
     known = iteration_of(session, onto) if onto is not None else None
@@ -72,7 +71,7 @@ async def record(
 
 
 def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
-    """Whether no other scan by the same scanner was complete, or kept."""
+    """Return whether no other scan by the same scanner is complete or kept."""
     return not any(
         iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
         for iteration in session.iterations
@@ -82,7 +81,7 @@ def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | N
 
 
 def recorded_text(iteration: Iteration) -> str:
-    """Return how much of the prompt set a recorded scan covers and what a judge used, in words."""
+    """Return in words how many prompts a recorded scan covers, and the usage of a judge."""
     metrics = iteration.evaluation.metrics
     used = usage_text(iteration.evaluation.verdicts.used)
     used = f" ({used})" if used else ""

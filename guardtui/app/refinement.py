@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from guardtui.advice.effects import Effect, Judges, effects
+from guardtui.advice.effects import DefinitionVerdicts, Effect, effects
 from guardtui.advice.engine_objective import EngineObjective, fits_threshold
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
@@ -40,12 +40,12 @@ class RefinementError(GuardtuiError):
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """What measures definitions, and the prompts that it measures them on."""
+    """An objective and the prompts that definitions are measured on."""
 
     objective: Objective
     rows: MeasuredRows
     one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
-    """Held while it measures: it is for one thread at a time."""
+    """Held while measuring, which is for one thread at a time."""
 
 
 def open_measure(
@@ -55,9 +55,9 @@ def open_measure(
     report: Report = lambda progress: None,
     stopped: Stopped = lambda: False,
 ) -> Measure | None:
-    """Return what measures definitions on these prompts, embedded by then; None when stopped.
+    """Return the measure for these prompts, which are embedded first; None if stopped.
 
-    A forecast where there is one, else the engine. Blocks. Raises `SplitError`,
+    It uses the forecast if there is one, otherwise the engine. Blocks. Raises `SplitError`,
     `TooFewPromptsError` and ScannerError.
     """
     rows = measured_rows(prompts)
@@ -72,7 +72,7 @@ def open_measure(
 
 @dataclass(frozen=True, eq=False)
 class _Opened:
-    """The newest measure, and what it is of: engine, prompts, threshold and forecast."""
+    """The newest measure with its engine, prompts, threshold and forecast."""
 
     subject: tuple[LocalScanner, PromptSet, ScannerSettings, Forecaster | None]
     measure: Measure
@@ -80,14 +80,14 @@ class _Opened:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What each part of a definition does, and by which guardrail."""
+    """Effects of the parts of a definition, and the guardrail that they are for."""
 
     parts: tuple[Effect, ...]
     settings: ScannerSettings
 
 
 class Refinement:
-    """Measures edits of the definition on the prompts as they are."""
+    """Measures edits of the definition on the current prompts."""
 
     def __init__(
         self,
@@ -107,13 +107,13 @@ class Refinement:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing needs to be embedded first."""
+        """Whether all prompts are embedded."""
         return self._engine.scanner.has(self._workspace.prompts)
 
     async def measure(self, *, typing: bool = True) -> Measure:
-        """Return what measures definitions, by a forecast while forecasts are shown.
+        """Return the measure, by a forecast while forecasts are shown.
 
-        With `typing`, keys that are still on their way are waited for. Raises RefinementError.
+        With `typing` it waits for typed keys first. Raises RefinementError.
         """
         if typing:
             await self._editing.finish_typing()
@@ -127,7 +127,7 @@ class Refinement:
                 return known.measure
             measure = open_measure(scanner, prompts, forecaster, stopped=stopped)
             if measure is not None:
-                # The texts that it has embedded are those of the next measurement.
+                # Its embedded texts are reused by the next measurement.
                 self._opened = _Opened(subject, measure)
             return measure
 
@@ -140,27 +140,26 @@ class Refinement:
         return measure
 
     def _forecaster(self, prompts: PromptSet, stopped: Stopped) -> Forecaster | None:
-        """What forecasts are made by, while the author looks at them."""
+        """Return the forecaster while forecasts are shown, or None."""
         forecasting = self._forecasting
         return forecasting.forecaster(prompts, stopped) if forecasting.wanted else None
 
     async def advice(self) -> SearchResult | None:
-        """Return edits of the definition, measured; None when that was stopped.
+        """Return measured edits of the definition; None if stopped.
 
-        They are of the definition as it is at the end: it is measured again if it was edited
-        meanwhile. Raises RefinementError.
+        If the definition is edited in the meantime, it is measured again. Raises RefinementError.
         """
-        with self._store.step("edits are measured …"):
+        with self._store.step("measures edits …"):
             measure = await self.measure()
             while True:
                 topic = self._topic
-                found = await self.advised(measure, topic)
+                result = await self.advised(measure, topic)
                 await self._editing.finish_typing()
-                if found is None or topic == self._topic:
-                    return found
+                if result is None or topic == self._topic:
+                    return result
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
-        """Return edits of one definition; None when that was stopped. Raises RefinementError."""
+        """Return measured edits of one definition; None if stopped. Raises RefinementError."""
         return await self.run(
             measure, lambda stopped: advise(measure.objective, topic, measure.rows, stopped)
         )
@@ -168,7 +167,7 @@ class Refinement:
     async def run(
         self, measure: Measure, work: Callable[[Stopped], Result | None]
     ) -> Result | None:
-        """Return what `work` measures in a thread; None when stopped. Raises RefinementError."""
+        """Run `work` in a thread; return its result, or None if stopped. Raises RefinementError."""
 
         def work_out(stopped: Stopped) -> Result | None:
             with measure.one_at_a_time:
@@ -180,7 +179,7 @@ class Refinement:
             raise RefinementError(str(error)) from error
 
     async def effects(self) -> Effects:
-        """Return what each part of the definition does on all prompts; empty without parts.
+        """Return the effect of each part of the definition on all prompts.
 
         By a forecast while forecasts are shown. Raises ScannerError.
         """
@@ -189,7 +188,7 @@ class Refinement:
 
         def measure(stopped: Stopped) -> Effects:
             known = self._forecaster(prompts, stopped)
-            judge: Judges | None
+            judge: DefinitionVerdicts | None
             if known is None:
                 settings = scanner.settings
                 judge = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
@@ -198,8 +197,8 @@ class Refinement:
                 judge = ForecastVerdicts(known, prompts)
             measured = effects(judge, topic, stopped) if judge is not None else None
             for effect in measured or ():
-                _ = effect.worth.intervals  # computed here and not while the screen is drawn
+                _ = effect.worth.intervals  # computed here, not while the screen is drawn
             return Effects(measured or (), settings)
 
-        with self._store.step("each part is left out and measured …"):
+        with self._store.step("measures each part …"):
             return await run_stoppable(measure)

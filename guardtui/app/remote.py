@@ -24,20 +24,20 @@ from guardtui.session.topic_revisions import SqliteTopicRevisions
 AIRS = "airs"
 JUDGE = "judge"
 REMOTE = frozenset({AIRS, JUDGE, DECISION})
-"""Names of the scanners that run on request only, never by themselves."""
+"""Names of the scanners that run on request only."""
 
 ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
-"""A guardrail of models: all that an author says of it."""
+"""Options of a guardrail that is a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
-    """Options of remote guardrails; all else comes from the environment and its file.
+    """Options of remote guardrails; the others come from the environment and its file.
 
-    `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
-    second. `fresh` ignores cached verdicts. With a `judge`, or a `decision` model, scans use that
-    instead of AIRS; `epochs` say how often each prompt is scanned. `keys` are those that were typed
-    or are from a keyring: they count more than others.
+    `environment` and `config` replace those of the process, for a sandbox. `rate` is in scans a
+    second. `fresh` ignores cached verdicts. With a `judge` or a `decision` model, scans use it
+    instead of AIRS; `epochs` are the scans of each prompt. `keys` were typed or are from a keyring
+    and take precedence.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -52,28 +52,28 @@ class RemoteOptions:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment variables that count."""
+        """Environment variables, with `keys` applied."""
         return os.environ if self.environment is None else self.environment
 
     def configured(self) -> AirsSettings:
-        """Load the settings of AIRS, whether they suffice or not. Raises AirsError."""
+        """Load the settings of AIRS, even if incomplete. Raises AirsError."""
         return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
 
     @property
     def model(self) -> ModelOptions | None:
-        """The decision model or the judge that scans use; None where they use AIRS."""
+        """The decision model or the judge used by scans; None for AIRS."""
         return self.decision or self.judge
 
     def settings(self) -> AirsSettings:
-        """Load the settings of AIRS. Raises AirsError, also without a credential for scans."""
+        """Load the settings of AIRS. Raises AirsError, also if no credential for scans is set."""
         settings = self.configured()
         settings.scan_credential()
         return settings
 
     def secrets(self) -> dict[str, str]:
-        """Return keys and tokens that may be sent, by name; for what must not show them.
+        """Return the keys and tokens that may be sent, by name, to keep them out of output.
 
-        Variables that are only named like secrets are not included.
+        Other variables with names like secrets are not included.
         """
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
@@ -81,7 +81,7 @@ class RemoteOptions:
         if self.decision is not None:
             for key in self.decision.keys:
                 secrets["the key of the decision model"] = key.reveal()
-        with contextlib.suppress(AirsError):  # what cannot be read is not sent either
+        with contextlib.suppress(AirsError):  # unreadable settings are never sent
             settings = self.configured()
             of_airs = {
                 "the API key of AIRS": settings.api_key,

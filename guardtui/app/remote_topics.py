@@ -1,4 +1,4 @@
-"""The topics of the tenant: taken over, created, applied, reverted and deleted by the author."""
+"""Actions on the topics of the tenant: load, create, apply, revert, delete."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Protocol
 from guardtui.app.connections import NEEDS_ACCOUNT, Connections
 from guardtui.app.ports import Author, Confirm, Question
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges, wait_until_live
-from guardtui.app.tenant_topics import Listing, holder_lines, holders, read_listing
-from guardtui.app.way_back import steps_back
+from guardtui.app.revert_steps import steps_back
+from guardtui.app.tenant_topics import TenantTopics, holder_lines, holders, read_listing
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent, Topic, describe_changes, line_breaks, violations
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.live import Live
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+from guardtui.scanners.airs.propagation import PropagationResult
 from guardtui.session.session import Session
 
 _HOLDERS = 6
@@ -29,9 +29,9 @@ _REVISIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class ShowTopic(Question[bool]):
-    """Whether to take over a topic of the service, shown against the definition `here`.
+    """Question whether to load a topic of the service, shown against the definition `here`.
 
-    `intent` is what the profile does with it, None where the profile does not have it.
+    `intent` is that in the profile, None if the profile does not have the topic.
     """
 
     topic: CustomTopic
@@ -41,7 +41,7 @@ class ShowTopic(Question[bool]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteHeld(Question[str]):
-    """Who deletes a topic that profiles hold, as an e-mail address; dismissed: nobody.
+    """Question who deletes a topic that profiles use: an e-mail address, or None.
 
     `holders` are lines, inert; `name` is not.
     """
@@ -50,33 +50,33 @@ class DeleteHeld(Question[str]):
     holders: tuple[str, ...]
 
 
-class Definition(Protocol):
+class EditedDefinition(Protocol):
     """The definition that is being edited."""
 
     async def finish_typing(self) -> Topic:
-        """Return it once keys that are still on their way have arrived."""
+        """Return the definition once all typed keys have arrived."""
 
     def replace(self, topic: Topic) -> bool:
-        """Make this the definition, as one step; False when it is already."""
+        """Replace the definition in one undo step; return False if it is unchanged."""
 
 
 class Show(Protocol):
-    """Shows a step, or why something was refused, where the author looks."""
+    """Shows a step or a problem to the author."""
 
     def __call__(self, text: str, *, problem: bool = False) -> None: ...
 
 
 class RemoteTopics:
-    """What an author does with the topics of the connected tenant, one change at a time.
+    """Actions of the author on the topics of the connected tenant, one change at a time.
 
-    The changes return what was done as a sentence, "" where the author dismissed the question.
-    They raise ScannerError, ServiceError and StoreError.
+    Actions return the result as a sentence, or "" if the author dismissed the question. They raise
+    ScannerError, ServiceError and StoreError.
     """
 
     def __init__(
         self,
         session: Session,
-        definition: Definition,
+        definition: EditedDefinition,
         connections: Connections,
         changes: ProfileChanges,
         author: Author,
@@ -94,35 +94,35 @@ class RemoteTopics:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether a scan is under way, which shows its own progress."""
+        """Whether a scan is running, which shows its own progress."""
         return self._scanning()
 
     @property
     def refusal(self) -> str:
-        """Why no change may begin now; "" where one may."""
+        """Why no change can start now, or ""."""
         if self.is_scanning:
-            return "Stop the scan first: it judges by what the profile has now."
+            return "Stop the scan first: it uses the profile as it is now."
         if self._is_changing or self._changes.is_busy:
             return "Another change in AIRS is under way."
         return ""
 
     async def managing(self) -> AirsConnection | None:
-        """Return the connection, where it can change topics; else the author is notified.
+        """Return the connection if it can change topics; otherwise notify the author.
 
         Raises ScannerError, ServiceError and StoreError.
         """
         await self._definition.finish_typing()
         return await self._connections.managing()
 
-    async def read(self, connection: AirsConnection) -> Listing:
-        """Read what the tenant has now. Raises AirsError and ServiceError."""
+    async def read(self, connection: AirsConnection) -> TenantTopics:
+        """Read the topics of the tenant. Raises AirsError and ServiceError."""
         async with connection.management() as client:
             return await read_listing(client, connection.profile)
 
     async def take_over(self, remote: CustomTopic, intent: Intent | None, show: Show) -> bool:
-        """Make a topic of the service the definition, if the author wants it after a look.
+        """Make a topic of the service the definition, if the author confirms.
 
-        `intent` is what the profile does with it; None keeps that of the definition.
+        `intent` is that in the profile; None keeps the intent of the definition.
         """
         here = self.here
         if not await self._author.ask(ShowTopic(remote, intent, here)):
@@ -134,20 +134,20 @@ class RemoteTopics:
             intent=intent or here.intent,
         )
         if broken := line_breaks(topic):
-            show(f"Not taken over: {broken[0].message}", problem=True)
+            show(f"Not loaded: {broken[0].message}", problem=True)
             return False
         changes = ", ".join(describe_changes(here, topic))
         if not changes:
-            show("The definition here is the same already.")
+            show("The definition is the same already.")
             return False
         self._definition.replace(topic)
-        self._author.notify(f"Taken over: {changes}. Undo brings yours back.", seconds=8)
+        self._author.notify(f"Loaded: {changes}. Undo restores yours.", seconds=8)
         return True
 
     # --- changes ----------------------------------------------------------------------------
 
     async def apply(self, connection: AirsConnection, show: Show) -> str:
-        """Put the definition into effect in the profile."""
+        """Apply the definition to the profile."""
         async with self._changing():
             topic = self._sendable()
             show("looks at the profile …")
@@ -161,7 +161,7 @@ class RemoteTopics:
             show("")
             if not await self._author.ask(ShowChanges.of(connection, plan)):
                 return ""
-            show("puts the definition into the profile …")
+            show("applies the definition to the profile …")
             applied = await self._changes.apply(connection, topic, plan)
             self._warn_of(applied.warnings)
             self._connections.use_effect(connection.in_effect(topic, applied))
@@ -169,31 +169,33 @@ class RemoteTopics:
             live = await self._until_live(connection, topic, applied.profile, show)
             return f"Applied: revision {applied.profile.revision} of the profile{live}."
 
-    async def create(self, connection: AirsConnection, listing: Listing | None, show: Show) -> str:
-        """Create the topic of the definition, which no profile uses then."""
+    async def create(
+        self, connection: AirsConnection, listing: TenantTopics | None, show: Show
+    ) -> str:
+        """Create a topic from the definition; no profile uses it yet."""
         async with self._changing():
             topic = self._sendable()
             known = () if listing is None else listing.topics
             name = display_start(topic.name, 60)
             if any(topic.name == other.topic_name for other in known):
-                return f"There is a topic {name} already: p gives it your text."
-            text = f"Make the topic {name} of your definition? No profile uses it then."
+                return f"The topic {name} exists already: p gives it your text."
+            text = f"Create the topic {name} from your definition? No profile uses it yet."
             if not await self._author.ask(Confirm(text, "Create", "Cancel")):
                 return ""
-            show("makes the topic …")
+            show("creates the topic …")
 
             async def create() -> CustomTopic:
                 async with connection.management() as client:
                     return await lifecycle.create(client, topic)
 
             made = await self._changes.finish(create)
-            return f"Made {name}, at revision {made.revision}; no profile uses it yet."
+            return f"Created {name}, revision {made.revision}; no profile uses it yet."
 
     async def delete(self, connection: AirsConnection, topic: CustomTopic, show: Show) -> str:
-        """Delete a topic, also where profiles hold it if the author says who does it."""
+        """Delete a topic; if profiles use it, the author has to give an e-mail address."""
         async with self._changing():
             name = display_start(topic.topic_name, 60)
-            show("looks at which profiles have it …")
+            show("looks for profiles that use it …")
             async with connection.management() as client:
                 held = await holders(client, topic)
             show("")
@@ -218,36 +220,36 @@ class RemoteTopics:
 
             await self._changes.finish(delete)
             await self._renew(connection)
-            return f"Deleted {name}" + (", out of all profiles." if held else ".")
+            return f"Deleted {name}" + (", also from all profiles." if held else ".")
 
     async def revert(self, connection: AirsConnection, show: Show) -> str:
-        """Take back the newest apply of this session to the profile."""
+        """Revert the newest apply of this session to the profile."""
         async with self._changing():
             entries = await asyncio.to_thread(self._changes.open_log(connection).entries)
             if not entries:
-                return "Nothing that this session applied to the profile is left to take back."
+                return "This session has no apply to this profile to revert."
             (step,) = steps_back(entries[-1:])
             show("looks at the profile …")
-            shown = await connection.look_back(step.way)
+            shown = await connection.plan_revert(step.way)
             show("")
             if shown.changes or shown.warnings:
                 question = ShowChanges.of(connection, shown, reverts=True)
                 if not await self._author.ask(question):
                     return ""
-            show("takes the last apply back …")
+            show("reverts the last apply …")
             done = await self._changes.revert(connection, step)
             self._warn_of([text for text in done.warnings if text not in shown.warnings])
             await self._renew(connection)
             if not shown.changes:
-                return "The profile was as before the last apply already."
+                return "The profile is as before the last apply already."
             live = await self._until_live(connection, step.probe, done.profile, show, back=True)
-            return f"Taken back: revision {done.profile.revision} of the profile{live}."
+            return f"Reverted: revision {done.profile.revision} of the profile{live}."
 
     # --- parts of a change ------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
     async def _changing(self) -> AsyncIterator[None]:
-        """Refuse other changes meanwhile: the questions of a change are part of it."""
+        """Refuse other changes during a change, including its questions."""
         if refusal := self.refusal:
             raise AirsError(refusal)
         self._is_changing = True
@@ -257,7 +259,7 @@ class RemoteTopics:
             self._is_changing = False
 
     def _sendable(self) -> Topic:
-        """Return the definition. Raises AirsError for one that the service does not accept."""
+        """Return the definition. Raises AirsError if it is outside the limits of the service."""
         if broken := violations(self.here):
             raise AirsError(f"Not sent: {broken[0].message}")
         return self.here
@@ -271,10 +273,10 @@ class RemoteTopics:
         *,
         back: bool = False,
     ) -> str:
-        """Wait until scans use a revision; return what to add to a sentence about it."""
+        """Wait until scans use a revision; return the end of a sentence about it."""
 
-        async def wait_on(live: Live) -> bool:
-            text = f"After {live.seconds:.0f} s scans are not judged by it: {live.reason}."
+        async def wait_on(live: PropagationResult) -> bool:
+            text = f"After {live.seconds:.0f} s scans do not use it: {live.reason}."
             answer = await self._author.ask(Confirm(text, "Keep waiting", "Stop waiting"))
             return answer is True
 
@@ -283,21 +285,21 @@ class RemoteTopics:
                 connection, topic, profile, show=show, wait_on=wait_on, as_expected=not back
             )
         except ServiceError as error:
-            return f"; whether scans know it could not be told: {error}"
+            return f"; whether scans use it is unknown: {error}"
         if live.live:
-            return ", and scans are judged by it"
-        return f"; scans are not judged by it yet: {live.reason}"
+            return ", and scans use it"
+        return f"; scans do not use it yet: {live.reason}"
 
     async def _renew(self, connection: AirsConnection) -> None:
-        """Read what is in effect after a change."""
+        """Read the definition in effect after a change."""
         topic, now = self.here, None
         try:
             try:
                 now = connection.in_effect(topic, await connection.look(topic))
-            except AirsError:  # the definition here is not valid: what the profile has counts
-                now = await connection.seen()
+            except AirsError:  # the definition is invalid: the profile's topic is in effect
+                now = await connection.active()
         except (AirsError, ServiceError) as error:
-            self._connections.warn(f"What is in effect now could not be read: {error}")
+            self._connections.warn(f"The definition in effect could not be read: {error}")
         self._connections.use_effect(now)
         self._connections.settle()
 

@@ -1,4 +1,4 @@
-"""Reports of the workspace: what one can be about, what it holds, and writing it to a file."""
+"""Reports of the workspace: their subjects, contents, and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guardtui.advice.reported import survey_for_report
+from guardtui.advice.report_survey import survey_for_report
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.connections import Connections
 from guardtui.app.engine import Engine
@@ -22,8 +22,8 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
-from guardtui.reports.apart import report_bytes
 from guardtui.reports.base import ReportInput
+from guardtui.reports.subprocess_writer import report_bytes
 from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
@@ -31,14 +31,14 @@ from guardtui.session.workspace import Workspace
 
 
 class ExistsError(GuardtuiError):
-    """There is a file of this name; the message names it."""
+    """A file of this name exists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What a report can be about: the definition as it is, or an iteration of this number.
+class ReportSubject:
+    """Subject of a report: the current definition, or the iteration `number`.
 
-    `tag` names it in the file's name; `note` says what a report of it lacks, or "".
+    `tag` is its part of the file name; `note` says what the report lacks, or is "".
     """
 
     title: str
@@ -52,7 +52,7 @@ class ReportRequest:
     """A report to write: `name` is a path, relative to the folder of the topic file."""
 
     format: str
-    subject: Subject
+    subject: ReportSubject
     name: str
 
 
@@ -75,18 +75,20 @@ class Reporting:
         self._workspace, self._engine, self._companions = workspace, engine, companions
         self._metrics, self._connections = metrics, connections
 
-    def subjects(self, evaluation: Evaluation) -> list[Subject]:
-        """Return what a report can be about: the definition as it is, then all iterations."""
+    def subjects(self, evaluation: Evaluation) -> list[ReportSubject]:
+        """Return the possible subjects: the current definition, then all iterations."""
         session = self._workspace.session
         current = iteration_of(session, evaluation)
-        title, tag = "the definition as it is", "draft"
+        title, tag = "the current definition", "draft"
         if current is not None:
             title, tag = f"{title}, #{current.number}", str(current.number)
-        others = [one for one in reversed(session.iterations) if one is not current]
+        others = [
+            iteration for iteration in reversed(session.iterations) if iteration is not current
+        ]
         return [
-            Subject(title, tag, None, self._note(evaluation)),
+            ReportSubject(title, tag, None, self._note(evaluation)),
             *(
-                Subject(
+                ReportSubject(
                     f"iteration #{iteration.number}, {iteration.decision.value}",
                     str(iteration.number),
                     iteration.number,
@@ -103,8 +105,8 @@ class Reporting:
             of_sample = f"a {large[1].text}: of all, Advice → All of the large set"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
-    def report(self, evaluation: Evaluation, subject: Subject) -> ReportInput:
-        """Return all that a report can show of the definition as it is, or of an iteration."""
+    def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
+        """Return the contents of a report on the current definition or an iteration."""
         session, prompts = self._workspace.session, self._workspace.prompts
         recorded = iteration_of(session, evaluation)
         if subject.number is not None:
@@ -133,7 +135,7 @@ class Reporting:
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:
-        """Return the security profile of an evaluation, or what the command line named."""
+        """Return the security profile of an evaluation, or that of the command line."""
         connections = self._connections
         if evaluation.settings.name != AIRS:
             return str(connections.options.flags.get("profile") or "")
@@ -141,31 +143,31 @@ class Reporting:
         return connection.profile if connection is not None else connections.remembered_profile
 
     def target(self, name: str) -> Path:
-        """Return the path that a name stands for. Raises FileError."""
+        """Return the path of a file name. Raises FileError."""
         folder = self._workspace.topic_file.path.absolute().parent
         try:
             return folder / Path(name).expanduser()
         except (RuntimeError, ValueError) as error:
-            raise FileError(name, "this is no file name") from error
+            raise FileError(name, "not a valid file name") from error
 
     def write(
         self, make: MakeReport, request: ReportRequest, target: Path, *, overwrite: bool = False
     ) -> None:
         """Make a report and write it. Blocks.
 
-        Raises FileError, ReportError and, unless it may `overwrite`, ExistsError.
+        Raises FileError, ReportError and, without `overwrite`, ExistsError.
         """
         workspace = self._workspace
-        companions = [file.location for file in self._companions.known.files]
+        companions = self._companions.known.locations
         refuse_overwriting(target, workspace.topic_file.path, workspace.prompts_path, *companions)
         if workspace.store.path.parent in target.parents:
-            raise FileError(target, "this is where sessions are kept", "name another folder")
+            raise FileError(target, "this folder is for sessions", "name another folder")
         if not overwrite:
             _require_free(target)
         report = self._with_survey(make(request), request.format)
         data = report_bytes(request.format, report)
         if not overwrite:
-            _require_free(target)  # that took a while
+            _require_free(target)  # making the report took a while
         write_atomically(target, data)
 
     def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
@@ -177,34 +179,34 @@ class Reporting:
 
 
 def _require_free(target: Path) -> None:
-    """Raise ExistsError when there is a file of this name, FileError when that is unknown."""
+    """Raise ExistsError if the file exists, FileError if that cannot be determined."""
     try:
         exists = target.exists()
     except OSError as error:
         raise from_os_error(target, error) from error
     if target.is_dir():
-        raise FileError(target, "this is a folder", "name a file in it")
+        raise FileError(target, "the path is a folder", "name a file in it")
     if exists:
-        raise ExistsError(f"There is a file {display_text(target.name)} already.")
+        raise ExistsError(f"The file {display_text(target.name)} exists already.")
 
 
 def baseline_of(session: Session, iteration: Iteration) -> Iteration | None:
-    """Return the pinned iteration, or the one of the same scanner kept last before this one."""
+    """Return the pinned iteration, or the last one kept before this by the same scanner."""
     if session.pinned is not None and session.pinned != iteration.number:
         return session.baseline
     scanner = iteration.evaluation.settings.name
-    kept = [
+    candidates = [
         earlier
         for earlier in session.iterations
         if earlier.decision is Decision.KEEP
         and earlier.number < iteration.number
         and earlier.evaluation.settings.name == scanner
     ]
-    return kept[-1] if kept else None
+    return candidates[-1] if candidates else None
 
 
 def open_note(evaluation: Evaluation) -> str:
-    """Return how many prompts have no verdict and what that leaves open; "" when all have one."""
+    """Return how many prompts have no verdict, and the bounds of coverage, or ""."""
     missing = evaluation.metrics.missing
     if not missing:
         return ""

@@ -1,4 +1,4 @@
-"""Scans of the definition by a remote guardrail: planned, deployed, requested and recorded."""
+"""Scans by a remote guardrail: plan, deployment, requests and recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.flip_check import FlipCheck, FlipStatus
-from guardtui.app.flip_scan import Doubt, FlipScans
+from guardtui.app.flip_scan import FlipScans, FlipStart
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
@@ -32,7 +32,7 @@ from guardtui.app.scan_plan import (
     ScanRequest,
     estimate_scan,
 )
-from guardtui.app.state import AppState, ScanStatus, StoppedBy, Store, with_session
+from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import DECISION
@@ -41,7 +41,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import AirsConnection, InEffect
+from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
 from guardtui.scanners.decision.scanner import DecisionScanner
@@ -52,7 +52,7 @@ from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
 
 SHOW_EVERY = 0.25
-"""Seconds between two evaluations of the verdicts that have arrived."""
+"""Seconds between two evaluations of a running scan."""
 
 NO_SCAN = "No scan is under way."
 UNDER_WAY = "A scan is under way."
@@ -61,14 +61,14 @@ _NAMES = {
     "judge": ("a judge", "the judge"),
     "decision": ("a decision model", "the decision model"),
 }
-"""What models are called, by the name of their scanner."""
+"""Display names of models, by the name of their scanner."""
 _SO_FAR = "so-far"
-_NOT_WHOLE = "The other prompts stay open: to keep the definition takes a full scan."
+_NOT_WHOLE = "The other prompts stay open: keeping the definition needs a full scan."
 
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
-    """What a scan is of."""
+    """Definition and prompts of a scan."""
 
     topic: Topic
     prompts: PromptSet
@@ -76,9 +76,9 @@ class _Subject:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A scan that the author agreed to: `rows` (intp [k]) in order, `onto` an earlier scan.
+    """An agreed scan: `rows` (intp [k]) in order, `onto` an earlier scan.
 
-    With a `check` that chooses the rows, in rounds.
+    A `check` chooses the rows itself, in rounds.
     """
 
     make: MakeScanner
@@ -91,7 +91,7 @@ class _Run:
 class Scans:
     """Remote scans of one workspace, one at a time; an edit of the definition cancels them.
 
-    All state is changed on the event loop. While a scan runs, whoever draws calls `poll`.
+    State changes on the event loop only. During a scan the display calls `poll`.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class Scans:
         self._forecasting = forecasting
         self._flips = FlipScans(forecasting, connections)
         self.threshold = DecisionThreshold(workspace.store)
-        """The threshold of the decision model that scans use."""
+        """Threshold of the decision model used by scans."""
         self._show, self._refresh = show, refresh
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
         self._job: Job | None = None
         self._subject: _Subject | None = None
-        self._stopped_by = StoppedBy.AUTHOR
+        self._stopped_by = StopReason.AUTHOR
         self._evaluator: RemoteEvaluator | None = None
         self._check: FlipCheck | None = None
         self._result: Evaluation | None = None
@@ -135,16 +135,16 @@ class Scans:
         self._shown: Progress | None = None
         self._cache: SqliteVerdicts | None = None
 
-    # --- what is known --------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     @property
     def scanning(self) -> bool:
-        """Whether requests of a scan are under way, or paused."""
+        """Whether a scan makes requests, or is paused."""
         return self._evaluator is not None and self._evaluator.busy
 
     @property
     def under_way(self) -> bool:
-        """Whether a scan was started (also its questions and deployment) and not cancelled."""
+        """Whether a scan was started (with its questions and deployment) and not cancelled."""
         job = self._job
         return job is not None and not job.is_finished and not job.is_cancelled
 
@@ -154,17 +154,17 @@ class Scans:
         return self._evaluator is not None and self._evaluator.held
 
     def so_far(self) -> Evaluation | None:
-        """Return the evaluation of the verdicts that have arrived; None while nothing runs."""
+        """Return the evaluation of the verdicts so far, or None."""
         return self._evaluator.so_far() if self._evaluator is not None and self.scanning else None
 
     def is_current(self, evaluation: Evaluation) -> bool:
-        """Whether this is a remote scan of the definition and the prompts as they are."""
+        """Return whether this is a remote scan of the current definition and prompts."""
         return evaluation.settings.name in REMOTE and evaluation.key.same_subject(
             self._session.topic, self._workspace.prompts.fingerprint
         )
 
     def standing_scan(self) -> Evaluation | None:
-        """Return the newest scan that is current, or None without one or if hidden by choice."""
+        """Return the newest current scan; None without one, or if the preview is preferred."""
         return None if self._prefers_preview else self._current_scan()
 
     def _current_scan(self) -> Evaluation | None:
@@ -177,37 +177,37 @@ class Scans:
         return None
 
     def _at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
-        """An evaluation at the threshold that was chosen for its scanner."""
+        """Return the evaluation at the threshold chosen for its scanner."""
         with problems_shown(self._author):
             return self.threshold.applied(evaluation)
         return evaluation
 
     def last_scan(self) -> Evaluation | None:
-        """Return the newest scan by the connected guardrail, of whatever definition."""
-        asked, follows = self._connections.asked_name, self._connections.follows
+        """Return the newest scan by the connected guardrail, of any definition."""
+        name, follows = self._connections.asked_name, self._connections.follows
         for iteration in reversed(self._session.iterations):
             settings = iteration.evaluation.settings
-            if settings.name == asked and follows(settings):
+            if settings.name == name and follows(settings):
                 return iteration.evaluation
         newest = self._result
         return newest if newest is not None and follows(newest.settings) else None
 
     def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
-        """Return the verdicts expected of a scan, int8 [N]; None where nothing was predicted."""
+        """Return the expected verdicts of a scan, int8 [N], or None."""
         prediction = self._prediction
         if prediction is None or evaluation.settings.name not in REMOTE:
             return None
         fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
         return prediction.triggered if fits else None
 
-    # --- what the author can do -----------------------------------------------------------
+    # --- actions of the author ------------------------------------------------------------
 
     def scan(self) -> None:
-        """Scan the definition; the plan is shown unless the author agreed to it before."""
+        """Scan the definition; ask first, unless the author agreed to the plan before."""
         self._start(ScanRequest())
 
     def scan_options(self) -> None:
-        """Show the plan of a scan, and scan as chosen there."""
+        """Show the plan of a scan, and scan as chosen."""
         self._start(ScanRequest(ask=True))
 
     def scan_missing(self) -> None:
@@ -219,16 +219,16 @@ class Scans:
 
     @property
     def missing_refusal(self) -> str:
-        """Why there is nothing to scan that is missing; "" where there is something."""
+        """Why missing prompts cannot be scanned, or ""."""
         scan = self.standing_scan()
         if self.under_way:
             return UNDER_WAY
         if scan is None or scan.settings.name != self._connections.asked_name:
-            return "This definition was not scanned yet."
+            return "This definition has not been scanned yet."
         return "" if scan.metrics.missing else "Every prompt has a verdict."
 
     def check_flips(self) -> None:
-        """Scan the prompts in doubt until coverage is known as closely as the author wants."""
+        """Scan the prompts in doubt until coverage is as precise as the author wants."""
         scan = self._current_scan()
         if (
             not self.under_way
@@ -241,14 +241,14 @@ class Scans:
         self._start(ScanRequest(flips=True))
 
     def pause(self) -> None:
-        """Send nothing more for now, or go on."""
+        """Pause the scan, or resume it."""
         evaluator = self._evaluator
         if evaluator is None or not evaluator.busy:
             self._author.notify(NO_SCAN)
             return
         evaluator.hold(not evaluator.held)
         self._author.notify(
-            "Paused: nothing more is sent." if evaluator.held else "The scan goes on."
+            "Paused: no more requests are sent." if evaluator.held else "The scan continues."
         )
 
     def stop(self) -> None:
@@ -266,13 +266,13 @@ class Scans:
             pass
 
     def guardrail_changed(self) -> None:
-        """Show what is known of the guardrail that was chosen now."""
+        """Show the results of the newly chosen guardrail."""
         self._prefers_preview = False
         self._store.show_scan(None)
         self._refresh()
 
     def swap_preview(self) -> None:
-        """Show the engine's preview instead of the scan or the forecast, or that again."""
+        """Switch between the scan or forecast and the engine's preview."""
         if self._current_scan() is None:
             self._swap_forecast()
             return
@@ -284,7 +284,9 @@ class Scans:
     def _swap_forecast(self) -> None:
         forecasting, shown = self._forecasting, self._store.state.forecast
         if shown is None and forecasting.wanted:
-            self._author.notify("This definition was not scanned: what is shown is the preview.")
+            self._author.notify(
+                "This definition has not been scanned: the screen shows the preview."
+            )
             return
         forecasting.wanted = shown is None
         name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
@@ -292,20 +294,24 @@ class Scans:
         self._refresh()
 
     def decided_scan(self) -> Evaluation | None:
-        """Return the scan that is shown if a decision model made it, whose threshold can move."""
+        """Return the shown scan if it is by a decision model, whose threshold can change."""
         scan = self.standing_scan()
         return scan if scan is not None and scan.settings.name == DECISION else None
 
     def use_threshold(self, chosen: Chosen, *, keep: bool = True) -> None:
         """Use a fit or a threshold set by hand for the decision model whose scan is shown.
 
-        None is the one that the scan was recorded with. The scan gets the verdicts of its own
-        probabilities: nothing is asked. With `keep` it holds for the session.
+        None is the recorded one. With `keep` it is stored in the session.
         """
         scan = self.decided_scan()
-        if scan is None:
-            return
-        identity = scan.settings.identity
+        if scan is not None:
+            self.use_threshold_of(scan.settings.identity, chosen, keep=keep)
+
+    def use_threshold_of(self, identity: str, chosen: Chosen, *, keep: bool = True) -> None:
+        """Use a threshold for the decision model of this identity.
+
+        Its scans get new verdicts from their probabilities, without any request.
+        """
         self.threshold.use(chosen, identity)
         if keep:
             with problems_shown(self._author):
@@ -314,10 +320,10 @@ class Scans:
         self._store.publish(replace(self._store.state, decision_fit=fit))
         self._refresh()
 
-    # --- while it runs --------------------------------------------------------------------
+    # --- progress -------------------------------------------------------------------------
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Cancel a scan of another definition or other prompts: the newest edit wins."""
+        """Cancel a scan of an outdated definition or prompt set."""
         same_prompts = new.prompts is old.prompts and new.companions is old.companions
         if same_prompts and new.topic == old.topic:
             return
@@ -330,11 +336,11 @@ class Scans:
         if subject is not None and (
             subject.topic != new.topic or subject.prompts.fingerprint != new.prompts.fingerprint
         ):
-            self._stopped_by = StoppedBy.EDIT
+            self._stopped_by = StopReason.EDIT
             self.stop()
 
     def poll(self) -> None:
-        """Publish the progress of the scan, and now and then the verdicts that have arrived."""
+        """Publish the progress of the scan, and at intervals the verdicts so far."""
         progress = self._evaluator.progress if self._evaluator is not None else None
         if progress is None:
             return
@@ -364,10 +370,10 @@ class Scans:
         step: str,
         *,
         problem: bool = False,
-        stopped: StoppedBy | None = None,
+        stopped: StopReason | None = None,
         check: FlipStatus | None = None,
     ) -> None:
-        """Publish what the scan does now; "" for nothing."""
+        """Publish the current step of the scan; "" clears it."""
         who = self._connections.who
         status = ScanStatus(step, problem=problem, who=who, check=check, stopped=stopped)
         self._store.show_scan(status if step else None)
@@ -379,11 +385,11 @@ class Scans:
             self._author.notify(UNDER_WAY)
             return
         self._subject = None
-        self._stopped_by = StoppedBy.AUTHOR
+        self._stopped_by = StopReason.AUTHOR
         self._job = self._jobs.start(self._run(request), group="scan")
 
     async def _run(self, request: ScanRequest) -> None:
-        async with self._one_at_a_time:  # a cancelled scan ends first
+        async with self._one_at_a_time:  # waits for the end of a cancelled scan
             self._evaluator = self._check = None
             try:
                 await self._scan(request)
@@ -398,7 +404,7 @@ class Scans:
 
     def _stopped(self) -> None:
         evaluation, by = self._keep_partial(), self._stopped_by
-        cause = " by your edit" if by is StoppedBy.EDIT else ""
+        cause = " by your edit" if by is StopReason.EDIT else ""
         if evaluation is None:
             step = f"stopped{cause} before anything was scanned"
         else:
@@ -407,13 +413,13 @@ class Scans:
         check = None if self._check is None else self._check.status
         if check is not None and evaluation is not None:
             step += f". {check.text}"
-        if check is not None and by is StoppedBy.AUTHOR:
+        if check is not None and by is StopReason.AUTHOR:
             self._flips.stopped(check)
         self._step(step, problem=True, stopped=by, check=check)
         self._refresh()
 
     def _keep_partial(self) -> Evaluation | None:
-        """Keep the verdicts of a scan that did not finish; None without any."""
+        """Keep and return the verdicts of an incomplete scan, or None."""
         evaluation = self._evaluator.so_far() if self._evaluator is not None else None
         if evaluation is None or not evaluation.metrics.total:
             return None
@@ -434,12 +440,12 @@ class Scans:
             await self._evaluate(run, subject)
 
     async def _other(self, request: ScanRequest) -> None:
-        """Scan with AIRS instead of the models from now on, or the other way round."""
+        """Switch between AIRS and the models, and scan."""
         self._connections.swap()
         await self._scan(ScanRequest(ask=True, flips=request.flips))
 
     def _onto(self, request: ScanRequest) -> Evaluation | None:
-        """Return the scan to complete: verdicts of two scanners are not mixed."""
+        """Return the scan to complete, by the same scanner, or None."""
         scan = self._current_scan() if request.flips else None
         scan = self.standing_scan() if request.missing else scan
         same = scan is not None and scan.settings.name == self._connections.asked_name
@@ -452,11 +458,11 @@ class Scans:
         subject: _Subject,
         onto: Evaluation | None,
     ) -> ScanEstimate:
-        """Estimate a scan, of the rows without a verdict where it completes another one."""
+        """Estimate a scan; with `onto`, of the rows without a verdict."""
         epochs = self._connections.options.epochs
         forecast = await self._forecasting.forecast(subject.topic, subject.prompts)
-        asked = self._connections.asked_name
-        if forecast is not None and forecast.grounds.settings.name != asked:
+        name = self._connections.asked_name
+        if forecast is not None and forecast.grounds.settings.name != name:
             forecast = None
         estimate = await asyncio.to_thread(
             estimate_scan,
@@ -475,7 +481,7 @@ class Scans:
         return estimate
 
     def _used(self, settings: ScannerSettings) -> Usage | None:
-        """Return what recorded calls of a judge used, all of them together."""
+        """Return the total usage of recorded calls with these settings."""
         evaluations = [iteration.evaluation for iteration in self._session.iterations]
         same = (one for one in evaluations if one.settings.identity == settings.identity)
         return sum((one.verdicts.used or Usage() for one in same), Usage())
@@ -486,8 +492,8 @@ class Scans:
         request: ScanRequest,
         estimate: ScanEstimate,
         onto: Evaluation | None,
-    ) -> Doubt | None:
-        """Return what is known before a check; None for a scan. Raises ForecastError."""
+    ) -> FlipStart | None:
+        """Return the state before a check; None for a scan. Raises ForecastError."""
         if not request.flips:
             return None
         return await self._flips.doubt(subject.topic, subject.prompts, estimate, onto)
@@ -498,7 +504,7 @@ class Scans:
         estimate: ScanEstimate,
         choice: ScanChoice,
         onto: Evaluation | None,
-        doubt: Doubt | None,
+        doubt: FlipStart | None,
     ) -> _Run:
         run = _run(make, estimate, choice, onto)
         if doubt is None:
@@ -508,7 +514,7 @@ class Scans:
     # --- by AIRS --------------------------------------------------------------------------
 
     async def _planned_by_profile(self, subject: _Subject, request: ScanRequest) -> _Run | None:
-        """Plan a scan by the profile and deploy the definition; None when there is to be none."""
+        """Plan a scan by the profile and deploy the definition; None if there is no scan."""
         connection = await self._connections.connected()
         if connection is None:
             return None
@@ -517,7 +523,7 @@ class Scans:
             self._connections.warn(f"Not sent: {broken[0].message}", error=True)
             return None
         onto = self._onto(request)
-        self._step(f"looks at profile {connection.place} …")
+        self._step(f"reads profile {connection.place} …")
         plan = await self._deployment.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
@@ -544,7 +550,9 @@ class Scans:
         make = self._profile_scanner(connection, in_effect)
         return self._agreed_run(make, estimate, choice, onto, doubt)
 
-    def _profile_scanner(self, connection: AirsConnection, now: InEffect | None) -> MakeScanner:
+    def _profile_scanner(
+        self, connection: AirsConnection, now: ActiveRevision | None
+    ) -> MakeScanner:
         fresh = self._connections.options.fresh
         companions = self._store.state.companions
         names = () if companions is None else tuple(topic.name for topic in companions.topics)
@@ -560,11 +568,11 @@ class Scans:
         plan: Plan | None,
         estimate: ScanEstimate,
         request: ScanRequest,
-        doubt: Doubt | None,
+        doubt: FlipStart | None,
     ) -> ScanChoice | None:
-        """Return how to scan; asks unless the author agreed and there are no warnings.
+        """Return how to scan; ask unless the author agreed and there are no warnings.
 
-        A check is asked about each time: how far it goes is part of the question.
+        A check always asks, since the question includes its goal.
         """
         model = self._connections.options.model
         changes = None if plan is None else plan.changes
@@ -594,7 +602,7 @@ class Scans:
     async def _planned_by_model(
         self, model: ModelOptions, subject: _Subject, request: ScanRequest
     ) -> _Run | None:
-        """Plan a scan by the models, which needs no deployment; None when there is to be none."""
+        """Plan a scan by the models, without deployment; None if there is no scan."""
         fresh = self._connections.options.fresh
 
         def make(cache: VerdictCache) -> RemoteScanner:
@@ -606,7 +614,7 @@ class Scans:
             return scanner
 
         onto = self._onto(request)
-        self._step("works out what is to be asked …")
+        self._step("estimates the scan …")
         estimate = await self._estimate(make, model.rate, subject, None if request.flips else onto)
         doubt = await self._doubt(subject, request, estimate, onto)
         onto = onto if doubt is None else doubt.onto
@@ -617,7 +625,7 @@ class Scans:
         if choice.other:
             await self._other(request)
             return None
-        # The wording is part of the verdicts: iterations name it, and the session keeps its text.
+        # Verdicts depend on the template: iterations name it, and the session stores its text.
         template = model.scanner().template
         with problems_shown(self._author):
             keep_template(self._workspace.store, template.id, template.text)
@@ -628,11 +636,11 @@ class Scans:
         model: ModelOptions,
         estimate: ScanEstimate,
         request: ScanRequest,
-        doubt: Doubt | None,
+        doubt: FlipStart | None,
     ) -> ScanChoice | None:
-        """Return how to scan; asks only where the author has not seen what this model does.
+        """Return how to scan; ask unless the author has seen a plan of this model.
 
-        A check is asked about each time.
+        A check always asks.
         """
         if doubt is None and not request.ask and self._connections.was_told_model(model):
             return ScanChoice(apply=False, likely=False, agreed=False)
@@ -647,13 +655,13 @@ class Scans:
             self._connections.remember_model(model)
         return choice
 
-    # --- requests and their record --------------------------------------------------------
+    # --- requests and recording ----------------------------------------------------------
 
     async def _evaluate(self, run: _Run, subject: _Subject) -> None:
         if self._cache is None:
             self._cache = SqliteVerdicts(cache_folder())
         if not self._cache.works:
-            self._connections.warn(f"{self._cache.path}: cannot be used, so verdicts are not kept")
+            self._connections.warn(f"{self._cache.path}: cannot be used: verdicts are not cached")
         self._evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
         self._shown, self._prefers_preview = None, False
         self._check = check = run.check
@@ -670,11 +678,11 @@ class Scans:
                 self._step(check.status.text)
                 self._refresh()
                 return
-        evaluation = self._at_chosen_threshold(evaluation)  # it may have been moved meanwhile
+        evaluation = self._at_chosen_threshold(evaluation)  # it may have changed during the scan
         self._result = evaluation
         await self._record(evaluation, run)
         if self.is_current(evaluation):
-            # Work on fewer verdicts, or on none, must not be shown after this.
+            # Evaluations of fewer verdicts must not be shown after this.
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._show(evaluation)

@@ -1,4 +1,4 @@
-"""The plan of a remote scan: its order, cost and expected verdicts, and what the author chooses."""
+"""The plan of a remote scan: order, cost, expected verdicts, and the author's choice."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
-from guardtui.scanners.expense import CallExpense, Paid
+from guardtui.scanners.expense import CallExpense, PaidScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.scan_order import Order, forecast_order, movement, scan_order
+from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 MakeScanner: TypeAlias = Callable[[VerdictCache], RemoteScanner]
@@ -32,10 +32,10 @@ MakeScanner: TypeAlias = Callable[[VerdictCache], RemoteScanner]
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What the author asked for.
+    """Scan requested by the author.
 
-    With `ask` the plan is shown in any case; with `missing` only rows without a verdict are
-    scanned, with `flips` only those in doubt, in rounds.
+    `ask` always shows the plan; `missing` scans only rows without a verdict, `flips` only those in
+    doubt, in rounds.
     """
 
     ask: bool = False
@@ -45,10 +45,10 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScanCost:
-    """Prompts of a scan, how many of them are cached, and the same for the likely changes.
+    """Prompts of a scan and how many are cached; the same for the likely changes.
 
-    `rate` is prompts a second, None where it is not known yet; `expense` is what a call to a judge
-    uses, None where calls have no price.
+    `rate` is in prompts a second, None if unknown; `expense` is the usage of a judge's call, None
+    if calls are free.
     """
 
     prompts: int
@@ -60,16 +60,16 @@ class ScanCost:
     expense: CallExpense | None = None
 
     def calls(self, prompts: int, known: int) -> int:
-        """Return the calls for so many prompts, of which so many are cached."""
+        """Return the number of calls for `prompts` prompts of which `known` are cached."""
         return prompts - known + prompts * (self.epochs - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ScanChoice:
-    """How to scan: deploy the definition first or not, all rows or the likely changes only.
+    """The author's choice: deploy the definition first or not, all rows or only likely changes.
 
-    With `agreed` definitions are deployed without a question from now on; with `other` the other
-    guardrail (AIRS or the judge) is to scan. `goal` is when a check of the likely flips ends.
+    `agreed` deploys definitions without a question from now on; `other` scans with the other
+    guardrail (AIRS or the judge). `goal` ends a check of likely flips.
     """
 
     apply: bool
@@ -81,10 +81,10 @@ class ScanChoice:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan(Question[ScanChoice]):
-    """What a scan would change and cost. `changes` is None where nothing can be deployed.
+    """Question about the changes and cost of a scan. `changes` is None without deployment.
 
-    `place` is the profile or the model. With `judge` models answer, and nothing is deployed;
-    `other` names the other guardrail that could scan, "" without one.
+    `place` is the profile or the model. With `judge` a model scans, without deployment. `other`
+    names the other guardrail that could scan, or is "".
     """
 
     place: str
@@ -99,10 +99,10 @@ class ScanPlan(Question[ScanChoice]):
 
 @dataclass(frozen=True, slots=True)
 class FlipPlan(Question[ScanChoice]):
-    """What a check of the likely flips would do: `scan` says where, and what it changes there.
+    """Question about a check of likely flips; `scan` is the plan of its scan.
 
-    `coverage` is as it is expected before it, from `scans` recorded ones. `doubtful` prompts are in
-    doubt, `known` of them cached. `goal` is what is offered.
+    `coverage` is expected from `scans` recorded scans. `doubtful` prompts are in doubt, `known` of
+    them cached. `goal` is the default.
     """
 
     scan: ScanPlan
@@ -114,13 +114,13 @@ class FlipPlan(Question[ScanChoice]):
 
     @property
     def calls(self) -> int:
-        """The calls for every prompt in doubt."""
+        """Number of calls for all prompts in doubt."""
         return self.scan.cost.calls(self.doubtful, self.known)
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The verdicts expected of a definition on a prompt set: Triggered codes, int8 [N]."""
+    """Expected verdicts of a definition on a prompt set: Triggered codes, int8 [N]."""
 
     topic: Topic
     prompt_set: str
@@ -129,13 +129,13 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class ScanEstimate:
-    """The order of a scan, its cost, and the verdicts that are expected of it.
+    """Order, cost and expected verdicts of a scan.
 
-    `known` (bool [N]) are the prompts with a cached verdict, `settings` those of the scanner,
-    `forecast` what earlier scans by it say.
+    `known` (bool [N]) are prompts with a cached verdict, `settings` those of the scanner,
+    `forecast` is from its earlier scans.
     """
 
-    order: Order
+    order: ScanOrder
     cost: ScanCost
     prediction: Prediction
     known: NDArray[np.bool_]
@@ -156,24 +156,23 @@ def estimate_scan(
     rate: float | None,
     epochs: int = 1,
 ) -> ScanEstimate:
-    """Order the rows of a scan and work out its cost. Blocks; changes nothing.
+    """Order the rows of a scan and estimate its cost. Blocks.
 
-    `before` is the last scan by the same scanner, of whatever definition; a `forecast` of it tells
-    more than the engine does. Where only `missing` rows (bool [N]) are to be scanned, the cost is
-    theirs. `used` gives what is recorded of calls to a judge with these settings. Raises
-    ScannerError.
+    `before` is the last scan by the same scanner, of any definition; a `forecast` is better than
+    the engine. With `missing` (bool [N]) only these rows are scanned. `used` returns the recorded
+    usage of calls with these settings. Raises ScannerError.
     """
     if forecast is not None:
         prediction = Prediction(topic, prompts.fingerprint, forecast.likelier)
         order = forecast_order(forecast.changes)
     else:
         order, prediction = _ordered(engine, topic, prompts, before)
-    # A connection of SQLite belongs to one thread.
+    # An SQLite connection belongs to one thread.
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
         expense = None
-        if isinstance(scanner, Paid):
+        if isinstance(scanner, PaidScanner):
             expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
     rows, likely = order.rows, order.likely_rows
     if missing is not None:
@@ -192,14 +191,14 @@ def estimate_scan(
 
 def _ordered(
     engine: Engine, topic: Topic, prompts: PromptSet, before: Evaluation | None
-) -> tuple[Order, Prediction]:
+) -> tuple[ScanOrder, Prediction]:
     now = engine.verdicts(topic, prompts)
     if before is None:
         order = scan_order(None, None, np.full(len(prompts), ABSENT, np.int8))
         return order, Prediction(topic, prompts.fingerprint, now.triggered)
     then = engine.verdicts(before.topic, prompts)
     flipped = now.triggered != then.triggered
-    # Where the engine sees no change, the last answer is the best guess.
+    # Without a change by the engine, the last verdict is the best guess.
     answers = answers_for(before, prompts.keys)
     expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
     prediction = Prediction(topic, prompts.fingerprint, expected.astype(np.int8))

@@ -1,4 +1,4 @@
-"""The scanners of a session side by side, with the embedded engine's verdicts of now."""
+"""Comparison of all scanners of a session with the embedded engine."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
-from guardtui.session.panel import Sight, look
+from guardtui.session.scanner_comparison import ScannerVerdicts, collect_verdicts
 from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace
 
 
 class ScannerComparison:
-    """Compares all scanners on the definition and the prompts as they are."""
+    """Compares all scanners on the current definition and prompts."""
 
     def __init__(self, workspace: Workspace, engine: Engine, author: Author) -> None:
         self._workspace, self._engine, self._author = workspace, engine, author
 
-    async def compare(self) -> Sight:
-        """Return the verdicts of all scanners; if the engine fails, without its own, and say so."""
+    async def compare(self) -> ScannerVerdicts:
+        """Return the verdicts of all scanners; notify the author if the engine fails."""
         session = self._workspace.session
         sight, problem = await asyncio.to_thread(
             compare_scanners,
@@ -39,10 +39,10 @@ class ScannerComparison:
 
 def compare_scanners(
     engine: Engine, topic: Topic, prompts: PromptSet, iterations: Sequence[Iteration]
-) -> tuple[Sight, str]:
-    """Return the verdicts of all scanners on a definition, and the engine's problem or "". Blocks.
+) -> tuple[ScannerVerdicts, str]:
+    """Return the verdicts of all scanners on a definition, and the engine's problem, or "". Blocks.
 
-    What is slow in them is computed already, so that drawing them is quick.
+    Slow values are computed in advance, so that drawing is quick.
     """
     evaluation, problem = None, ""
     try:
@@ -56,7 +56,7 @@ def compare_scanners(
         )
     except ScannerError as error:
         problem = str(error)
-    sight = look(topic, prompts, iterations, evaluation)
+    sight = collect_verdicts(topic, prompts, iterations, evaluation)
     _ = sight.panel.alpha, sight.panel.against, sight.panel.pairs, sight.suspects
     _ = prompts.row_of(0)  # sorts the keys
     return sight, problem

@@ -1,4 +1,4 @@
-"""All services of one workspace, wired together: what a screen, a command or a test drives."""
+"""All services of one workspace, wired together, for screens, commands and tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from guardtui.app.forecasting import Forecasting
 from guardtui.app.guardrails import Guardrails
 from guardtui.app.next_step_advice import NextStepAdvice
 from guardtui.app.operating_point import OperatingPoint
-from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
@@ -31,6 +30,7 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.trials import Trials
+from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.app.wording_runs import WordingRuns
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import Wanted
@@ -48,9 +48,9 @@ ELSEWHERE = (
 
 
 class Services:
-    """What an author can do with one workspace, and the state that shows it.
+    """The use cases of one workspace, and its state.
 
-    Each new state goes to the scans first, then to the preview, lint and the operating point.
+    Each new state is passed to the scans first, then to preview, lint and operating point.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Services:
         resumed: bool = False,
         threshold: Wanted = None,
     ) -> None:
-        """`resumed` says whether a draft was taken up before the definition could be typed in.
+        """`resumed` says whether a draft was restored before the definition could be edited.
 
-        `threshold` is how the engine's is settled, unless `scanner` has one set by hand.
+        `threshold` is the requested threshold of the engine, unless `scanner` has one set by hand.
         """
         self._resumed = resumed
         self.workspace, self.session = workspace, workspace.session
@@ -75,7 +75,7 @@ class Services:
         self.store = Store(
             with_session(AppState(workspace.session.topic, workspace.prompts), workspace)
         )
-        self.figures = LiveFigures(self._figures_measured)
+        self.figures = LiveUserMetrics(self._figures_measured)
         self.figures.metrics = metrics
         self.engine = Engine(scanner, author)
         self.editing = Editing(self.store, self.session, author)
@@ -132,7 +132,13 @@ class Services:
         )
         self.surveys = PromptSurveys(self.store, self.engine)
         self.wording_runs = WordingRuns(
-            self.store, workspace, self.engine, self.editing, self.connections, author
+            self.store,
+            workspace,
+            self.engine,
+            self.editing,
+            self.connections,
+            self.scans,
+            author,
         )
         self.next_steps = NextStepAdvice(
             self.store,
@@ -184,7 +190,7 @@ class Services:
         return self.store.state
 
     async def open(self) -> None:
-        """Begin: settle what was being edited, record the file's definition, show a preview."""
+        """Start: restore the draft, record the file's definition, show a preview."""
         if self._resumed:
             self.author.notify("Your unsaved edits are back; Undo returns to the file.")
         elif self.workspace.draft_offer is not None:
@@ -194,7 +200,7 @@ class Services:
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
                 self.author.notify(ELSEWHERE, severity="warning")
         scanner, works = None, True
-        while works and scanner is not self.engine.scanner:  # another one was chosen meanwhile
+        while works and scanner is not self.engine.scanner:  # another one was chosen
             scanner = self.engine.scanner
             works = await self.operating_point.settle()
             works = works and (bool(self.session.iterations) or await self._record_file())
@@ -203,7 +209,7 @@ class Services:
             self.preview.request()
 
     async def _record_file(self) -> bool:
-        """Evaluate and record the definition of the topic file; False when the engine fails."""
+        """Evaluate and record the topic file's definition; return False if the engine fails."""
         workspace = self.workspace
         evaluation = await self.preview.complete(workspace.topic_file.topic)
         if evaluation is None:
@@ -230,9 +236,9 @@ class Services:
                 self.workspace.refuse_draft()
 
     async def let_go(self, name: str) -> bool:
-        """Make ready to be left for the topic `name`: whether nothing would be lost.
+        """Prepare for opening the topic `name`; return whether nothing would be lost.
 
-        A scan under way is asked about; what is being edited stays as a draft, which is offered
+        A running scan is confirmed by the author; unsaved edits stay as a draft, which is offered
         again when this topic is opened.
         """
         if self.scans.under_way:
@@ -255,7 +261,7 @@ class Services:
         return True
 
     async def close(self) -> None:
-        """Finish what must be finished, and close the caches and the session's file."""
+        """Finish running changes, and close the caches and the session's file."""
         await self.trials.close()
         await self.engine.close()
         await self.deployment.close()

@@ -17,10 +17,10 @@ from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.operating_point import BetterThreshold, ThresholdFit
-from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.session.companions import Companions
@@ -29,18 +29,18 @@ from guardtui.session.workspace import Workspace
 
 
 class EditKind(Enum):
-    """How the current definition came about; an editor follows it differently."""
+    """Kind of the last change of the definition, for the editor."""
 
     TYPED = auto()
-    """In the fields themselves, which show it already."""
+    """Typed in the fields, which show it already."""
     REPLACED = auto()
-    """As a whole: restored, proposed, merged with another program's."""
+    """Replaced as a whole: restored, proposed, or merged."""
     STEPPED = auto()
-    """By undo or redo: the cursor goes to where it changed."""
+    """By undo or redo: the cursor moves to the change."""
 
 
-class StoppedBy(Enum):
-    """What ended a scan before it was complete."""
+class StopReason(Enum):
+    """Reasons for the early end of a scan."""
 
     AUTHOR = auto()
     EDIT = auto()
@@ -49,10 +49,10 @@ class StoppedBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ScanStatus:
-    """What is known of a remote scan: a step in words, or its progress.
+    """Status of a remote scan: a step in words, or its progress.
 
-    `who` names the scanner, or the engine or model that works for the author. `check` is how far a
-    check of the likely flips is, `stopped` what ended the scan before it was complete.
+    `who` names the scanner, engine or model at work. `check` is the status of a check of likely
+    flips, `stopped` why the scan ended early.
     """
 
     step: str
@@ -61,14 +61,14 @@ class ScanStatus:
     problem: bool = False
     who: str = "AIRS"
     check: FlipStatus | None = None
-    stopped: StoppedBy | None = None
+    stopped: StopReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The remote guardrail that scans ask: `place` is a profile and its host, or a model.
+    """The remote guardrail used by scans: `place` is a profile and its host, or a model.
 
-    `revision` is that of the profile in effect, None where it is not known.
+    `revision` is that of the profile in effect, or None.
     """
 
     who: str
@@ -78,16 +78,15 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class AppState:
-    """Everything that is shown of one workspace, at one moment.
+    """Snapshot of everything shown of one workspace.
 
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
-    `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures`
-    is None while the user's own metrics are being computed. `fit` is the engine's threshold fitted
-    to the labels, where there is one, `decision_fit` that of a decision model, `held_out` the
-    coverage of this evaluation cross-validated with it, and `better` another threshold that would
-    now give significantly more. With a `forecast`, the `evaluation` holds the likelier verdicts of
-    the guardrail that it is about. `next` is what could be done now, of the definition that it
-    names.
+    `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
+    None while the user's own metrics are being computed. `fit` is the engine's fitted threshold, if
+    any, `decision_fit` that of a decision model, `held_out` the cross-validated coverage of this
+    evaluation with it, and `better` a significantly better threshold. With a `forecast`, the
+    `evaluation` holds the likelier verdicts of the forecast guardrail. `next` are the next steps
+    for the definition that it names.
     """
 
     topic: Topic
@@ -100,7 +99,7 @@ class AppState:
     comparison: Comparison | None = None
     partial: PartialRates | None = None
     forecast: Forecast | None = None
-    figures: tuple[OwnFigure, ...] | None = ()
+    figures: tuple[UserMetric, ...] | None = ()
     fit: ThresholdFit | None = None
     decision_fit: ThresholdFit | None = None
     better: BetterThreshold | None = None
@@ -112,15 +111,15 @@ class AppState:
     advice_pending: bool = False
     next: NextSteps | None = None
     files: int = 0
-    """Counts what was read or written of the topic file: "unsaved" may have changed."""
+    """Number of reads and writes of the topic file, after which "unsaved" may change."""
 
     def fit_for(self, settings: ScannerSettings) -> ThresholdFit | None:
-        """The fit of the scanner with these settings, if it has one."""
+        """Return the fit of the scanner with these settings, or None."""
         return self.decision_fit if settings.name == DECISION else self.fit
 
 
 def with_session(state: AppState, workspace: Workspace) -> AppState:
-    """Return the state with what the session, the prompts and the topic file say now."""
+    """Return the state updated from the session, the prompts and the topic file."""
     session = workspace.session
     return replace(
         state,
@@ -133,14 +132,14 @@ def with_session(state: AppState, workspace: Workspace) -> AppState:
 
 
 Listener: TypeAlias = Callable[[AppState, AppState], None]
-"""Called with the old and the new state."""
+"""Listener, called with the old and the new state."""
 
 
 class Store:
-    """Holds the newest state and tells its listeners, in the order in which they subscribed.
+    """Holds the newest state and calls its listeners, in the order of subscription.
 
-    State changes on the thread that made the store only (the event loop): `publish` raises
-    RuntimeError elsewhere. A listener may publish again; every listener sees every state, in order.
+    `publish` is only for the thread that made the store (the event loop); in others it raises
+    RuntimeError. A listener may publish again; every listener gets every state, in order.
     """
 
     def __init__(self, state: AppState) -> None:
@@ -156,13 +155,13 @@ class Store:
         return self._state
 
     def subscribe(self, listener: Listener) -> None:
-        """Call `listener` at each change from now on."""
+        """Call `listener` at each change."""
         self._listeners.append(listener)
 
     def publish(self, state: AppState) -> None:
-        """Make this the state, usually `replace(store.state, …)`."""
+        """Replace the state, usually by `replace(store.state, …)`."""
         if threading.get_ident() != self._thread:
-            raise RuntimeError("state changes on the event loop only")
+            raise RuntimeError("the state can be changed only on the event loop")
         old, self._state = self._state, state
         self._published.append((old, state))
         if self._publishing:
@@ -178,13 +177,13 @@ class Store:
             self._published.clear()
 
     def show_scan(self, scan: ScanStatus | None) -> None:
-        """Publish what is known of a scan; None when there is nothing to show."""
+        """Publish the status of a scan; None clears it."""
         if scan != self._state.scan:
             self.publish(replace(self._state, scan=scan))
 
     @contextlib.contextmanager
     def step(self, step: str, who: str = "Engine") -> Iterator[None]:
-        """Show in the line of the scan what `who` does, until it is done."""
+        """Show a step of `who` in the line of the scan during the context."""
         self.show_scan(ScanStatus(step, who=who))
         try:
             yield

@@ -1,4 +1,4 @@
-"""Long computations beside the event loop, stopped when nobody waits for them any more."""
+"""Long computations in a thread, stopped when their task is cancelled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 async def run_stoppable(call: Callable[[Callable[[], bool]], Result]) -> Result:
-    """Run `call(stopped)` in a thread; `stopped()` is true once this was cancelled."""
+    """Run `call(stopped)` in a thread; `stopped()` is True once the task is cancelled."""
     stop = threading.Event()
     try:
         return await asyncio.to_thread(call, stop.is_set)

@@ -1,4 +1,4 @@
-"""Wordings of a definition that a model proposes from mistakes, measured as all edits are."""
+"""Wordings of the definition that a model proposes from mistakes, measured like other edits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from guardtui.advice.proposals import Proposal
-from guardtui.advice.suggest import (
+from guardtui.advice.model_wordings import (
     SuggestionError,
     measure_wordings,
     read_proposals,
     request,
     shown_mistakes,
 )
+from guardtui.advice.proposals import Proposal
 from guardtui.app.refinement import Measure, Refinement
 from guardtui.app.state import Store
 from guardtui.domain.evaluation import Evaluation
@@ -22,19 +22,19 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 
 ANSWER_TOKENS = 3_000
-"""Tokens of an answer with proposals."""
+"""Maximum tokens of an answer with proposals."""
 
 
 class Completes(Protocol):
-    """A model that answers in words."""
+    """A model that completes chat messages."""
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
         """Return the answer to chat messages. Raises ServiceError."""
 
 
 @dataclass(frozen=True, eq=False)
-class Wordings:
-    """What a model proposed for `topic`, measured by `measure`, the greatest lower bound first.
+class MeasuredSuggestions:
+    """Proposals of a model for `topic`, measured by `measure`, by descending lower bound.
 
     `notes` say how it was measured, and which proposals were invalid.
     """
@@ -46,7 +46,7 @@ class Wordings:
 
     @property
     def advised(self) -> tuple[Proposal, ...]:
-        """Those that are good enough to be proposed."""
+        """Proposals that are good enough to show."""
         return tuple(proposal for proposal in self.proposals if proposal.is_advised)
 
 
@@ -56,21 +56,21 @@ async def ask_for_wordings(
     model: Completes,
     evaluation: Evaluation,
     prompts: PromptSet,
-) -> Wordings:
-    """Ask a model for definitions in place of the evaluated one, and measure them.
+) -> MeasuredSuggestions:
+    """Ask a model for alternatives to the evaluated definition, with one call, and measure them.
 
-    One call. `evaluation` is of these prompts. Raises SuggestionError, also without any valid
-    proposal; RefinementError and ServiceError.
+    `evaluation` is of these prompts. Raises SuggestionError (also without a valid proposal),
+    RefinementError and ServiceError.
     """
     topic = evaluation.topic
     measure = await refinement.measure()
     shown = shown_mistakes(evaluation, prompts, measure.rows.chosen_on)
-    with store.step("is asked for wordings …", who="Model"):
+    with store.step("writes wordings …", who="Model"):
         answer = await model.complete(request(topic, shown), ANSWER_TOKENS)
     wordings, refused = read_proposals(answer, topic)
     if not wordings:
         raise SuggestionError("; ".join(refused) or "the model proposed nothing")
-    with store.step("the wordings are measured …"):
+    with store.step("measures the wordings …"):
         proposals = await refinement.run(
             measure,
             lambda stopped: measure_wordings(
@@ -82,4 +82,4 @@ async def ask_for_wordings(
         "as large a share of the right verdicts, count in no figure of its "
         f"{count_text(len(wordings), 'wording')}."
     )
-    return Wordings(topic, measure, proposals or (), (note, *refused))
+    return MeasuredSuggestions(topic, measure, proposals or (), (note, *refused))

@@ -1,4 +1,4 @@
-"""The topics of an AIRS tenant: listed, and which profiles hold one of them."""
+"""The topics of an AIRS tenant, and the profiles that use them."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from guardtui.http.errors import inert
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.places import Place, guardrails, members, pinned, references
+from guardtui.scanners.airs.policy_paths import PolicyPath, guardrails, members, pinned, references
 from guardtui.scanners.airs.topic_revisions import text_hash
 
 LONGEST = 2000
-"""Characters beyond which a text is not a definition, and is not compared or taken over."""
+"""Maximum characters of a definition's text; longer ones are not compared or loaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """All topics by name, and the newest revision of the profile; None where there is none."""
+class TenantTopics:
+    """All topics by name, and the newest revision of the profile, if any."""
 
     topics: tuple[CustomTopic, ...]
     profile: SecurityProfile | None
     same_text: frozenset[tuple[str, int]] = frozenset()
-    """Topic id and revision of pins that are not the newest, but have the newest text."""
+    """Topic id and revision of pins that are older but have the newest text."""
 
     def is_older(self, topic: CustomTopic, revision: int) -> bool:
-        """Whether a pinned revision may have another text than the newest."""
+        """Return whether a pinned revision may have another text than the newest."""
         return revision != topic.revision and (topic.topic_id, revision) not in self.same_text
 
-    def pins(self, topic: CustomTopic) -> tuple[tuple[Place, str, int], ...]:
-        """Return each place where the profile has the topic, its action and revision; not inert."""
+    def pins(self, topic: CustomTopic) -> tuple[tuple[PolicyPath, str, int], ...]:
+        """Return each place of the topic in the profile, with action and revision; not inert."""
         return () if self.profile is None else tuple(pinned(self.profile.policy, topic.topic_id))
 
     def intent(self, topic: CustomTopic) -> Intent | None:
-        """Return what the profile does with the topic; None where it does not say, or says both."""
+        """Return the intent of the topic in the profile; None if it has none or both."""
         actions = {action for _, action, _ in self.pins(topic)}
         return Intent(actions.pop()) if len(actions) == 1 and actions <= set(Intent) else None
 
     def strangers(self) -> tuple[str, ...]:
-        """Names of topics that the profile has and the tenant does not, made inert."""
+        """Names of topics in the profile that the tenant lacks, made inert."""
         if self.profile is None:
             return ()
-        known = {one.topic_id.lower() for one in self.topics}
-        found = (
+        known = {topic.topic_id.lower() for topic in self.topics}
+        names = (
             inert(str(member.get("topic_name")))[:60]
             for _, item in guardrails(self.profile.policy)
             for _, member in members(item)
             if str(member.get("topic_id")).lower() not in known
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A profile of which some `revisions` name a topic, newest first; its name is not inert."""
+    """A profile with `revisions` that use a topic, newest first; its name is not inert."""
 
     profile: str
     revisions: tuple[int, ...]
     in_effect: bool
 
     def line(self, shown: int) -> str:
-        """Return its name and the newest revisions in one line, inert."""
+        """Return the name and the newest revisions in one line, inert."""
         first, *older = self.revisions[:shown]
         text = f"{inert(self.profile)[:60]}: revision {first}"
         text += " (in effect)" if self.in_effect else ""
@@ -71,23 +71,23 @@ class Holder:
         return f"{text} and {more} more" if more > 0 else text
 
 
-def same_text(topic: CustomTopic, here: Topic) -> bool:
-    """Whether a topic has the description and the examples of a definition."""
-    return (topic.description, topic.examples) == (here.description, here.examples)
+def same_text(topic: CustomTopic, definition: Topic) -> bool:
+    """Return whether a topic has the description and examples of a definition."""
+    return (topic.description, topic.examples) == (definition.description, definition.examples)
 
 
 def too_large(topic: CustomTopic) -> bool:
-    """Whether a topic is beyond what any definition holds."""
+    """Return whether a topic is larger than any definition."""
     texts = (topic.topic_name, topic.description, *topic.examples)
     return sum(map(len, texts)) > LONGEST
 
 
 async def read_listing(
     client: ManagementClient, profile: str, *, must_exist: bool = False
-) -> Listing:
+) -> TenantTopics:
     """Read all topics and the newest revision of a profile; "" for no profile.
 
-    Raises ServiceError, and with `must_exist` AirsError for a profile that does not exist.
+    Raises ServiceError; with `must_exist` also AirsError if the profile does not exist.
     """
     topics = await client.topics()
     row = None
@@ -95,18 +95,18 @@ async def read_listing(
         look_up = lifecycle.newest(client, profile) if must_exist else client.profile(profile)
         row = await look_up
     topics.sort(key=lambda topic: (topic.topic_name.casefold(), topic.topic_id))
-    listing = Listing(tuple(topics), row)
+    result = TenantTopics(tuple(topics), row)
     same = {
         (topic.topic_id, revision)
         for topic in topics
-        for _, _, revision in listing.pins(topic)
+        for _, _, revision in result.pins(topic)
         if client.revisions.text(topic.topic_id, revision) == text_hash(topic)
     }
-    return replace(listing, same_text=frozenset(same))
+    return replace(result, same_text=frozenset(same))
 
 
 async def holders(client: ManagementClient, topic: CustomTopic) -> list[Holder]:
-    """Return the profiles of which any revision names the topic, by name. Raises ServiceError."""
+    """Return the profiles with a revision that uses the topic, by name. Raises ServiceError."""
     newest: dict[str, int] = {}
     held: dict[str, list[int]] = {}
     for row in sorted(await client.profiles(), key=lambda row: -row.revision):
@@ -120,7 +120,7 @@ async def holders(client: ManagementClient, topic: CustomTopic) -> list[Holder]:
 
 
 def holder_lines(holders: Sequence[Holder], profiles: int, revisions: int) -> list[str]:
-    """Return a line for each of the first profiles with so many revisions of each; inert."""
+    """Return inert lines for the first `profiles`, with the first `revisions` of each."""
     lines = [holder.line(revisions) for holder in holders[:profiles]]
     if len(holders) > profiles:
         lines.append(f"and {len(holders) - profiles} more profiles")
@@ -128,6 +128,6 @@ def holder_lines(holders: Sequence[Holder], profiles: int, revisions: int) -> li
 
 
 def is_address(text: str) -> bool:
-    """Whether a text may be the e-mail address of who deletes a topic that profiles hold."""
+    """Return whether a text looks like an e-mail address."""
     name, sign, host = text.partition("@")
     return bool(name and sign and host) and text.isprintable() and not set(text) & set(" ,;<>")

@@ -1,4 +1,4 @@
-"""Opening a topic: which ones are known, its workspace, and the engine that evaluates it."""
+"""Opening of topics: the known ones, the workspace of one, and its engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recent_topics import recent_topics
-from guardtui.session.recorded import has_session
+from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
 from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace, topics_in
@@ -22,11 +22,11 @@ from guardtui.session.workspace import Workspace, topics_in
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic that can be opened: one opened before, or one of the folder guardtui runs in.
+    """A known topic: opened before, or in the current folder.
 
-    `prompts` is None where it was never opened. `coverage` is that of the last iteration (None
-    without one), `guardrail` what it is about. `problem` says why it cannot be opened, "" where it
-    can; `opened` is ISO 8601 UTC.
+    `prompts` is None if it was never opened. `coverage` is that of the last iteration, if any,
+    `guardrail` the guardrail it is about. `problem` says why it cannot be opened, or is "";
+    `opened` is ISO 8601 UTC.
     """
 
     path: Path
@@ -38,9 +38,9 @@ class KnownTopic:
 
 
 def known_topics(folder: Path, current: Path) -> list[KnownTopic]:
-    """Return recent topics, the newest first, then others of `folder`; `current` is left out.
+    """Return recent topics, the newest first, then others of `folder`, without `current`.
 
-    Blocks: it reads the session of each.
+    Blocks: it reads their sessions.
     """
     current = current.resolve()
     recent = [entry for entry in recent_topics() if entry.topic != current]
@@ -54,7 +54,7 @@ def known_topics(folder: Path, current: Path) -> list[KnownTopic]:
 def _others_in(folder: Path) -> Iterator[Path]:
     try:
         yield from (path.resolve() for path in topics_in(folder))
-    except OSError:  # the folder is gone, or cannot be read
+    except OSError:  # the folder is missing or unreadable
         return
 
 
@@ -62,11 +62,11 @@ def _looked_up(path: Path, prompts: Path | None = None, opened: str = "") -> Kno
     problem = ""
     try:
         if not path.is_file():
-            problem = "this file is gone"
+            problem = "file not found"
         newest = None
         if not problem and has_session(path):
             newest = SessionStore(path, reading=True).newest_iteration()
-    except (OSError, GuardtuiError):  # opening it says what is wrong
+    except (OSError, GuardtuiError):  # reported when it is opened
         newest = None
     if newest is None:
         return KnownTopic(path, prompts, opened, problem)
@@ -76,17 +76,17 @@ def _looked_up(path: Path, prompts: Path | None = None, opened: str = "") -> Kno
 
 
 def open_topic(path: Path, prompts: Path | None, current: Workspace) -> Workspace:
-    """Open another topic than the `current` one, as the command line does. Blocks.
+    """Open a topic other than `current`, like the command line. Blocks.
 
-    Raises FileError (`UnknownPromptsError` where prompts must be named), PromptSetError or
-    StoreError; the current topic is not touched.
+    Raises FileError (`UnknownPromptsError` if prompts must be named), PromptSetError or StoreError;
+    the current topic stays open.
     """
     try:
         path = path.expanduser()
         same = path.is_file() and path.samefile(current.topic_file.path)
     except (OSError, RuntimeError, ValueError) as error:
-        # A name may hold a null character, or a home that nobody has.
-        raise FileError(path, f"this is no file name ({error})", "correct the path") from error
+        # A name may contain a null character or an unknown home directory.
+        raise FileError(path, f"not a valid file name ({error})", "correct the path") from error
     if same:
         raise FileError(path, "this topic is open already", "choose another one")
     return Workspace.open(path, prompts)
@@ -99,10 +99,10 @@ def choose_scanner(
     default: str = ENCODERS[0],
     beside: LocalScanner | None = None,
 ) -> LocalScanner:
-    """Return the embedded scanner by flags, else as the session had it, else the `default` one.
+    """Return the embedded scanner: by flags, by the session, or the `default`.
 
-    A threshold that is to be fitted, or the shipped one, is not set here. The encoder of `beside`
-    is not loaded again; this blocks while that one is being loaded.
+    A fitted or the shipped threshold is not set here. The encoder of `beside` is reused; this
+    blocks while it is being loaded.
     """
     settings = workspace.store.settings()
     remembered = settings.get("encoder")
@@ -122,6 +122,6 @@ def _scanner(name: str, beside: LocalScanner | None) -> LocalScanner:
     if beside is not None and beside.encoder_name == name:
         try:
             return beside.beside()
-        except ScannerError:  # the new topic says so by itself
+        except ScannerError:  # reported by the new topic
             pass
     return LocalScanner(name)

@@ -1,6 +1,6 @@
-"""Trials: each definition that was measured when the author paused, to look back at and take back.
+"""Trials: each definition measured at a pause in typing, for looking back and restoring.
 
-A trial is recorded after the pause and written beside the screen, so that typing never waits.
+A trial is recorded after the pause and written in a thread, so that typing never waits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from guardtui.session.trials import TRIALS_AT_MOST, Figures, Trial, add_trial, r
 from guardtui.session.workspace import Workspace, now
 
 PAUSE = 1.0
-"""Seconds without an edit, after a definition was measured, that make it a trial.
+"""Seconds without an edit after which a measured definition becomes a trial.
 
-Previews come between two words already; a trial is what the author stopped to look at.
+Previews occur between words already; at a trial the author stopped to look.
 """
 
 _GROUP = "trial"
@@ -31,10 +31,10 @@ _WRITING = "trial file"
 
 @dataclass(frozen=True, slots=True)
 class TrialEntry:
-    """A trial as it is listed beside the definition of now.
+    """A listed trial, compared with the current definition.
 
-    `change` is its coverage less that of now, None where the two cannot be compared: `apart` says
-    why then. `changes` are what it changed against the trial before it, empty of the oldest.
+    `change` is its coverage minus the current one; None if they cannot be compared, and `apart`
+    says why. `changes` are those since the previous trial, empty for the oldest.
     """
 
     trial: Trial
@@ -45,7 +45,7 @@ class TrialEntry:
 
 
 class Trials:
-    """Records trials, lists them and brings one back."""
+    """Records, lists and restores trials."""
 
     def __init__(
         self, store: Store, workspace: Workspace, editing: Editing, author: Author, jobs: Jobs
@@ -69,7 +69,7 @@ class Trials:
             self._author.notify(f"Earlier trials cannot be read: {problem}", severity="error")
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Wait for a pause after each measured definition; an edit ends the wait."""
+        """Wait for a pause after each measured definition; an edit cancels that."""
         edited = new.topic != old.topic or new.prompts is not old.prompts
         if edited:
             self._pending = None
@@ -89,19 +89,19 @@ class Trials:
     async def _after_pause(self) -> None:
         await asyncio.sleep(self.pause)
         self._record()
-        self._jobs.start(self._write(), group=_WRITING)  # the next key does not cancel it
+        self._jobs.start(self._write(), group=_WRITING)  # the next key does not cancel this
 
     def _record(self) -> None:
-        """Make a trial of what was measured last."""
+        """Record a trial of the last measured definition."""
         trial, self._pending = self._pending, None
         if trial is None or (self._trials and _is_same(trial, self._trials[0])):
             return
-        others = [one for one in self._trials if one.topic != trial.topic]
+        others = [other for other in self._trials if other.topic != trial.topic]
         self._trials = [trial, *others][:TRIALS_AT_MOST]
         self._unwritten.append(trial)
 
     async def _write(self) -> None:
-        """Write what is not written yet; the author is notified of a failure once."""
+        """Write new trials; notify the author of the first failure."""
         async with self._one_at_a_time:
             while self._unwritten:
                 trial = self._unwritten[0]
@@ -118,23 +118,23 @@ class Trials:
                 del self._unwritten[0]
 
     async def close(self) -> None:
-        """Record and write what the last pause left."""
+        """Record and write the pending trial."""
         self._record()
         await self._write()
 
-    # --- looking back ---------------------------------------------------------------------
+    # --- history --------------------------------------------------------------------------
 
     def listed(self) -> list[TrialEntry]:
-        """Return the trials, the newest first, beside the definition of now.
+        """Return the trials, the newest first, compared with the current definition.
 
-        What was measured a moment ago is among them.
+        The last measured definition is included.
         """
         self._jobs.cancel(_GROUP)
         self._record()
         self._jobs.start(self._write(), group=_WRITING)
         state = self._store.state
         newest = next(iter(self._trials), None)
-        # What is measured of the definition of now became the newest trial.
+        # The measured current definition is the newest trial.
         current = newest if newest is not None and newest.topic == state.topic else None
         return [
             _entry(trial, before, state, current)
@@ -142,21 +142,21 @@ class Trials:
         ]
 
     def bring_back(self, trial: Trial) -> None:
-        """Make a trial's definition the one in the editor, as one step."""
+        """Restore a trial's definition in the editor, as one undo step."""
         if self._editing.replace(trial.topic):
-            self._author.notify("The trial is in the editor; Undo returns to what was there.")
+            self._author.notify("The trial is in the editor; Undo restores yours.")
         else:
             self._author.notify("This definition is in the editor already.")
 
 
 def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | None:
-    """The rates that are shown of an evaluation; None where a class has no prompt."""
+    """Return the shown rates of an evaluation; None if a class has no prompts."""
     metrics = evaluation.metrics
     if forecast is None:
         rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
     else:
         expected = (forecast.rates.coverage, forecast.rates.tpr, forecast.rates.tnr)
-        coverage, tpr, tnr = (None if one is None else one.value for one in expected)
+        coverage, tpr, tnr = (None if other is None else other.value for other in expected)
         rates = (coverage, tpr, tnr)
     coverage, tpr, tnr = rates
     if coverage is None or tpr is None or tnr is None:
@@ -165,7 +165,7 @@ def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | Non
 
 
 def _is_same(trial: Trial, other: Trial) -> bool:
-    """Whether two trials say the same, whenever they were measured."""
+    """Return whether two trials are equal except for their time."""
     return replace(trial, created="") == replace(other, created="")
 
 
@@ -181,7 +181,7 @@ def _entry(
 
 
 def _apart(trial: Trial, state: AppState, current: Trial | None) -> str:
-    """Why the coverage of a trial cannot be held against that of now; "" where it can."""
+    """Return why the coverage of a trial cannot be compared with the current one, or ""."""
     if trial.prompt_set != state.prompts.fingerprint:
         return "prompts changed"
     if current is None or current.prompt_set != state.prompts.fingerprint:
@@ -192,5 +192,5 @@ def _apart(trial: Trial, state: AppState, current: Trial | None) -> str:
 
 
 def _same_but_threshold(settings: ScannerSettings) -> ScannerSettings:
-    """Settings by which figures compare; a revision comes with every definition."""
+    """Return the settings that comparable figures share; the revision changes with definitions."""
     return replace(settings, threshold=None, threshold_source="", revision="")

@@ -1,4 +1,4 @@
-"""Wordings tried on the decision model of a session: found, agreed to, asked about, chosen."""
+"""Trials of many wordings on the decision model of a session."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ import contextlib
 from dataclasses import dataclass, replace
 
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.advice.wordings import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
+from guardtui.advice.wording_sweep import (
+    CHOSEN_ON,
+    MeasuredWording,
+    Wording,
+    WordingSweep,
+    sweep_wordings,
+)
 from guardtui.app.connections import Connections
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
-from guardtui.app.ports import Author, Confirm
+from guardtui.app.ports import Author, Confirm, Question
+from guardtui.app.scan import Scans
 from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
-from guardtui.app.wording_sweep import WORDINGS, gather_wordings, questions_about, shortlist
+from guardtui.app.wording_sources import (
+    WORDINGS,
+    gather_wordings,
+    questions_about,
+    shortlist,
+    typed_wordings,
+)
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -32,9 +45,19 @@ class WordingRunError(GuardtuiError):
     """Wordings cannot be tried; the message is for the author."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypeWordings(Question[str]):
+    """The author's own descriptions to try, one a line; the answer may be empty.
+
+    `others` is how many further wordings are searched for at most.
+    """
+
+    others: int
+
+
 @dataclass(frozen=True, eq=False)
 class WordingRun:
-    """Wordings of a definition that the author agreed to have asked, and what that takes."""
+    """An agreed trial of wordings, with its plan."""
 
     options: DecisionOptions
     fresh: bool
@@ -45,7 +68,7 @@ class WordingRun:
     plan: ManyPlan
 
     async def run(self, report: Report) -> WordingSweep:
-        """Ask, and choose. Cancelled it keeps what was answered. Raises ScannerError."""
+        """Make the requests, and choose; a cancelled run keeps its answers. Raises ScannerError."""
         with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
             scanner = self.options.scanner(cache, fresh=self.fresh)
             asking = questions_about(
@@ -64,7 +87,7 @@ class WordingRun:
 
 
 class WordingRuns:
-    """Prepares runs of the definition as it is."""
+    """Prepares runs for the current definition, and applies their results."""
 
     def __init__(
         self,
@@ -73,18 +96,20 @@ class WordingRuns:
         engine: Engine,
         editing: Editing,
         connections: Connections,
+        scans: Scans,
         author: Author,
     ) -> None:
         self._store, self._workspace, self._engine = store, workspace, engine
         self._editing, self._connections, self._author = editing, connections, author
+        self._scans = scans
 
     @property
     def refusal(self) -> str:
-        """Why nothing can be tried; "" where it can."""
+        """Why no wordings can be tried, or ""."""
         return NO_DECISION_MODEL if self._connections.options.decision is None else ""
 
     async def prepare(self) -> WordingRun | None:
-        """Find wordings, and ask the author whether to try them; None where they do not agree.
+        """Ask the author for own wordings, search others, and ask whether to try them; None if not.
 
         Raises WordingRunError and ScannerError.
         """
@@ -98,20 +123,22 @@ class WordingRuns:
             split = split_prompts(prompts, CHOSEN_ON)
         except SplitError as error:
             raise WordingRunError(str(error)) from error
-        with self._store.step("wordings are looked for …"):
-            found = await run_stoppable(
+        text = await self._author.ask(TypeWordings(WORDINGS - 1))
+        if text is None:
+            return None
+        typed = typed_wordings(text, topic, "as typed")
+        with self._store.step("searches for wordings …"):
+            edits = await run_stoppable(
                 lambda stopped: shortlist(
-                    engine, topic, prompts, split, WORDINGS - 1, stopped=stopped
+                    engine, topic, prompts, split, WORDINGS - 1 - len(typed), stopped=stopped
                 )
             )
-            wordings = gather_wordings(topic, (), (), found, WORDINGS)
+            wordings = gather_wordings(topic, typed, (), edits, WORDINGS)
             if len(wordings) < 2:
-                raise WordingRunError(
-                    "There is no other wording to try: see the ⚠ below the fields."
-                )
+                raise WordingRunError("No other wordings to try: see the ⚠ below the fields.")
 
             def planned() -> ManyPlan:
-                # A connection of SQLite belongs to one thread.
+                # An SQLite connection belongs to one thread.
                 with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
                     scanner = options.scanner(cache, fresh=fresh)
                     at_once = options.questions_at_once
@@ -123,9 +150,17 @@ class WordingRuns:
             return None
         return run
 
+    def apply(self, chosen: MeasuredWording, sweep: WordingSweep) -> None:
+        """Make a wording the definition, and set the threshold that it was chosen at.
+
+        The threshold is that of the session for the decision model that answered.
+        """
+        self._editing.replace(chosen.wording.topic)
+        self._scans.use_threshold_of(sweep.settings.identity, chosen.threshold)
+
 
 def _question(run: WordingRun) -> Confirm:
-    """What asking takes, as a question."""
+    """Return the question with requests, tokens and cost."""
     plan, options = run.plan, run.options
     text = (
         f"Try {len(run.wordings)} wordings on {options.place}?\n"

@@ -1,4 +1,4 @@
-"""The workspace on disk: saving, drafts, edits of the prompts, and what other programs change."""
+"""The workspace on disk: saving, drafts, edits of prompts, changes by other programs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 
 CALM = 1.0
-"""Seconds without a key after which a question may come up by itself."""
+"""Seconds without a key before a question may appear unexpectedly."""
 
 NOTE_TIME = 8.0
-"""Seconds that a note on another program's change stays in sight."""
+"""Seconds for which a note on another program's change is shown."""
 
 _SHOWN_CHARACTERS = 250
 
 
 class WorkspaceSync:
-    """Keeps the files of a workspace and the session in step."""
+    """Synchronizes the session with the files of a workspace."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class WorkspaceSync:
     # --- the topic file -------------------------------------------------------------------
 
     async def save(self) -> None:
-        """Write the definition to the topic file; asks before another program's is lost."""
+        """Write the definition to the topic file; ask before overwriting others' changes."""
         workspace = self._workspace
         topic = await self._editing.finish_typing()
         if not workspace.unsaved:
@@ -64,7 +64,7 @@ class WorkspaceSync:
             except FileError as problem:
                 if not problem.can_force:
                     raise
-                text = f"{problem}\n\nWrite it anyway? What is there is kept as a backup."
+                text = f"{problem}\n\nOverwrite it? A backup is kept."
                 if not await self._author.ask(Confirm(text, "Write", "Cancel")):
                     return
                 await asyncio.to_thread(workspace.save, topic, force=True)
@@ -74,18 +74,20 @@ class WorkspaceSync:
         self._publish(EditKind.TYPED)
 
     def save_draft(self) -> None:
-        """Keep what is being edited on disk, if it changed; cheap when it did not."""
+        """Write the draft to disk if it changed."""
         try:
             self._workspace.save_draft()
         except StoreError as problem:
-            # Shown once and not every two seconds: it may last.
+            # Shown once, not every two seconds.
             if str(problem) != self._draft_problem:
                 self._draft_problem = str(problem)
-                self._author.notify(f"Your edits are not kept on disk: {problem}", severity="error")
+                self._author.notify(
+                    f"Your edits are not saved to disk: {problem}", severity="error"
+                )
             return
         if self._draft_problem:
             self._draft_problem = ""
-            self._author.notify("Your edits are kept on disk again.")
+            self._author.notify("Your edits are saved to disk again.")
 
     # --- prompts and settings -------------------------------------------------------------
 
@@ -97,18 +99,18 @@ class WorkspaceSync:
                     done = await asyncio.to_thread(self._workspace.undo_prompts)
                 else:
                     done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
-                self._author.notify(done or "No edit of the prompts to take back.")
+                self._author.notify(done or "No edit of the prompts to undo.")
             self._publish()
 
     def remember(self, settings: dict[str, Any]) -> None:
-        """Keep these settings in the session; others there stay as they are."""
+        """Store these settings in the session; the others are unchanged."""
         with problems_shown(self._author):
             self._workspace.store.update_settings(settings)
 
     # --- other programs -------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Take over what another program wrote to the topic files and to the prompts."""
+        """Load changes of other programs to the topic files and the prompts."""
         await self._look_at_topic()
         if await self._companions.reload_changed():
             self._author.notify("A topic that is measured with this one was changed.")
@@ -133,11 +135,11 @@ class WorkspaceSync:
             )
 
     async def _merged(self, base: Topic, theirs: TopicFile) -> Topic:
-        """Return their definition merged with what is being edited; asks about conflicts."""
+        """Return their definition merged with the edited one; ask about conflicts."""
         session = self._workspace.session
         merge = merge_topics(base, session.topic, theirs.topic)
         if merge.conflicts:
-            # Not in the middle of a word: the next letter would be the answer.
+            # Not while the author types: the next letter would be the answer.
             while (remaining := self._editing.last_typed + CALM - time.monotonic()) > 0:
                 await asyncio.sleep(remaining)
             merge = merge_topics(base, session.topic, theirs.topic)

@@ -1,10 +1,10 @@
-"""AIRS as `eval` runs it: credentials, profile, cache, what is in effect, what it costs."""
+"""Scans of `eval` by AIRS: credentials, profile, cache, deployed definition, number of calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +27,15 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Plan
-from guardtui.scanners.airs.places import PolicyError
+from guardtui.scanners.airs.policy_paths import PolicyError
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.companions import ALONE, Companions
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 _LISTED = 5
 SAFE_CONCURRENCY = 5
-"""Requests at once up to which the vendor's own tool expects no throttling: its default."""
+"""Maximum concurrent requests without throttling, by the default of the vendor's own tool."""
 
 _SETTINGS = ("concurrency", "retries", "region", "scan_endpoint", "tenant")
 """Keys of the options that are settings of AIRS."""
@@ -42,7 +43,7 @@ _SETTINGS = ("concurrency", "retries", "region", "scan_endpoint", "tenant")
 
 @dataclass(frozen=True)
 class AirsRun:
-    """AIRS with the options of the command line, by what its profile has in effect."""
+    """AIRS with the options of the command line, and its profile as deployed."""
 
     settings: AirsSettings
     rate: float | None
@@ -52,10 +53,10 @@ class AirsRun:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], profile: str) -> AirsRun:
-        """Make it from values of declared options. Raises UsageError and `InputError`."""
+        """Create it from values of declared options. Raises UsageError and `InputError`."""
         if (values["concurrency"] or 0) > MOST_CONCURRENT:
             raise click.UsageError(
-                f"--concurrency: AIRS is asked {MOST_CONCURRENT} at once at most"
+                f"--concurrency: at most {MOST_CONCURRENT} concurrent requests to AIRS"
             )
         settings = load_settings(profile, **{key: values[key] for key in _SETTINGS})
         return cls(settings, values["rate"], bool(values["fresh"]), bool(values["batch"]))
@@ -69,20 +70,22 @@ class AirsRun:
         self,
         topic: Topic,
         prompts: PromptSet,
-        companions: Sequence[Topic] = (),
+        companions: Companions = ALONE,
         repetition: Repetition = ONCE,
     ) -> Evaluation:
-        """Evaluate a topic by the profile. Raises `InputError` and ScannerError."""
+        """Evaluate a topic with the profile. Raises `InputError` and ScannerError."""
         require_sendable(topic)
         with open_verdicts() as cache:
 
             async def evaluate() -> Evaluation:
-                scanner = await self._scanner(topic, cache, [one.name for one in companions])
+                scanner = await self._scanner(
+                    topic, cache, [topic.name for topic in companions.topics]
+                )
                 if repetition.begin is None:
                     say_work(
                         scanner,
                         topic,
-                        repetition.asked_of(prompts),
+                        repetition.prompts_of(prompts),
                         rate=self.rate,
                         fresh=self.fresh,
                         batches=self.batches,
@@ -94,9 +97,9 @@ class AirsRun:
     async def _scanner(
         self, topic: Topic, cache: SqliteVerdicts, companions: Collection[str]
     ) -> AirsScanner:
-        """Return a scanner by what the profile has in effect, where that can be looked up.
+        """Return a scanner of the profile as deployed, if that can be looked up.
 
-        Warns when that is not the definition. Raises `InputError` and ScannerError.
+        Warns if the deployed definition differs. Raises `InputError` and ScannerError.
         """
         connection = AirsConnection(self.settings, rate=self.rate, revisions=known_revisions())
         profile = inert(self.profile)[:60]
@@ -104,11 +107,11 @@ class AirsRun:
             try:
                 plan = await connection.look(topic)
             except PolicyError as problem:
-                # No obstacle to a scan: it is only not known what applying would change.
+                # The scan can still run: only the changes that applying would make are unknown.
                 diagnostics.warn(
-                    f"whether profile {profile} has this definition is not told: {problem}"
+                    f"whether profile {profile} has this definition is unknown: {problem}"
                 )
-                now = await connection.seen()
+                now = await connection.active()
             else:
                 now = connection.in_effect(topic, plan)
                 if plan is not None and plan.changes:
@@ -116,8 +119,8 @@ class AirsRun:
         except ServiceError as error:
             raise AirsError(
                 f"the profile {profile} could not be looked up: {error.message}\n"
-                "  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret nothing is "
-                "looked up"
+                "  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret no "
+                "profile is looked up"
             ) from error
         except AirsError as error:
             raise InputError(str(error)) from error
@@ -126,12 +129,12 @@ class AirsRun:
         )
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
-        """Say how many prompts have no verdict, and how to go on."""
+        """Report the number of prompts without a verdict, and a remedy."""
         say_incomplete(evaluation, fresh=self.fresh, allowed=allowed)
 
 
 def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
-    """Settings that are enough to scan with. Raises `InputError` naming what is missing."""
+    """Return settings that suffice for a scan. Raises `InputError` naming missing settings."""
 
     settings = airs_service.load_settings(profile=profile, **flags)
     with airs_service.failures_told():
@@ -140,24 +143,24 @@ def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
 
 
 def require_sendable(topic: Topic) -> None:
-    """Raise `InputError` for a definition that no profile can have."""
+    """Raise `InputError` for a definition that AIRS would reject."""
 
     if broken := violations(topic):
-        told = "\n".join(f"  {one.message}" for one in broken)
-        raise InputError(f"no profile can have this definition: correct it first\n{told}")
+        limits = "\n".join(f"  {violation.message}" for violation in broken)
+        raise InputError(f"AIRS would reject this definition: fix it first\n{limits}")
 
 
 @contextmanager
 def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
-    """The cache of verdicts, closed at the end; a warning when it keeps none, or no longer does.
+    """Open the cache of verdicts, in `folder` if given, and close it at the end.
 
-    In `folder` where one is given.
+    Warns if it cannot store verdicts, or no longer can.
     """
 
     def warn() -> None:
         diagnostics.warn(
-            f"{cache.path}: cannot be used, so verdicts are not kept\n"
-            "  make room, make the folder writable, or name another with GUARDTUI_CACHE"
+            f"{cache.path}: cannot be used, so verdicts are not cached\n"
+            "  free some space, make the folder writable, or name another with GUARDTUI_CACHE"
         )
 
     cache = SqliteVerdicts(folder or cache_folder())
@@ -173,11 +176,11 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
 
 
 def _difference(profile: str, plan: Plan) -> str:
-    """How what the profile has in effect stands to the definition."""
-    remedy = "\n  to have it in effect: " + "; ".join(plan.changes)
+    """Return how the deployed definition differs from this one."""
+    remedy = "\n  to deploy it: " + "; ".join(plan.changes)
     if plan.unknown is not None:
         return (
-            f"whether profile {profile} has this definition is not known: it pins revision "
+            f"whether profile {profile} has this definition is unknown: it pins revision "
             f"{plan.unknown} of the topic, whose text AIRS does not show{remedy}"
         )
     return (
@@ -194,10 +197,10 @@ def say_work(
     fresh: bool,
     batches: bool,
 ) -> None:
-    """Say how many calls a scan will take, how long if that is known, and what may slow it."""
+    """Report the number of calls of a scan, its duration if known, and the risk of throttling."""
     texts = prompts.prompts.to_list()
     known = scanner.known(topic, prompts).tolist()
-    calls = len({text for text, one in zip(texts, known, strict=True) if not one})
+    calls = len({text for text, cached in zip(texts, known, strict=True) if not cached})
     count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
     if not calls:
         diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
@@ -212,8 +215,8 @@ def say_work(
     diagnostics.note(said)
     if scanner.concurrency > SAFE_CONCURRENCY:
         diagnostics.note(
-            f"{scanner.concurrency} requests at once: above {SAFE_CONCURRENCY} AIRS may throttle "
-            "(429); throttled requests are sent again, and fewer at once"
+            f"{scanner.concurrency} concurrent requests: above {SAFE_CONCURRENCY} AIRS may "
+            "throttle (429); throttled requests are retried, with less concurrency"
         )
 
 
@@ -234,7 +237,7 @@ def _duration(seconds: float) -> str:
 
 
 def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
-    """Warn of verdicts that are doubtful: the first, and how many more there are."""
+    """Warn of doubtful verdicts: the first ones, and the number of others."""
 
     notes = evaluation.verdicts.notes
     lines = prompts.frame["line"]
@@ -245,9 +248,9 @@ def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
 
 
 def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> None:
-    """Say how many prompts have no verdict, the most frequent reason, and how to go on.
+    """Report the number of prompts without a verdict, the most frequent reason, and a remedy.
 
-    `allowed` says whether errors are: prompts that were not asked are told as an error anyway.
+    A warning if errors are `allowed`, an error otherwise; prompts not asked are always an error.
     """
     metrics, errors = evaluation.metrics, evaluation.verdicts.errors
     again = "run the same command again" + (" without --fresh" if fresh else "")
@@ -257,4 +260,4 @@ def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> Non
         said += f", {metrics.open} of them {'was' if metrics.open == 1 else 'were'} not asked"
     for reason, count in Counter(errors.values()).most_common(1):
         said += f"; {count} of them: {reason}"
-    say(f"{said}\n  verdicts that came are kept: {again} to ask for the others only")
+    say(f"{said}\n  verdicts received are cached: {again} to scan only the others")

@@ -1,4 +1,4 @@
-"""AIRS as commands reach it: options, settings, connections, failures as exit codes."""
+"""AIRS for commands: options, settings, connections, failures as exit codes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def profile_option(function: Function) -> Function:
 def agreement_options(function: Function) -> Function:
     """Add --yes and --dry-run."""
     function = click.option(
-        "--dry-run", is_flag=True, help="Say what would be done, and do nothing."
+        "--dry-run", is_flag=True, help="Show the planned changes without applying them."
     )(function)
-    return click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")(function)
+    return click.option("--yes", "-y", is_flag=True, help="Apply the changes without asking.")(
+        function
+    )
 
 
 def load_settings(**flags: str | int | None) -> AirsSettings:
-    """The settings of this moment; warns of variables that are empty. Raises `InputError`."""
+    """Return the current settings; warns of empty variables. Raises `InputError`."""
     try:
         settings = AirsSettings.load(flags)
     except AirsError as error:
@@ -56,15 +58,15 @@ def load_settings(**flags: str | int | None) -> AirsSettings:
 
 
 def run_async(work: Coroutine[Any, Any, Result]) -> Result:
-    """What a coroutine returns; Ctrl-C cancels it, and is raised when it has ended."""
+    """Return the result of a coroutine; Ctrl-C cancels it, and is raised once it has ended."""
     return asyncio.run(work)
 
 
 @contextmanager
 def failures_told(where: str = "") -> Iterator[None]:
-    """Turn what AIRS refuses into `InputError` (exit code 2), and its failures into `AirsError`
+    """Turn rejections by AIRS into `InputError` (exit code 2), and failures into `AirsError` (3).
 
-    (3). `where` is said before a failure.
+    `where` is the prefix of the message of a failure.
     """
     try:
         yield
@@ -75,7 +77,7 @@ def failures_told(where: str = "") -> Iterator[None]:
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Rows of one-line texts: to a terminal aligned below a header, to a pipe apart by tabs."""
+    """Return rows of texts: aligned below a header for a terminal, tab-separated for a pipe."""
     if not (sys.stdout is not None and sys.stdout.isatty()):
         return "".join("\t".join(row) + "\n" for row in rows)
     shown = [list(map(display_text, row)) for row in (header, *rows)]
@@ -88,24 +90,24 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
 
 
 def known_revisions() -> SqliteTopicRevisions:
-    """The texts of topic revisions that guardtui has seen on this machine."""
+    """Return the texts of topic revisions that guardtui has seen on this machine."""
     return SqliteTopicRevisions(cache_folder())
 
 
 def open_management(settings: AirsSettings) -> ManagementClient:
-    """A client for topics and profiles; close it. Raises AirsError naming what is missing."""
+    """Return a client for topics and profiles, to be closed. Raises AirsError."""
     return ManagementClient(settings.management(), revisions=known_revisions())
 
 
 def connect(settings: AirsSettings, *, scans: bool) -> AirsConnection:
-    """A connection that can change topics. Raises AirsError naming what is missing."""
+    """Return a connection that can change topics. Raises AirsError."""
     connection = AirsConnection(settings, scans=scans, revisions=known_revisions())
     settings.management()
     return connection
 
 
 def revert_line(path: Path, connection: AirsConnection) -> str:
-    """The command that takes back what was applied by a file."""
+    """Return the command that reverts the changes applied from a file."""
     words = ["guardtui", "topics", "revert", str(path), "--profile", connection.profile]
     if connection.settings.tenant:
         words += ["--tenant", connection.settings.tenant]

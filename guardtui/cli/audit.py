@@ -1,9 +1,8 @@
-"""`guardtui audit`: the topics of one profile held together against their prompt sets."""
+"""`guardtui audit`: evaluate the topics of one profile together on their prompt sets."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import AirsRun
-from guardtui.cli.audit_airs import Audited, audit_profile, say_incomplete
+from guardtui.cli.audit_airs import AuditResult, audit_profile, say_incomplete
 from guardtui.cli.audit_engine import audit_engine
 from guardtui.cli.audit_gates import AuditGates, gate_options
-from guardtui.cli.audit_inputs import Inputs, find_inputs
+from guardtui.cli.audit_inputs import AuditInputs, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
@@ -27,19 +26,20 @@ from guardtui.cli.options import (
     profile_option,
     require_fitting,
 )
-from guardtui.cli.outputs import check_outputs, choose, outputs_option
+from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.cli.progress import watched
-from guardtui.domain.audit import Audit
-from guardtui.domain.topic import Intent
+from guardtui.domain.profile import closed_by_default
+from guardtui.domain.profile_evaluation import ProfileEvaluation
+from guardtui.domain.profile_labels import ProfilePrompts, TopicPrompts, all_prompts
 from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
 from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
 from guardtui.scanners.base import Scanner
 from guardtui.scanners.options import CONCURRENCY, RATE
-from guardtui.session.audit import Auditor, Source, put_together
-from guardtui.session.recorded import session_file
+from guardtui.session.profile_scans import ProfileScan
+from guardtui.session.report_reader import session_file
 
-_CONCURRENCY_HELP = "Requests to AIRS at once (default: 5, or SCAN_CONCURRENCY)."
-_FINDINGS = 3  # of one prompt set, that are told one by one
+_CONCURRENCY_HELP = "Maximum concurrent requests to AIRS (default 5, or SCAN_CONCURRENCY)."
+_FINDINGS = 3  # of one prompt set, listed one by one
 
 
 @click.command("audit")
@@ -54,13 +54,14 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
     "--default",
     "default_action",
     type=click.Choice(["allow", "block"]),
-    help="What happens to what no topic matches (default: block with an allow topic, else allow).",
+    help="What happens to prompts that no topic matches (default: block with an allow topic, else "
+    "allow).",
 )
 @click.option(
     "--format",
     "format_name",
     metavar="NAME",
-    help="Form of the report: table, json, md, html. Default: by the file's ending, else table.",
+    help="Format of the report: table, json, md, html. Default: by the file's ending, else table.",
 )
 @outputs_option
 @gate_options
@@ -69,13 +70,13 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
     "scanner_name",
     type=click.Choice(["local", "airs"]),
     default="local",
-    help="Scanner to use: local (default), or airs with what is in effect in the profile.",
+    help="Scanner to use: local (default), or airs with the profile as deployed.",
 )
 @engine_options
 @profile_option
 @declared(
     replace(CONCURRENCY, help=_CONCURRENCY_HELP, high=MOST_CONCURRENT),
-    replace(RATE, help="Requests a second that AIRS is sent at most."),
+    replace(RATE, help="Maximum requests per second to AIRS."),
     *SENDING,
 )
 def command(
@@ -96,8 +97,8 @@ def command(
 
     Name topic files, a folder of them, or a profile file that lists them. The prompts of a
     topic are those used last in the app, or a file of the same name beside it, unless
-    --prompts names others. The report has the profile as a whole, each topic, and where
-    topics get into each other's way.
+    --prompts names others. The report has the profile as a whole, each topic, and the
+    conflicts between topics.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
     completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
@@ -108,69 +109,69 @@ def command(
     gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
     chosen = choose(format_name, outputs, format_of_name, "table")
     # An unknown format fails before the work, not after it.
-    writers = [load_writer(one.format_name) for one in chosen]
+    writers = [load_writer(output.format_name) for output in chosen]
     inputs = find_inputs(topics, prompts)
     check_outputs(outputs, *_all_read(inputs))
     _say_findings(inputs)
-    sources = [Source(one.topic, one.prompts) for one in inputs.found]
+    together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
     closed = inputs.closed if default_action is None else default_action == "block"
     if remote:
         airs = AirsRun.of(options, profile or inputs.name)
         profile = airs.profile
-        audited = audit_profile(sources, airs, closed=closed)
+        audited = audit_profile(together, airs, closed=closed)
         for notice in audited.notices:
             diagnostics.warn(notice)
     else:
         profile = profile or inputs.name
-        scanner, notices = audit_engine(inputs.found, options["encoder"], options["threshold"])
-        audited = _audit_locally(sources, scanner, notices, closed)
-    audit = audited.audit
-    report = AuditReport(audit, audited.settings, profile, audited.notices)
-    failed = write_all((one, writer(report)) for one, writer in zip(chosen, writers, strict=True))
-    results = gates.results(audit)
+        scanner, notices = audit_engine(inputs.topics, options["encoder"], options["threshold"])
+        audited = _audit_locally(together, scanner, notices, closed)
+    evaluation = audited.evaluation
+    report = AuditReport(evaluation, audited.settings, profile, audited.notices)
+    failed = write_all(
+        (output, writer(report)) for output, writer in zip(chosen, writers, strict=True)
+    )
+    results = gates.results(evaluation)
     for result in results:
         diagnostics.gate(result.state, result.text)
     code: int = exit_code(results)
-    if remote and audit.errors:
-        say_incomplete(
-            audit, fresh=airs.fresh, allowed=max_errors is not None and not audit.open_count
-        )
-        if max_errors is None or audit.open_count:
+    if remote and evaluation.errors:
+        allowed = max_errors is not None and not evaluation.open_count
+        say_incomplete(evaluation, fresh=airs.fresh, allowed=allowed)
+        if not allowed:
             code = Exit.NOT_COMPLETED
     code = failed or code
-    if told := summary(results, code):
-        diagnostics.note(told)
+    if message := summary(results, code):
+        diagnostics.note(message)
     return code
 
 
-def _all_read(inputs: Inputs) -> list[Path]:
-    sessions = {session_file(one.path) for one in inputs.found}
-    return [*inputs.read, *sorted(sessions)]
+def _all_read(inputs: AuditInputs) -> list[Path]:
+    sessions = {session_file(topic.path) for topic in inputs.topics}
+    return [*inputs.files, *sorted(sessions)]
 
 
-def _say_findings(inputs: Inputs) -> None:
-    """Warn of what is doubtful in the prompt sets, and of topics that have none."""
-    for one in inputs.found:
-        if one.prompts is None:
-            beside = one.path.with_suffix(".csv").name
+def _say_findings(inputs: AuditInputs) -> None:
+    """Warn of doubtful prompts, and of topics without a prompt set."""
+    for topic in inputs.topics:
+        if topic.prompts is None:
+            beside = topic.path.with_suffix(".csv").name
             diagnostics.warn(
-                f"{one.path}: no prompt set is known, so it is measured on those of the others\n"
-                f"  put {beside} beside it, or name one: --prompts {one.path.stem}=FILE"
+                f"{topic.path}: no prompt set, so it is measured on those of the other topics\n"
+                f"  put {beside} beside it, or name one: --prompts {topic.path.stem}=FILE"
             )
         else:
-            say_findings(one.prompts, _FINDINGS)
+            say_findings(topic.prompts, _FINDINGS)
 
 
 def _audit_locally(
-    sources: Sequence[Source], scanner: Scanner, notices: tuple[str, ...], closed: bool | None
-) -> Audited:
+    prompts: ProfilePrompts, scanner: Scanner, notices: tuple[str, ...], closed: bool | None
+) -> AuditResult:
     if closed is None:
-        closed = any(one.topic.intent is Intent.ALLOW for one in sources)
-    auditor = Auditor(scanner)
+        closed = closed_by_default(topic.topic for topic in prompts.topics)
+    scan = ProfileScan(scanner)
 
-    async def audited() -> Audit:
-        work = auditor.audit(sources, put_together(sources), closed=closed)
-        return await watched(work, lambda: auditor.progress)
+    async def evaluate() -> ProfileEvaluation:
+        return await watched(scan.evaluate(prompts, closed=closed), lambda: scan.progress)
 
-    audit = asyncio.run(audited())
-    return Audited(audit, auditor.scanner.settings, notices)
+    evaluation = asyncio.run(evaluate())
+    return AuditResult(evaluation, scanner.settings, notices)

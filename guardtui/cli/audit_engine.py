@@ -1,10 +1,10 @@
-"""The embedded engine in an audit: one threshold for all topics, or one fitted for each."""
+"""The embedded engine in an audit: one threshold for all topics, or one for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guardtui.cli.audit_inputs import Found
+from guardtui.cli.audit_inputs import AuditTopic
 from guardtui.cli.operating_point import settled_engine
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import threshold_text
@@ -20,7 +20,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 _NAME_CHARACTERS = 60
 
 
-class EachAtItsOwn:
+class OwnThresholds:
     """The embedded engine with a threshold for each topic, by the topic's name."""
 
     live = True
@@ -30,9 +30,9 @@ class EachAtItsOwn:
 
     @property
     def settings(self) -> ScannerSettings:
-        """Those of the engine, without a threshold: there are several."""
-        own = self._engine.settings
-        return ScannerSettings(own.name, own.identity)
+        """Settings of the engine, without a threshold: there are several."""
+        engine = self._engine.settings
+        return ScannerSettings(engine.name, engine.identity)
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
         """Scan with the threshold of this topic."""
@@ -41,12 +41,12 @@ class EachAtItsOwn:
 
 
 def audit_engine(
-    found: Sequence[Found], encoder: str | None, wanted: Wanted
+    topics: Sequence[AuditTopic], encoder: str | None, wanted: Wanted
 ) -> tuple[Scanner, tuple[str, ...]]:
-    """Return what judges in an audit, and a notice on the threshold of each topic.
+    """Return the scanner of an audit, and a notice on the threshold of each topic.
 
-    `fitted` takes for each topic that of its session, else one fitted to its labels, else the
-    shipped one; otherwise one threshold is for all, and there are no notices. Raises ScannerError.
+    With `fitted`, each topic has the threshold of its session, or one fitted to its labels, or the
+    shipped one. Otherwise all have the same, and there are no notices. Raises ScannerError.
     """
     engine = LocalScanner(encoder or ENCODERS[0])
     if wanted != FITTED:
@@ -55,12 +55,15 @@ def audit_engine(
         return engine, ()
     thresholds: dict[str, float] = {}
     notices = []
-    for one in found:
+    for topic in topics:
         settings = engine.settings
-        if one.prompts is not None:
-            settings = settled_engine(encoder, None, one.path, one.topic, one.prompts)[0].settings
-        thresholds[one.topic.name] = settings.threshold or engine.shipped_threshold
-        name = display_start(one.topic.name, _NAME_CHARACTERS)
-        threshold = threshold_text(thresholds[one.topic.name])
-        notices.append(f"{name}: threshold {threshold} ({settings.threshold_source})")
-    return EachAtItsOwn(engine, thresholds), tuple(notices)
+        if topic.prompts is not None:
+            fitted, _ = settled_engine(encoder, None, topic.path, topic.topic, topic.prompts)
+            settings = fitted.settings
+        threshold = settings.threshold or engine.shipped_threshold
+        thresholds[topic.topic.name] = threshold
+        name = display_start(topic.topic.name, _NAME_CHARACTERS)
+        notices.append(
+            f"{name}: threshold {threshold_text(threshold)} ({settings.threshold_source})"
+        )
+    return OwnThresholds(engine, thresholds), tuple(notices)

@@ -10,8 +10,9 @@ import click
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import MAX_ERRORS, Result, State, errors_gate
 from guardtui.cli.options import Fraction, Function
-from guardtui.domain.audit import Audit
+from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
 
@@ -20,35 +21,35 @@ _NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class AuditGates:
-    """What is demanded; None where it is not."""
+    """Thresholds of the gates; None for a gate that was not requested."""
 
     min_coverage: float | None = None
     min_topic_coverage: float | None = None
     max_conflicts: int | None = None
     max_errors: int | None = None
 
-    def results(self, audit: Audit) -> list[Result]:
-        """What came of every gate that was asked for, in the order of the options.
+    def results(self, evaluation: ProfileEvaluation) -> list[Result]:
+        """Return the result of each requested gate, in the order of the options.
 
-        Coverage that is undefined fails. Topics without a prompt set are asked for none.
+        Undefined coverage fails. Topics without a prompt set have no gate.
         """
-        return list(self._results(audit))
+        return list(self._results(evaluation))
 
-    def _results(self, audit: Audit) -> Iterator[Result]:
+    def _results(self, evaluation: ProfileEvaluation) -> Iterator[Result]:
         if self.min_coverage is not None:
             what = "coverage of the profile"
-            yield _coverage("--min-coverage", what, audit.metrics, self.min_coverage)
+            yield _coverage("--min-coverage", what, evaluation.metrics, self.min_coverage)
         if self.min_topic_coverage is not None:
-            for one in audit.members:
-                if one.source:
-                    what = f"coverage of {display_start(one.topic.name, _NAME_CHARACTERS)}"
+            for member in evaluation.members:
+                if member.source:
+                    what = f"coverage of {display_start(member.topic.name, _NAME_CHARACTERS)}"
                     least = self.min_topic_coverage
-                    yield _coverage("--min-topic-coverage", what, one.alone, least)
+                    yield _coverage("--min-topic-coverage", what, member.alone, least)
         if self.max_conflicts is not None:
-            count = audit.conflict_count
-            yield _at_most("--max-conflicts", count, "conflict", "", self.max_conflicts)
+            count = evaluation.conflict_count
+            yield _at_most("--max-conflicts", count, "conflict", self.max_conflicts)
         if self.max_errors is not None:
-            yield errors_gate(audit.error_count, audit.open_count, self.max_errors)
+            yield errors_gate(evaluation.error_count, evaluation.open_count, self.max_errors)
 
 
 def gate_options(function: Function) -> Function:
@@ -59,19 +60,19 @@ def gate_options(function: Function) -> Function:
                 "--min-coverage",
                 type=Fraction(),
                 metavar="X",
-                help="Exit with 1 when coverage of the whole profile is below X (0 to 1).",
+                help="Exit with 1 if coverage of the whole profile is below X (0 to 1).",
             ),
             click.option(
                 "--min-topic-coverage",
                 type=Fraction(),
                 metavar="X",
-                help="Exit with 1 when coverage of a topic by itself is below X (0 to 1).",
+                help="Exit with 1 if coverage of a topic by itself is below X (0 to 1).",
             ),
             click.option(
                 "--max-conflicts",
                 type=click.IntRange(min=0),
                 metavar="N",
-                help="Exit with 1 when there are more than N conflicts.",
+                help="Exit with 1 if there are more than N conflicts.",
             ),
             MAX_ERRORS,
         )
@@ -83,10 +84,10 @@ def gate_options(function: Function) -> Function:
 def _coverage(option: str, what: str, metrics: Metrics, least: float) -> Result:
     coverage, interval = metrics.coverage, coverage_interval(metrics)
     if coverage is None or interval is None:
-        text = f"{what} is undefined, at least {least:g} is asked for"
+        text = f"{what} is undefined, at least {least:g} is required"
         return Result(option, State.FAILED, text, Exit.GATE_FAILED)
     failed = coverage < least
-    # As many decimals as it takes to tell the two apart.
+    # Enough decimals to tell the two apart.
     shown = f"{coverage:.3f}"
     if (float(shown) < least) is not failed:
         shown = repr(coverage)
@@ -95,8 +96,8 @@ def _coverage(option: str, what: str, metrics: Metrics, least: float) -> Result:
     return _result(option, text, failed)
 
 
-def _at_most(option: str, count: int, noun: str, what: str, most: int) -> Result:
-    text = f"{count} {noun}{'s' * (count != 1)}{what}, at most {most} allowed"
+def _at_most(option: str, count: int, noun: str, most: int) -> Result:
+    text = f"{count_text(count, noun)}, at most {most} allowed"
     return _result(option, text, count > most)
 
 

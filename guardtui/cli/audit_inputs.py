@@ -1,4 +1,4 @@
-"""The topics of an audit and their prompt sets, found from what the author typed."""
+"""Topics and prompt sets of an audit, from the arguments of the command."""
 
 from __future__ import annotations
 
@@ -14,61 +14,57 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from guardtui.files.profile_files import is_profile, load_profile
+from guardtui.files.profile_files import ProfileTopics, is_profile, load_profile
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.shared_prompts import SharedPrompts, load_shared
-from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.session.companions import AT_MOST
-from guardtui.session.recorded import has_session
+from guardtui.files.topic_files import NotATopicError, TopicFile
+from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore, StoreError
 
 BESIDE = (".csv", ".jsonl", ".ndjson", ".tsv", ".parquet")
-"""Endings of a prompt set that is found beside its topic file, in this order."""
-
-_NAME_CHARACTERS = 60
+"""Endings of a prompt set beside its topic file, in the order of the search."""
 
 
 @dataclass(slots=True)
-class Named:
+class TopicArgument:
     """A topic file, and the prompt file that was named for it."""
 
     path: Path
     prompts: Path | None = None
     required: bool = True
-    """Whether it was named itself: in a folder, what is no topic file is passed over."""
+    """Whether the file was named itself; other files of a folder are skipped."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """One topic of the audit; `prompts` is None where no prompt set was found."""
+class AuditTopic:
+    """A topic of the audit; `prompts` is None if there is no prompt set for it."""
 
     path: Path
     topic: Topic
     prompts: PromptSet | None
-    prompts_path: Path | None
 
 
 @dataclass
-class Inputs:
-    """All that an audit reads. `closed` is what a profile file says, None for nothing."""
+class AuditInputs:
+    """All that an audit reads. `closed` is None if no profile file names a default."""
 
-    found: list[Found] = field(default_factory=list)
+    topics: list[AuditTopic] = field(default_factory=list)
     name: str = ""
     closed: bool | None = None
-    read: list[Path] = field(default_factory=list)
-    """Every file that is read, which no output may replace."""
+    files: list[Path] = field(default_factory=list)
+    """All files that are read and that no output may replace."""
 
 
-def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> Inputs:
-    """Topics and prompt sets for files and folders, and for what `--prompts` names.
+def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> AuditInputs:
+    """Return topics and prompt sets for files and folders, and for the values of `--prompts`.
 
-    A prompt set is looked for in this order: named for the topic, rows of a shared one that name
-    the topic, the one used last in the app, a file of the same stem beside the topic file. Raises
-    `InputError` telling everything that is wrong together.
+    A prompt set is searched in this order: named for the topic, rows of a shared set that name
+    the topic, the set used last in the app, a file of the same stem beside the topic file. Raises
+    `InputError` with all problems together.
     """
-    inputs = Inputs()
+    inputs = AuditInputs()
     problems: list[str] = []
-    named: list[Named] = []
+    named: list[TopicArgument] = []
     shared: list[Path] = []
     for word in words:
         _expand(word, named, shared, inputs, problems)
@@ -82,36 +78,41 @@ def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> Inputs:
     files = _load_topics(named, inputs, problems)
     _pair(pairs, files, named, problems)
     shared_rows = _SharedSets(shared, inputs, problems)
-    for one, topic_file in files:
-        _complete(one, topic_file, shared_rows, inputs, problems)
-    problems += shared_rows.left_over()
-    if not problems:
-        problems += _wrong_together(inputs)
+    for argument, topic_file in files:
+        _complete(argument, topic_file, shared_rows, inputs, problems)
+    problems += shared_rows.unknown_topics()
+    if not problems and not any(topic.prompts is not None for topic in inputs.topics):
+        problems.append(_no_prompts(inputs))
     if problems:
         raise InputError("\n".join(dict.fromkeys(problems)))
     return inputs
 
 
 def _expand(
-    word: Path, named: list[Named], shared: list[Path], inputs: Inputs, problems: list[str]
+    word: Path,
+    named: list[TopicArgument],
+    shared: list[Path],
+    inputs: AuditInputs,
+    problems: list[str],
 ) -> None:
+    """Add the topic files that a file, folder or profile file stands for."""
     if word.is_dir():
-        files = sorted(one for one in word.iterdir() if one.suffix.lower() in (".yaml", ".yml"))
-        profiles = [one for one in files if is_profile(one)]
+        files = sorted(path for path in word.iterdir() if path.suffix.lower() in (".yaml", ".yml"))
+        profiles = [path for path in files if is_profile(path)]
         if len(profiles) > 1:
-            names = ", ".join(one.name for one in profiles)
-            problems.append(f"{word}: there are several profile files: {names}\n  name one of them")
+            names = ", ".join(path.name for path in profiles)
+            problems.append(f"{word}: several profile files: {names}\n  name one of them")
             return
         if not profiles:
             if not files:
-                problems.append(f"{word}: there is no topic file in this folder (*.yaml)")
-            named += [Named(one, required=False) for one in files]
+                problems.append(f"{word}: no topic file in this folder (*.yaml)")
+            named += [TopicArgument(path, required=False) for path in files]
             return
         word = profiles[0]
     if not is_profile(word):
-        named.append(Named(word))
+        named.append(TopicArgument(word))
         return
-    inputs.read.append(word)
+    inputs.files.append(word)
     try:
         profile = load_profile(word)
     except FileError as error:
@@ -119,32 +120,23 @@ def _expand(
         return
     inputs.name = inputs.name or profile.name
     inputs.closed = profile.closed if inputs.closed is None else inputs.closed
-    named += [Named(one.topic, one.prompts) for one in profile.topics]
+    named += [TopicArgument(entry.topic, entry.prompts) for entry in profile.topics]
     if profile.prompts is not None:
         shared.append(profile.prompts)
 
 
 def _load_topics(
-    named: Sequence[Named], inputs: Inputs, problems: list[str]
-) -> list[tuple[Named, TopicFile]]:
+    named: Sequence[TopicArgument], inputs: AuditInputs, problems: list[str]
+) -> list[tuple[TopicArgument, TopicFile]]:
     files = []
-    seen: dict[object, Path] = {}
-    for one in named:
-        inputs.read.append(one.path)
+    topics = ProfileTopics()
+    for argument in named:
+        inputs.files.append(argument.path)
         try:
-            status = one.path.stat()
-            identity: object = (status.st_dev, status.st_ino)
-        except (OSError, ValueError):
-            identity = str(one.path)
-        if identity in seen:
-            problems.append(f"{one.path}: this topic file is named twice\n  name it once")
-            continue
-        seen[identity] = one.path
-        try:
-            files.append((one, load_topic(one.path)))
+            files.append((argument, topics.read(argument.path)))
         except FileError as error:
-            if not one.required and error.problem.startswith("this is no topic"):
-                diagnostics.warn(f"{one.path}: is no topic file and is left out")
+            if not argument.required and isinstance(error, NotATopicError):
+                diagnostics.warn(f"{argument.path}: not a topic file, skipped")
                 continue
             problems.append(str(error))
     return files
@@ -152,70 +144,72 @@ def _load_topics(
 
 def _pair(
     pairs: Sequence[tuple[str, Path]],
-    files: Sequence[tuple[Named, TopicFile]],
-    named: Sequence[Named],
+    files: Sequence[tuple[TopicArgument, TopicFile]],
+    named: Sequence[TopicArgument],
     problems: list[str],
 ) -> None:
-    """Give the prompt files that `--prompts TOPIC=FILE` names to their topics."""
-    taken: set[str] = set()
+    """Assign the prompt files named by `--prompts TOPIC=FILE` to their topics."""
+    taken: set[Path] = set()
     for key, path in pairs:
-        fits = [one for one, file in files if key in _names(one.path, file.topic)]
-        if not fits and not any(key in _names(one.path) for one in named):
-            there = ", ".join(one.path.stem for one, _ in files) or "none"
-            problems.append(
-                f"--prompts {key}=…: there is no such topic in this audit\n  there are: {there}"
-            )
-        elif len(fits) > 1:
-            problems.append(f"--prompts {key}=…: several topics are called so: name the file")
-        elif fits and str(fits[0].path) in taken:
+        matching = [
+            argument for argument, file in files if key in _names(argument.path, file.topic)
+        ]
+        if not matching and not any(key in _names(argument.path) for argument in named):
+            known = ", ".join(argument.path.stem for argument, _ in files) or "none"
+            problems.append(f"--prompts {key}=…: no such topic in this audit\n  topics: {known}")
+        elif len(matching) > 1:
+            problems.append(f"--prompts {key}=…: several topics have this name: name the file")
+        elif matching and matching[0].path in taken:
             problems.append(f"--prompts {key}=…: this topic has a prompt set already")
-        elif fits:
-            taken.add(str(fits[0].path))
-            fits[0].prompts = path
+        elif matching:
+            taken.add(matching[0].path)
+            matching[0].prompts = path
 
 
 def _names(path: Path, topic: Topic | None = None) -> set[str]:
-    """What a topic may be called on the command line."""
+    """Return the names of a topic that the command line accepts."""
     names = {str(path), path.name, path.stem}
     return names | {topic.name} if topic is not None and topic.name else names
 
 
 def _complete(
-    one: Named, file: TopicFile, shared: _SharedSets, inputs: Inputs, problems: list[str]
+    argument: TopicArgument,
+    file: TopicFile,
+    shared: _SharedSets,
+    inputs: AuditInputs,
+    problems: list[str],
 ) -> None:
-    """Find and read the prompts of one topic."""
+    """Find and read the prompts of a topic, and add it to the inputs."""
     prompts: PromptSet | None = None
-    path = one.prompts
+    path = argument.prompts
     try:
         if path is None:
-            prompts = shared.of(one.path, file)
+            prompts = shared.of(argument.path, file)
         if prompts is None:
-            path = path or _usual(one.path)
+            path = path or _usual(argument.path)
             if path is not None:
-                inputs.read.append(path)
+                inputs.files.append(path)
                 prompts = load_prompts(path, file.topic.intent)
-        else:
-            path = Path(prompts.source)
     except GuardtuiError as error:
         problems.append(str(error))
         return
-    if prompts is None or path is None:
-        inputs.found.append(Found(one.path, file.topic, None, None))
+    if prompts is None:
+        inputs.topics.append(AuditTopic(argument.path, file.topic, None))
         return
     topic = agreed_topic(file, prompts)
     if topic is None:
         problems.append(disagreement(file, prompts))
         return
-    inputs.found.append(Found(one.path, topic, prompts, path))
+    inputs.topics.append(AuditTopic(argument.path, topic, prompts))
 
 
 def _usual(topic_path: Path) -> Path | None:
-    """The prompt set used last with a topic, else a file of its stem beside it, else None."""
+    """Return the prompt set used last with a topic, or a file of its stem beside it, or None."""
     if has_session(topic_path):
         try:
             remembered = SessionStore(topic_path, reading=True).prompt_file()
         except StoreError as error:
-            diagnostics.warn(f"{error}\n  the prompts used last are not known")
+            diagnostics.warn(f"{error}\n  the prompts used last are unknown")
         else:
             if remembered and (topic_path.parent / remembered).exists():
                 return topic_path.parent / remembered
@@ -226,12 +220,12 @@ def _usual(topic_path: Path) -> Path | None:
 class _SharedSets:
     """Prompt files whose column `topic` says which topic a row labels."""
 
-    def __init__(self, paths: Sequence[Path], inputs: Inputs, problems: list[str]) -> None:
+    def __init__(self, paths: Sequence[Path], inputs: AuditInputs, problems: list[str]) -> None:
         self._sets: list[SharedPrompts] = []
         self._used: set[str] = set()
         self._failed = bool(problems)
         for path in dict.fromkeys(paths):
-            inputs.read.append(path)
+            inputs.files.append(path)
             try:
                 self._sets.append(load_shared(path))
             except FileError as error:
@@ -239,50 +233,35 @@ class _SharedSets:
                 self._failed = True
 
     def of(self, path: Path, file: TopicFile) -> PromptSet | None:
-        """The rows that name a topic, by its name or its file's; raises PromptSetError."""
-        wanted = {one.casefold() for one in _names(path, file.topic)}
-        for one in self._sets:
-            if hits := [name for name in one.names if name.strip().casefold() in wanted]:
+        """Return the rows that name a topic, by its name or its file's. Raises PromptSetError."""
+        wanted = {name.casefold() for name in _names(path, file.topic)}
+        for shared in self._sets:
+            if hits := [name for name in shared.names if name.strip().casefold() in wanted]:
                 self._used.update(hits)
-                return one.rows_of(hits, file.topic.intent if file.intent_given else None)
+                return shared.rows_of(hits, file.topic.intent if file.intent_given else None)
         return None
 
-    def left_over(self) -> list[str]:
-        """A sentence for each set some of whose rows name a topic that is not there."""
+    def unknown_topics(self) -> list[str]:
+        """Return a problem for each set with rows of topics that are not in the audit."""
         if self._failed:
             return []
-        told = []
-        for one in self._sets:
-            missing = [name for name in one.names if name not in self._used]
-            if missing:
-                shown = ", ".join(repr(display_start(name, 40)) for name in missing[:5])
-                told.append(
-                    f"{one.path}:{one.line_of(missing[0])}: rows name topics that are not in this "
-                    f"audit: {shown}\n  write the topic's name or its file's name in the column "
-                    "topic, or add the topic"
+        problems = []
+        for shared in self._sets:
+            unknown = [name for name in shared.names if name not in self._used]
+            if unknown:
+                names = ", ".join(repr(display_start(name, 40)) for name in unknown[:5])
+                problems.append(
+                    f"{shared.path}:{shared.line_of(unknown[0])}: rows name topics that are not in "
+                    f"this audit: {names}\n  write the topic's name or its file's name in the "
+                    "column topic, or add the topic"
                 )
-        return told
+        return problems
 
 
-def _wrong_together(inputs: Inputs) -> list[str]:
-    """What is wrong with topics that can be used each by itself."""
-    problems = []
-    seen: dict[str, Path] = {}
-    for one in inputs.found:
-        if one.topic.name in seen:
-            name = display_start(one.topic.name, _NAME_CHARACTERS)
-            problems.append(
-                f"{one.path}: another topic is called {name!r} already: {seen[one.topic.name]}\n"
-                "  a profile tells its topics by their names: give this one another name"
-            )
-        seen.setdefault(one.topic.name, one.path)
-    if len(inputs.found) > AT_MOST:
-        problems.append(f"{len(inputs.found)} topics: a profile holds {AT_MOST}\n  leave some out")
-    if not any(one.prompts is not None for one in inputs.found):
-        first = inputs.found[0].path if inputs.found else Path("topic.yaml")
-        problems.append(
-            "no prompt set is known for any of the topics\n"
-            f"  put one beside the topic ({first.with_suffix('.csv').name}), or name it: "
-            f"--prompts {first.stem}=FILE"
-        )
-    return problems
+def _no_prompts(inputs: AuditInputs) -> str:
+    first = inputs.topics[0].path if inputs.topics else Path("topic.yaml")
+    return (
+        "no prompt set for any of the topics\n"
+        f"  put one beside the topic ({first.with_suffix('.csv').name}), or name it: "
+        f"--prompts {first.stem}=FILE"
+    )

@@ -1,4 +1,4 @@
-"""`guardtui check`: everything that is wrong or doubtful in a definition and its prompts."""
+"""`guardtui check`: errors and warnings on a definition and its prompts."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from guardtui.cli.output import check_output, write
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
-from guardtui.domain.targets import Target, refusals
+from guardtui.domain.targets import ExportTarget, refusals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
+from guardtui.reports.clusters_document import survey_document
+from guardtui.reports.renderers import render
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What coverage does without the cause of a finding, by the embedded engine.
+    """Change of coverage without the cause of a finding, by the embedded engine.
 
-    `fixes` and `regressions` count prompts; they and `p_value` are None where it is prompts that
-    are left out.
+    `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
     """
 
     action: str
@@ -51,10 +52,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One finding, wherever it is: `severity` is `error` or `warning`; `lines` are of the file.
+    """A finding in a file: `severity` is `error` or `warning`; `lines` are those of the file.
 
-    `effect` is None where nothing was measured, or nothing is to be. `field` is the part of the
-    definition that is meant, as `examples.2`, or "".
+    `effect` is None if it was not measured. `field` is the part of the definition, such as
+    `examples.2`, or "".
     """
 
     file: str
@@ -80,22 +81,22 @@ class Remark:
     "format_name",
     type=click.Choice(["table", "json", "sarif"]),
     default="table",
-    help="Form of the result (default: table).",
+    help="Format of the result (default: table).",
 )
 @click.option(
     "--clusters",
     is_flag=True,
-    help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
+    help="Also group similar prompts: error rates, near-duplicates, what to label next.",
 )
 @click.option(
     "--for",
     "target",
-    type=click.Choice([target.value for target in Target]),
-    default=Target.AIRS.value,
-    help="Name what this target would refuse: airs (default), decision (a decision model, as "
-    "LiteLLM's guardrail asks it) or bedrock (a denied topic).",
+    type=click.Choice([target.value for target in ExportTarget]),
+    default=ExportTarget.AIRS.value,
+    help="Report what this target would reject: airs (default), decision (a decision model behind "
+    "LiteLLM's guardrail) or bedrock (a denied topic).",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 when there are only warnings.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are only warnings.")
 @engine_options
 @output_option
 def command(
@@ -109,11 +110,11 @@ def command(
     threshold: Wanted,
     output: Path | None,
 ) -> int:
-    """List what is wrong or doubtful in a definition and its prompts.
+    """List errors and warnings on a definition and its prompts.
 
-    That is limits, data, and what is known to go wrong with definitions, each with the coverage
-    that the embedded engine measures without it. Several topic files are checked without prompts,
-    by their texts alone. Exit code 2 when there is an error; warnings alone give 0.
+    They are about limits, data, and known weaknesses of definitions, each with the coverage that
+    the embedded engine measures without it. Several topic files are checked without prompts, by
+    their texts alone. Exit code 2 if there is an error; warnings alone give 0.
     """
     if prompts is None:
         for option, given in (
@@ -125,17 +126,19 @@ def command(
                 raise click.UsageError(f"{option} needs --prompts: it is measured on them")
     elif len(topics) > 1:
         raise click.UsageError(
-            "--prompts fits one topic: check several without it, or each with its own prompts"
+            "--prompts is for one topic: check several without it, or each with its own prompts"
         )
     check_output(output, *topics, *filter(None, [prompts]))
     topic = topics[0]
     survey = None
     if prompts is None:
-        remarks = [remark for path in topics for remark in _definition_alone(path, Target(target))]
+        remarks = [
+            remark for path in topics for remark in _definition_alone(path, ExportTarget(target))
+        ]
     else:
         # Read once: a pipe gives its content only once.
         file, prompt_set = _load(topic, prompts)
-        remarks = _remarks(file, prompts, prompt_set, encoder, threshold, Target(target))
+        remarks = _remarks(file, prompts, prompt_set, encoder, threshold, ExportTarget(target))
         if clusters and isinstance(prompt_set, PromptSet):
             survey = survey_of(file, prompt_set)
     if format_name == "sarif":
@@ -148,8 +151,8 @@ def command(
     return Exit.GATE_FAILED if strict and remarks else Exit.DONE
 
 
-def _definition_alone(path: Path, target: Target) -> list[Remark]:
-    """What is to say about a definition without prompts, a file that cannot be read included."""
+def _definition_alone(path: Path, target: ExportTarget) -> list[Remark]:
+    """Return the remarks on a definition without prompts; an unreadable file is one."""
     try:
         topic = load_topic(path).topic
     except FileError as error:
@@ -160,7 +163,7 @@ def _definition_alone(path: Path, target: Target) -> list[Remark]:
 
 
 def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
-    """The topic file and its prompts, or what is wrong with their rows. Raises FileError."""
+    """Return the topic file and its prompts, or the error in their rows. Raises FileError."""
     file = load_topic(topic)
     try:
         return file, load_prompts(prompts, file.topic.intent)
@@ -174,7 +177,7 @@ def _remarks(
     prompts: PromptSet | PromptSetError,
     encoder: str | None,
     threshold: Wanted,
-    target: Target,
+    target: ExportTarget,
 ) -> list[Remark]:
     topic_path = file.path
     remarks = _definition(topic_path, file.topic, target)
@@ -197,7 +200,7 @@ def _remarks(
         )
     findings = check_prompt_set(prompts, topic or file.topic)
     advice, far = _measured(topic_path, topic or file.topic, prompts, encoder, threshold)
-    if any(one.lines for one in advice):  # equal prompts, and what they do to coverage
+    if any(one.lines for one in advice):  # equal prompts, with their effect on coverage
         findings = tuple(one for one in findings if one.code != "leakage")
     remarks += [_prompt_remark(prompts_path, one) for one in (*findings, *far)]
     return remarks + [_advised(topic_path, prompts_path, one) for one in advice]
@@ -206,7 +209,7 @@ def _remarks(
 def _measured(
     path: Path, topic: Topic, prompts: PromptSet, encoder: str | None, threshold: Wanted
 ) -> tuple[tuple[Advice, ...], tuple[Finding, ...]]:
-    """What the embedded engine measures: advice on the definition, findings on the prompts."""
+    """Return advice on the definition and findings on the prompts, by the embedded engine."""
 
     scanner, _ = settled_engine(encoder, threshold, path, topic, prompts)
     try:
@@ -229,13 +232,13 @@ def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
             removal.regressions if edits else None,
             removal.p_value if edits else None,
         )
-    # Where there are lines, it is those of equal prompts.
+    # Lines, if any, are those of equal prompts.
     path = prompts_path if one.lines else topic_path
     code = one.code if one.code == "leakage" else f"lint.{one.code}"
     return Remark(str(path), "warning", code, one.line, one.lines, effect, one.field)
 
 
-def _definition(path: Path, topic: Topic, target: Target) -> list[Remark]:
+def _definition(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
     return [
         Remark(
             str(path),
@@ -269,12 +272,12 @@ def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
 
 
 def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
-    more = "" if survey is None else clusters.table(survey)
+    more = "" if survey is None else f"\n{render(survey_document(survey), 'table')}"
     if not remarks:
         return f"nothing is wrong or doubtful\n{more}"
     lines = []
     for remark in remarks:
-        # A disagreement of two files says itself where it is.
+        # A disagreement of two files names its places itself.
         text = remark.message
         if remark.code != "intent":
             text = located(remark.file, remark.message, remark.lines)

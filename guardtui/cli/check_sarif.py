@@ -1,4 +1,4 @@
-"""What `guardtui check` found, as SARIF: findings at their lines, for code scanning."""
+"""The result of `guardtui check` as SARIF: findings at their lines, for code scanning."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli.inputs import path_from_here
-from guardtui.files.topic_places import field_lines
-from guardtui.reports.sarif_log import Finding, Rule, sarif_log
+from guardtui.files.topic_lines import field_lines
+from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 
 if TYPE_CHECKING:
     from guardtui.cli.check import Remark
@@ -32,7 +32,7 @@ _OTHERS = "A finding about the labelled prompts. The lines are those of the prom
 
 
 def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
-    """All findings as one run, named by the files that were checked."""
+    """Return all findings as one run, named by the checked files."""
     lines = {str(path): field_lines(path) for path in files}
     levels: dict[str, str] = {}
     findings = []
@@ -41,15 +41,15 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
         level = "error" if remark.severity == "error" else "warning"
         levels.setdefault(rule, level)
         places = remark.lines
-        # Lines of prompts are told by the finding itself; a field of a definition has its own.
+        # Findings on prompts have lines; the line of a field is that of the definition.
         known = lines.get(remark.file, {})
         if not places and remark.field:
             line = known.get(remark.field) or known.get(remark.field.partition(".")[0])
             places = () if line is None else (line,)
-        # What is measured changes with every edit, and stands in the messages about a field.
+        # Measured figures change with every edit, and are part of messages about a field.
         about = f"{remark.code}\n{remark.field or remark.message}"
         findings.append(
-            Finding(
+            SarifResult(
                 rule=rule,
                 level=level,
                 message=remark.message,
@@ -60,7 +60,9 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
             )
         )
     rules = [
-        Rule(code, _name(code), f"{code.replace('.', ': ').replace('-', ' ')}", _help(code), level)
+        SarifRule(
+            code, _name(code), f"{code.replace('.', ': ').replace('-', ' ')}", _help(code), level
+        )
         for code, level in sorted(levels.items())
     ]
     checked = " ".join(path_from_here(path) for path in files)

@@ -1,4 +1,4 @@
-"""`guardtui compare`: two evaluations held against each other, prompt by prompt."""
+"""`guardtui compare`: compare two evaluations, prompt by prompt."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options
-from guardtui.cli.outputs import check_outputs, choose, outputs_option
+from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import Wanted
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 from guardtui.reports.compared.base import hold, load_form
-from guardtui.session.named import SIGN, Mistakes, Named, find_evaluation, read_files
-from guardtui.session.recorded import RecordedError
+from guardtui.session.evaluation_refs import (
+    SIGN,
+    Mistakes,
+    RecordedEvaluation,
+    find_evaluation,
+    read_files,
+)
+from guardtui.session.report_reader import RecordedError
 
 _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html": "html"}
 
@@ -31,7 +37,7 @@ _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html"
     "--format",
     "format_name",
     type=click.Choice(["table", "md", "json", "html"]),
-    help="Form of the comparison on the screen, or in a single file (default: table).",
+    help="Format of the comparison on the screen, or in a single file (default: table).",
 )
 @click.option(
     "--prompts",
@@ -57,16 +63,18 @@ def command(
     --prompts they are topic files, which are both evaluated on that prompt set.
     """
     if prompts is None and (encoder is not None or threshold is not None):
-        raise click.UsageError("--encoder and --threshold need --prompts: nothing is evaluated")
+        raise click.UsageError(
+            "--encoder and --threshold need --prompts: without it nothing is evaluated"
+        )
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
     chosen = choose(format_name, outputs, _form_of_name, "table")
-    found: tuple[Named | Mistakes, Named | Mistakes]
+    found: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
         found = _find(before), _find(after)
     else:
         found = _evaluate(before, after, prompts, encoder, threshold)
-    texts = [side.prompts for side in found if isinstance(side, Named)]
+    texts = [side.prompts for side in found if isinstance(side, RecordedEvaluation)]
     check_outputs(outputs, *(Path(one.source) for one in texts if one is not None))
     for note in dict.fromkeys(note for side in found for note in side.notes):
         warn(note)
@@ -76,10 +84,10 @@ def command(
 
 def _evaluate(
     before: str, after: str, path: Path, encoder: str | None, threshold: Wanted
-) -> tuple[Named, Named]:
+) -> tuple[RecordedEvaluation, RecordedEvaluation]:
     """Evaluate two topic files on one prompt set with the embedded engine.
 
-    Raises InputError when they differ in intent, FileError and PromptSetError for the files.
+    Raises InputError if they differ in intent, FileError and PromptSetError for the files.
     """
     files = [_topic_file(word) for word in (before, after)]
     given = [file for file in files if file.intent_given]
@@ -93,7 +101,7 @@ def _evaluate(
     first = agreed_topic(files[0], prompts) or files[0].topic
     scanner, _ = settled_engine(encoder, threshold, files[0].path, first, prompts)
 
-    def evaluated(file: TopicFile) -> Named:
+    def evaluated(file: TopicFile) -> RecordedEvaluation:
         topic = agreed_topic(file, prompts)
         if topic is None:
             raise InputError(disagreement(file, prompts))
@@ -103,23 +111,23 @@ def _evaluate(
         evaluation = Evaluation(
             topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
         )
-        return Named(f"{file.path} on {prompts.source}", evaluation, prompts)
+        return RecordedEvaluation(f"{file.path} on {prompts.source}", evaluation, prompts)
 
     return evaluated(files[0]), evaluated(files[1])
 
 
 def _topic_file(word: str) -> TopicFile:
-    """The topic file that a word names. Raises InputError for an iteration and FileError."""
+    """Return the topic file of an argument. Raises InputError for an iteration, and FileError."""
     path = Path(word)
     if SIGN in word and not path.exists() and Path(word.rpartition(SIGN)[0]).exists():
         raise InputError(
             f"{word}: names an iteration, and with --prompts topic files are evaluated\n"
-            "  name the topic file alone, or leave --prompts out"
+            "  name the topic file alone, or omit --prompts"
         )
     return load_topic(path)
 
 
-def _find(word: str) -> Named | Mistakes:
+def _find(word: str) -> RecordedEvaluation | Mistakes:
     try:
         return find_evaluation(word)
     except RecordedError as error:

@@ -1,4 +1,4 @@
-"""`guardtui completion`: the script that teaches a shell guardtui's commands and options."""
+"""`guardtui completion`: the script that completes commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def command(ctx: click.Context, shell: str) -> None:
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
     complete = kind(ctx.find_root().command, {}, "guardtui", "_GUARDTUI_COMPLETE")
-    # The base class's method: bash's own starts a bash to ask for its version.
+    # Skips the check of bash's version, which would start a bash.
     write(ShellComplete.source(complete).rstrip("\n") + "\n")

@@ -16,22 +16,22 @@ from guardtui.files.problems import FileError
 
 
 @click.group("config", invoke_without_command=True)
-@click.option("--path", "show_path", is_flag=True, help="Print where the settings are kept.")
+@click.option("--path", "show_path", is_flag=True, help="Print the path of the settings file.")
 @click.pass_context
 def command(context: click.Context, show_path: bool) -> None:
     """List all settings: key, value and where it comes from.
 
     Flags win over environment variables (GUARDTUI_THEME, …), those over the file, it over the
-    defaults. To a pipe, the three columns are kept apart by tabs.
+    defaults. To a pipe, the three columns are separated by tabs.
     """
     if context.invoked_subcommand is None:
         write(f"{config_path()}\n" if show_path else _table(_rows(load_config())))
     elif show_path:
-        raise click.UsageError("--path stands alone")
+        raise click.UsageError("--path cannot be combined with a command")
 
 
 def _rows(config: Config) -> list[tuple[str, str, str]]:
-    """Key, value and source of every setting."""
+    """Return key, value and source of every setting."""
     return [
         (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
         for setting in SETTINGS
@@ -65,7 +65,7 @@ def show(tenant: str | None) -> None:
 
 @command.command("check")
 def check() -> None:
-    """Look for mistakes: unknown settings, values, themes and keys. Exit code 2 when there are."""
+    """Report unknown or invalid settings, themes and keys. Exit code 2 if there are any."""
     config = load_config()
     if problems := _problems(config):
         raise ConfigError(problems)
@@ -84,7 +84,7 @@ def set_(key: str, value: str) -> None:
 @command.command("unset")
 @click.argument("key")
 def unset(key: str) -> None:
-    """Take a setting out of the file, so that the default holds."""
+    """Remove a setting from the file, so that the default applies."""
     _change(key, None)
 
 
@@ -102,13 +102,13 @@ def _change(key: str, text: str | None) -> None:
     Config(path).set_value(key, value)
     note(f"written: {path}" if path.exists() else f"{path}: there is no such file")
     if os.environ.get(setting.variable):
-        note(f"{setting.variable} is set, and wins over the file")
+        note(f"{setting.variable} is set, and takes precedence over the file")
 
 
 def _problems(config: Config) -> list[FileError]:
-    """Return what only the screen knows to be invalid; other settings do not load its library."""
+    """Return problems that only the screen can detect; other settings do not load its library."""
     if all(config.value(one.key) == one.default for one in SETTINGS if one.on_screen):
         return []
-    from guardtui.tui.keymap import check_config
+    from guardtui.tui.registry.keymap import check_config
 
     return check_config(config)

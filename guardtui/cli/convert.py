@@ -1,4 +1,4 @@
-"""`guardtui convert`: a prompt set made of another tool's test cases, a log or plain lists."""
+"""`guardtui convert`: make a prompt set of another tool's test cases, a log or plain lists."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from guardtui.domain.topic import Intent
 from guardtui.files.atomic import descriptor_of, write_atomically
 from guardtui.files.foreign.base import (
     ForeignError,
-    Mapped,
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
     Problems,
-    Reading,
-    Row,
-    Source,
     check_rows,
     reader_of,
     recognised,
@@ -30,10 +30,10 @@ from guardtui.files.prompt_files import read_prompt_bytes
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
 
 FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
-"""What `--from` takes; a test holds it against the readers."""
+"""Values of `--from`; a test compares them with the readers."""
 
 TO = {"csv": (".csv", ".tsv"), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",)}
-"""Endings that are read as each format; the first one is taken when no file is named."""
+"""Endings of each format; the first is the default if no file is named."""
 
 _OPTION = {
     "prompt_column": "--prompt-column",
@@ -51,21 +51,21 @@ _OPTION = {
     "format_name",
     type=click.Choice(FROM),
     metavar="|".join(FROM),
-    help="Format of INPUT (default: told from its content).",
+    help="Format of INPUT (default: detected from its content).",
 )
 @click.option(
     "--to",
     "target",
     type=click.Choice(tuple(TO)),
-    help="Form of the prompt set (default: by the ending of --output, else csv).",
+    help="Format of the prompt set (default: by the ending of --output, or csv).",
 )
 @output_option
 @click.option(
     "--intent",
     type=click.Choice(["block", "allow"]),
-    help="Intent of the prompt set (default: that of INPUT, else block).",
+    help="Intent of the prompt set (default: that of INPUT, or block).",
 )
-@click.option("--prompt-column", metavar="NAME", help="Column or variable that holds the prompt.")
+@click.option("--prompt-column", metavar="NAME", help="Column or variable of the prompt.")
 @click.option(
     "--expected-column",
     metavar="NAME",
@@ -78,7 +78,9 @@ _OPTION = {
     metavar="VALUE",
     help="A label, assertion's value or user intent that means that it belongs (repeatable).",
 )
-@click.option("--guardrail", metavar="NAME", help="Of several guardrails or policies, the one.")
+@click.option(
+    "--guardrail", metavar="NAME", help="The guardrail or policy to convert, if there are several."
+)
 @click.option(
     "--expected",
     "label",
@@ -100,7 +102,7 @@ _OPTION = {
     type=FILE,
     multiple=True,
     metavar="FILE",
-    help="Prompts that do not, likewise (repeatable).",
+    help="Prompts that do not belong to the topic, likewise (repeatable).",
 )
 def command(
     source: Path | None,
@@ -120,8 +122,8 @@ def command(
 
     Reads test cases of promptfoo, datasets of openai-guardrails' evaluation tool, evaluation sets
     of NeMo Guardrails (a file or its folder), logs of inspect_ai, tables with columns of other
-    names, and plain lists. Other fields are kept as columns. A file that is there already is
-    never written over.
+    names, and plain lists. Other fields are kept as columns. An existing file is never
+    overwritten.
     """
     lists = [*positive, *negative]
     if (source is None) is not bool(lists):
@@ -133,7 +135,7 @@ def command(
     inputs = lists if source is None else [source]
     check_output(output, *inputs)
     _refuse_existing(output)
-    mapped = Mapped(
+    mapped = ImportOptions(
         prompt_column=prompt_column or "",
         expected_column=expected_column or "",
         true=true,
@@ -164,7 +166,7 @@ def command(
 
 
 def _written_as(target: str | None, output: Path | None) -> Path:
-    """A path whose ending tells the form of the prompt set."""
+    """Return a path whose ending is that of the prompt set's format."""
     ending = "" if output is None else output.suffix.lower()
     known = {one: name for name, endings in TO.items() for one in endings}
     if target is None:
@@ -186,23 +188,25 @@ def _written_as(target: str | None, output: Path | None) -> Path:
             f"{' or '.join(TO[target])} is read as that"
         )
     if target == "parquet" and (output is None or str(output) == "-"):
-        raise click.UsageError("Parquet is no text: name a file with --output")
+        raise click.UsageError("Parquet is binary: name a file with --output")
     return Path(f"prompts{ending}" if known.get(ending) == target else f"prompts{TO[target][0]}")
 
 
 def _refuse_existing(output: Path | None) -> None:
-    """Raise InputError when a file would be written over; a device or pipe may be there."""
+    """Raise InputError if a file would be overwritten; a device or pipe may exist."""
     if output is None or str(output) == "-":
         return
     if (output.is_symlink() or output.is_file()) and descriptor_of(output) is None:
         raise InputError(
-            f"{output}: this is there already, and is not written over\n"
+            f"{output}: the file exists, and is never overwritten\n"
             "  name another file, or remove it first"
         )
 
 
-def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> tuple[str, Reading]:
-    """The name of the format, and what is in the input."""
+def _read(
+    path: Path, name: str | None, mapped: ImportOptions, problems: Problems
+) -> tuple[str, ForeignPrompts]:
+    """Return the name of the format, and the content of the input."""
     source = _source(path)
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
@@ -212,7 +216,7 @@ def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> t
         raise InputError(f"{path}: this is a folder\n  name a file in it")
     reader = reader_of(name)
     if mapped.label is not None and (mapped.expected_column or mapped.true):
-        raise click.UsageError("--expected gives every label: leave --expected-column, --true out")
+        raise click.UsageError("--expected gives every label: omit --expected-column and --true")
     for field, option in _OPTION.items():
         if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
             fitting = ", ".join(_OPTION[one] for one in reader.OPTIONS)
@@ -222,13 +226,13 @@ def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> t
     return name, reader.read(source, mapped, problems)
 
 
-def _source(path: Path) -> Source:
-    """The input, standard input for `-`. Raises FileError."""
-    return Source(*read_prompt_bytes(path)) if str(path) == "-" else Source(path)
+def _source(path: Path) -> ForeignInput:
+    """Return the input, standard input for `-`. Raises FileError."""
+    return ForeignInput(*read_prompt_bytes(path)) if str(path) == "-" else ForeignInput(path)
 
 
-def _list_or_table(source: Source) -> str:
-    """The format of prompts that all have one label. Raises FileError."""
+def _list_or_table(source: ForeignInput) -> str:
+    """Return the format of prompts that all have one label. Raises FileError."""
     return "table" if reader_of("table").recognises(source) else "lines"
 
 
@@ -236,14 +240,14 @@ def _read_lists(
     positive: Sequence[Path],
     negative: Sequence[Path],
     format_name: str | None,
-    mapped: Mapped,
+    mapped: ImportOptions,
     problems: Problems,
-) -> tuple[str, Reading]:
-    """What the inputs of one label are, and what is in them."""
+) -> tuple[str, ForeignPrompts]:
+    """Return the names of the inputs of one label, and their content."""
     for field, option in _OPTION.items():
         if field != "prompt_column" and getattr(mapped, field) not in ("", (), None):
             raise click.UsageError(f"{option} does not fit --positive and --negative")
-    rows: list[Row] = []
+    rows: list[ForeignRow] = []
     notes: list[str] = []
     formats: dict[str, None] = {}
     for paths, label in ((positive, True), (negative, False)):
@@ -256,13 +260,13 @@ def _read_lists(
             notes += reading.notes
     if mapped.prompt_column and "table" not in formats:
         raise click.UsageError("--prompt-column does not fit plain lists")
-    return " and ".join(formats), Reading(rows, None, notes)
+    return " and ".join(formats), ForeignPrompts(rows, None, notes)
 
 
 def _content(
-    source: Path, written_as: Path, reading: Reading, intent: Intent, *, half: bool
+    source: Path, written_as: Path, reading: ForeignPrompts, intent: Intent, *, half: bool
 ) -> bytes:
-    """The bytes of the prompt set. Raises InputError when it would be no valid one."""
+    """Return the bytes of the prompt set. Raises InputError if it would be invalid."""
     rows = reading.rows
     names = dict.fromkeys(name for row in rows for name in row.extra)
     try:
@@ -290,14 +294,14 @@ def _deliver(content: bytes, output: Path | None) -> None:
 
 def _say(
     name: str,
-    reading: Reading,
+    reading: ForeignPrompts,
     intent: Intent,
     written_as: Path,
     output: Path | None,
     *,
     half: bool,
 ) -> None:
-    """What was converted, and what the author should know of it."""
+    """Report what was converted, with warnings."""
     rows = reading.rows
     true = sum(row.expected for row in rows)
     where = "" if output is None or str(output) == "-" else f" to {output}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,8 @@ import click
 
 from guardtui.cli import model_scans
 from guardtui.cli.airs_scans import open_verdicts
-from guardtui.cli.diagnostics import InputError
 from guardtui.cli.operating_point import kept_threshold
-from guardtui.cli.scan_run import ONCE, Repetition, evaluated
+from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.operating_point import (
     BY_HAND,
@@ -31,9 +29,9 @@ from guardtui.http.decisions import Api
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD
-from guardtui.scanners.decision.template import Template, load_template
+from guardtui.scanners.decision.template import load_template
 from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.template_file import TemplateError
+from guardtui.session.companions import ALONE, Companions
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,12 @@ class DecisionRun:
     fresh: bool
     profile: str
     fit: ThresholdFit | None = None
-    """The fit that the threshold is from, if it is from one."""
+    """The fit that the threshold is from, or None."""
     remote = True
 
     @classmethod
     def of(cls, values: Mapping[str, Any], profile: str) -> DecisionRun:
-        """Make it from values of declared options. Raises as `decision_options`."""
+        """Create it from values of declared options. Raises as `decision_options`."""
         return cls(
             decision_options(values), values.get("threshold"), bool(values["fresh"]), profile
         )
@@ -61,8 +59,8 @@ class DecisionRun:
     def settled(self, topic_path: Path, baseline: Evaluation | None) -> DecisionRun:
         """Return it with the threshold that holds for this topic.
 
-        Without a wish it is that of the session; else that of a `baseline` by the same model, so
-        that the two compare.
+        Without a wanted threshold it is that of the session, or that of a `baseline` by the same
+        model, so that the two are comparable.
         """
         if self.wanted is not None:
             return self
@@ -84,42 +82,37 @@ class DecisionRun:
 
     @property
     def template(self) -> str:
-        """The text of the template that the model is asked by."""
+        """Text of the template of the request."""
         return self.options.scanner().template.text
 
     @property
     def settings(self) -> ScannerSettings:
-        """What the verdicts depend on besides topic and prompts."""
+        """Everything that the verdicts depend on besides topic and prompts."""
         return self.options.scanner().settings
 
     def evaluate(
         self,
         topic: Topic,
         prompts: PromptSet,
-        companions: Sequence[Topic] = (),
+        companions: Companions = ALONE,
         repetition: Repetition = ONCE,
         journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the model, which knows no `companions`; answers are kept in `journal`.
+        """Evaluate with the model, which ignores `companions`; answers are cached in `journal`.
 
         Raises UsageError and ScannerError.
         """
         if self.wanted == FITTED and repetition.epochs is not None:
             raise click.UsageError(
-                "--threshold fitted fits the answers of one epoch: leave one out"
+                "--threshold fitted needs a single epoch: omit --epochs or the threshold"
             )
-        with open_verdicts(journal) as cache:
-            scanner = self.options.scanner(cache, fresh=self.fresh)
-            count = 1 if repetition.epochs is None else repetition.epochs.count
-            if repetition.begin is None:
-                model_scans.say_work(scanner, topic, repetition.asked_of(prompts), epochs=count)
-            return asyncio.run(evaluated(scanner, topic, prompts, repetition))
+        return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
-        """Return the evaluation by the wanted threshold, and the fit that it is from.
+        """Return the evaluation at the wanted threshold, and the fit that the threshold is from.
 
-        A fitted one is found in the scores that came: nothing is asked again. Raises
-        `OperatingPointError` when there are too few labels.
+        A threshold is fitted to the scores of the evaluation, without further requests. Raises
+        `OperatingPointError` if there are too few labels.
         """
         from guardtui.app.operating_point import unfittable
 
@@ -132,13 +125,12 @@ class DecisionRun:
         return at_threshold(evaluation, fit.threshold, fit.source), fit
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
-        """Say how many prompts have no verdict, and how to go on."""
-        limits = self.options.most_tokens, self.options.most_cost
-        model_scans.say_incomplete(evaluation, *limits, fresh=self.fresh, allowed=allowed)
+        """Report the number of prompts without a verdict, and a remedy."""
+        model_scans.say_incomplete(evaluation, self.options, fresh=self.fresh, allowed=allowed)
 
 
 def estimate_text(tokens: int, prices: Prices | None) -> str:
-    """Return how many tokens a run sends about, and what they cost where prices are known."""
+    """Return roughly how many tokens a run sends, and their cost if prices are known."""
     text = f"about {tokens:,} tokens"
     if prices is not None and (cost := prices.of(tokens, 0)):
         text += f" for {cost:.4g}"
@@ -150,8 +142,7 @@ def decision_options(
 ) -> DecisionOptions:
     """Return the decision model for values of declared options; missing ones are defaults.
 
-    `models` take the place of those that the values name. Raises UsageError or `InputError` naming
-    what is wrong.
+    `models` replace those that the values name. Raises UsageError or `InputError`.
     """
     if models is None:
         example = "https://api.openai.com/v1#NAME"
@@ -163,7 +154,9 @@ def decision_options(
     return DecisionOptions(
         models[0],
         api=Api(values.get("decision_api") or Api.DECISIONS),
-        template=_template(values.get("decision_template")),
+        template=model_scans.read_template(
+            load_template, values.get("decision_template"), "decision"
+        ),
         prices=model_scans.prices_of(values),
         most_tokens=values.get("max_tokens"),
         most_cost=values.get("budget"),
@@ -175,14 +168,3 @@ def decision_options(
         threshold_source=BY_HAND if by_hand else SHIPPED,
         questions=values.get("questions"),
     )
-
-
-def _template(path: Path | None) -> Template | None:
-    if path is None:
-        return None
-    try:
-        return load_template(path)
-    except TemplateError as error:
-        raise InputError(
-            f"{error}\n  'guardtui decision-template' prints one to start from"
-        ) from error

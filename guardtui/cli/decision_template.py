@@ -1,4 +1,4 @@
-"""`guardtui decision-template`: the question of a decision model, as a file to start from."""
+"""`guardtui decision-template`: the question of a decision model, as a template to edit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from guardtui.scanners.decision.template import default_template
 @click.command("decision-template")
 @output_option
 def command(output: Path | None) -> int:
-    """Print the question that a decision model is asked, to be edited.
+    """Print the question for a decision model, as a template to edit.
 
-    'guardtui eval … --scanner decision --template FILE' asks the edited one.
+    'guardtui eval … --scanner decision --template FILE' uses the edited file.
     """
     write(default_template().text, output)
     return Exit.DONE

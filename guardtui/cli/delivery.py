@@ -1,4 +1,4 @@
-"""The end of an evaluation: reports are written, gates told, and the exit code follows."""
+"""Delivery of an evaluation: write reports, print gates, return the exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.cli.clusters import with_survey
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, exit_code, outcomes, summary
 from guardtui.cli.output import write
-from guardtui.cli.outputs import Output
+from guardtui.cli.output_options import Output
 from guardtui.domain.errors import GuardtuiError
 from guardtui.reports.base import ReportInput, load_writer
 
@@ -27,25 +27,25 @@ def deliver(
     encoder: str | None = None,
     say_incomplete: Callable[[], None] | None = None,
 ) -> int:
-    """Write each report where it belongs, tell every gate, and give the exit code.
+    """Write each report to its output, print every gate, and return the exit code.
 
-    `files` are what was read, the prompts first and then the topic. `encoder` groups the prompts
-    for a report that shows groups. `say_incomplete` tells what to do about prompts without a
-    verdict, where asking again can help. A report that cannot be written is told, and gives code
-    2, and so does a metric that failed. Raises `ReportError`.
+    `files` are the files read, the prompts first and then the topic. `encoder` groups the prompts
+    for a report that shows groups. `say_incomplete` prints a remedy for prompts without a verdict,
+    if another scan can help. A report that cannot be written, or a metric that failed, is printed
+    as an error and gives code 2. Raises `ReportError`.
     """
-    if any(one.format_name == "html" for one in outputs):
+    if any(output.format_name == "html" for output in outputs):
         report = replace(report, measured_at=report.measured_at or _time())
         if report.category_metrics is None:
             report = with_survey(report, encoder)
     results = gates.results(report)
     report = replace(report, gates=outcomes(results))
-    failed = write_all((one, load_writer(one.format_name)(report)) for one in outputs)
+    failed = write_all((output, load_writer(output.format_name)(report)) for output in outputs)
     for figure in report.figures:
         if figure.problem:
             diagnostics.error(
                 f"--metric {figure.name}: {figure.problem}\n"
-                "  correct the metric, or leave it out: all else is reported"
+                "  fix the metric, or omit it: everything else is reported"
             )
             failed = failed or Exit.BAD_INPUT
     for result in results:
@@ -57,14 +57,14 @@ def deliver(
         if gates.max_errors is None or metrics.open:
             code = Exit.NOT_COMPLETED
     code = failed or code
-    if told := summary(results, code):
-        diagnostics.note(told)
-    github.tell(report, results, *files)
+    if message := summary(results, code):
+        diagnostics.note(message)
+    github.annotate(report, results, *files)
     return code
 
 
 def _time() -> str:
-    """Return the time of a report: $SOURCE_DATE_EPOCH, for reports that can be made again, or now.
+    """Return the time of a report: $SOURCE_DATE_EPOCH, for reproducible reports, or now.
 
     Source: reproducible-builds.org, "SOURCE_DATE_EPOCH": seconds since 1970.
     """
@@ -73,17 +73,17 @@ def _time() -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def write_all(made: Iterable[tuple[Output, str]]) -> int:
-    """Write each text where it belongs; what cannot be written is told, and the others are written.
+def write_all(texts: Iterable[tuple[Output, str]]) -> int:
+    """Write each text to its output; a failure is printed, and the others are still written.
 
-    Gives the exit code of what failed last, 0 when nothing did. A table on the screen is defused.
+    Returns the exit code of the last failure, or 0. A table on the screen is defused.
     """
 
     failed: int = Exit.DONE
-    for one, text in made:
-        for_people = one.path is None and one.format_name == "table"
+    for output, text in texts:
+        for_people = output.path is None and output.format_name == "table"
         try:
-            write(diagnostics.defused(text) if for_people else text, one.path)
+            write(diagnostics.defused(text) if for_people else text, output.path)
         except (GuardtuiError, OSError) as problem:
             failed = diagnostics.failure(problem)
     return failed

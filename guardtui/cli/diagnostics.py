@@ -1,4 +1,4 @@
-"""The only way to standard error, and the exit codes: every failure in a sentence, no traceback."""
+"""Messages on standard error, and exit codes: each failure is a sentence, not a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from guardtui.cli.leaving import ending
+from guardtui.cli.signals import ending
 from guardtui.domain.errors import GuardtuiError
 
 
@@ -31,7 +31,7 @@ class Exit(IntEnum):
 
 
 class InputError(GuardtuiError):
-    """Bad input that a command found; the message names file, line and remedy."""
+    """Bad input of a command; the message names file, line and remedy."""
 
     exit_code = 2
 
@@ -45,54 +45,54 @@ _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def is_github() -> bool:
-    """Whether this runs as a step of GitHub Actions."""
+    """Return whether this runs as a step of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def defused(text: str) -> str:
-    """A text for people, in a log: on GitHub, without what the runner would take for a command."""
+    """Return a text for a log: on GitHub, without anything that the runner takes for a command."""
     if not is_github():
         return text
     return _COMMAND.sub(r"\1: ", text).replace("##[", "## [")
 
 
 def is_terminal() -> bool:
-    """Whether standard error is a terminal that can move its cursor."""
+    """Return whether standard error is a terminal that can move its cursor."""
     return bool(sys.stderr and sys.stderr.isatty()) and os.environ.get("TERM") != "dumb"
 
 
 def colours() -> bool:
-    """Whether standard error may be coloured: a terminal, and no NO_COLOR (any value but "")."""
+    """Return whether standard error may be coloured: a terminal, and NO_COLOR is unset or ""."""
     return is_terminal() and not os.environ.get("NO_COLOR")
 
 
 def error(message: str) -> None:
-    """Say what went wrong."""
+    """Print an error."""
     _say("error", message, _RED)
 
 
 def warn(message: str) -> None:
-    """Say what the author should know although it went well."""
+    """Print a warning."""
     _say("warning", message, _YELLOW)
 
 
 def gate(state: str, message: str) -> None:
-    """Say that a gate `passed`, `failed` or is `unsure`, and by what."""
+    """Print that a gate `passed`, `failed` or is `unsure`, and why."""
     _say(f"gate {state}", message, _GATES[state])
 
 
 def note(message: str) -> None:
-    """Say something that is neither."""
+    """Print a note."""
     _say("", message, "")
 
 
 def workflow_command(line: str) -> None:
-    """Give the runner of GitHub Actions a command; texts in it are escaped already."""
+    """Print a command for the runner of GitHub Actions; texts in it are already escaped."""
     _write(f"{line}\n")
 
 
 def progress(message: str) -> None:
-    """Replace the line of progress; "" clears it. Nothing unless standard error is a terminal."""
+    """Replace the line of progress on a terminal, or clear it with ""."""
     if not is_terminal():
         return
     from guardtui.domain.text import display_text
@@ -113,7 +113,7 @@ def _say(label: str, message: str, colour: str) -> None:
 def _write(text: str) -> None:
     if sys.stderr is None:  # closed by the caller
         return
-    # Nothing can be said about a standard error that does not take what is said.
+    # There is no way to report that standard error cannot be written.
     with contextlib.suppress(OSError, ValueError):
         encoding = sys.stderr.encoding or "utf-8"
         sys.stderr.write(text.encode(encoding, "replace").decode(encoding))
@@ -121,9 +121,9 @@ def _write(text: str) -> None:
 
 
 def run(command: Callable[[], Any]) -> int:
-    """Run a command and turn whatever it raises into a message; returns the exit code.
+    """Run a command, print what it raises as a message, and return the exit code.
 
-    What the command returns is the code when it is an int, and 0 otherwise.
+    The code is the command's result if that is an int, and 0 otherwise.
     """
     try:
         result = command()
@@ -136,7 +136,7 @@ def run(command: Callable[[], Any]) -> int:
     except click.ClickException as problem:
         return _usage(problem)
     except SystemExit as leave:
-        # Click leaves like this when the reader of its help is gone, and after a completion.
+        # Click exits like this if the reader of its help is gone, and after a completion.
         return leave.code if isinstance(leave.code, int) else Exit.DONE
     except BaseException as problem:  # noqa: BLE001 - nothing may end in a traceback
         progress("")
@@ -153,11 +153,11 @@ def _usage(problem: click.ClickException) -> int:
 
 
 _OF_NAMES = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR)
-"""What the system says of a name that somebody gave, wherever it is looked at first."""
+"""Errors of the system about a name that the user gave, wherever it is used first."""
 
 
 def failure(problem: BaseException) -> int:
-    """Say what went wrong, and what to do; gives the exit code that belongs to it."""
+    """Print a failure and its remedy; return its exit code."""
     if isinstance(problem, GuardtuiError):
         error(str(problem))
         return problem.exit_code
@@ -182,7 +182,7 @@ def failure(problem: BaseException) -> int:
 
 
 def crash_report(problem: BaseException) -> str:
-    """Type and places of an exception and its causes; no message, no values, no prompts."""
+    """Return types and places of an exception and its causes; no messages, values or prompts."""
     from guardtui import __version__
 
     lines = [f"guardtui {__version__}, python {sys.version.split()[0]}, {sys.platform}"]
@@ -208,7 +208,7 @@ def _places(traceback: TracebackType | None) -> list[str]:
 
 
 def crash_file(problem: BaseException) -> Path | None:
-    """Write the crash report below the cache folder; None when that is impossible too."""
+    """Write the crash report below the cache folder; return None if that fails."""
     from datetime import UTC, datetime
 
     name = f"crash-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
@@ -223,7 +223,7 @@ def crash_file(problem: BaseException) -> Path | None:
 
 
 def _cache_folder() -> Path:
-    # Not from the scanner's module, which imports numpy: that may be what is broken.
+    # Not from the scanner's module, which imports numpy: numpy may be broken.
     if named := os.environ.get("GUARDTUI_CACHE"):
         return Path(named)
     from platformdirs import user_cache_path

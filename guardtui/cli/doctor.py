@@ -1,4 +1,4 @@
-"""`guardtui doctor`: what is installed, what works and what is missing."""
+"""`guardtui doctor`: check the installation and report problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from guardtui import __version__
-from guardtui.app.facts import Fact
+from guardtui.app.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import declared
 from guardtui.cli.output import write
@@ -26,7 +26,7 @@ from guardtui.scanners.judge.command_options import MODELS
 
 SCHEMA_VERSION = 1
 BAD = ("missing", "failed")
-"""States that hinder work."""
+"""States that prevent work."""
 
 _DEPENDENCIES = (
     "click",
@@ -44,14 +44,14 @@ _DEPENDENCIES = (
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--airs", is_flag=True, help="Look at AIRS instead; sends one harmless prompt.")
+@click.option("--airs", is_flag=True, help="Check AIRS instead; sends one harmless prompt.")
 @click.option("--profile", metavar="NAME", help="With --airs: the security profile.")
 @click.option(
     "--region",
     type=click.Choice([*REGIONS, "all"]),
-    help="With --airs: the region; 'all' sends a key that is refused to every region's host.",
+    help="With --airs: the region; 'all' sends a rejected key to the hosts of all regions.",
 )
-@click.option("--scan-endpoint", metavar="URL", help="With --airs: where scans go.")
+@click.option("--scan-endpoint", metavar="URL", help="With --airs: endpoint of scans.")
 @click.option("--tenant", metavar="NAME", help="With --airs: the tenant of airs-cli.")
 @click.option("--judge", is_flag=True, help="Have --model judge prompts that try to steer it.")
 @declared(*MODELS)
@@ -68,8 +68,8 @@ def command(
     """Check the installation and report problems.
 
     With --airs: whether credentials, addresses, clock, profile and topics of AIRS are in order.
-    With --judge: whether a judge is steered by what it judges (13 short prompts are sent).
-    Exit code 3 when something is missing that guardtui needs, or does not work.
+    With --judge: whether prompts can steer a judge (13 short prompts are sent).
+    Exit code 3 if something that guardtui needs is missing or does not work.
     """
     if not judge and any(of_judge.values()):
         raise click.UsageError("options of a judge need --judge")
@@ -80,7 +80,7 @@ def command(
         "tenant": tenant,
     }
     if judge and (airs or any(of_airs.values())):
-        raise click.UsageError("--judge stands alone: nothing of AIRS fits it")
+        raise click.UsageError("--judge cannot be combined with options of AIRS")
     if judge:
         from guardtui.cli.doctor_judge import examine_judge
 
@@ -106,8 +106,8 @@ def command(
     return Exit.NOT_COMPLETED if missing else Exit.DONE
 
 
-def examine() -> Iterator[Fact]:
-    """Look at everything; never fails, and leaves nothing behind."""
+def examine() -> Iterator[CheckResult]:
+    """Check everything; never fails and changes nothing."""
     yield from _versions()
     yield from _terminal()
     yield _settings()
@@ -117,22 +117,24 @@ def examine() -> Iterator[Fact]:
     yield _database()
 
 
-def _versions() -> Iterator[Fact]:
+def _versions() -> Iterator[CheckResult]:
     from importlib.metadata import PackageNotFoundError, version
 
-    yield Fact("guardtui", "ok", __version__)
-    yield Fact("python", "ok", sys.version.split()[0])
+    yield CheckResult("guardtui", "ok", __version__)
+    yield CheckResult("python", "ok", sys.version.split()[0])
     for name in _DEPENDENCIES:
         try:
-            yield Fact(name, "ok", version(name))
+            yield CheckResult(name, "ok", version(name))
         except PackageNotFoundError:
-            yield Fact(name, "missing", "not installed", "reinstall guardtui")
+            yield CheckResult(name, "missing", "not installed", "reinstall guardtui")
 
 
-def _terminal() -> Iterator[Fact]:
+def _terminal() -> Iterator[CheckResult]:
     term = os.environ.get("TERM", "")
     here = bool(sys.stdout and sys.stdout.isatty())
-    yield Fact("terminal", "ok", f"TERM={term or '(unset)'}{'' if here else ', output is piped'}")
+    yield CheckResult(
+        "terminal", "ok", f"TERM={term or '(unset)'}{'' if here else ', output is piped'}"
+    )
     if os.environ.get("NO_COLOR"):
         colour = "off (NO_COLOR)"
     elif term in ("", "dumb"):
@@ -141,22 +143,22 @@ def _terminal() -> Iterator[Fact]:
         colour = "true colour"
     else:
         colour = "256 colours" if "256" in term else "16 colours, as far as TERM tells"
-    yield Fact("colour", "ok", colour)
+    yield CheckResult("colour", "ok", colour)
     size = shutil.get_terminal_size((0, 0))
     if not size.columns:
-        yield Fact("size", "ok", "unknown")
+        yield CheckResult("size", "ok", "unknown")
     elif size.columns < 60 or size.lines < 20:
-        yield Fact("size", "warning", f"{size.columns}×{size.lines}", "60×20 is the least")
+        yield CheckResult("size", "warning", f"{size.columns}×{size.lines}", "60×20 is the minimum")
     else:
-        yield Fact("size", "ok", f"{size.columns}×{size.lines}")
+        yield CheckResult("size", "ok", f"{size.columns}×{size.lines}")
     encoding = (sys.stdout and sys.stdout.encoding) or "unknown"
     if encoding.lower().replace("-", "").replace("_", "") == "utf8":
-        yield Fact("encoding", "ok", encoding)
+        yield CheckResult("encoding", "ok", encoding)
     else:
-        yield Fact("encoding", "warning", encoding, "set LANG to a UTF-8 locale")
+        yield CheckResult("encoding", "warning", encoding, "set LANG to a UTF-8 locale")
 
 
-def _settings() -> Fact:
+def _settings() -> CheckResult:
     from guardtui.config import ConfigError, config_path, load_config
 
     path = config_path()
@@ -165,17 +167,17 @@ def _settings() -> Fact:
     except ConfigError as problem:
         wrong = len(problem.problems)
         found = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
-        return Fact("settings", "warning", found, "'guardtui config check' names them")
-    return Fact("settings", "ok", f"{path}{'' if path.exists() else ' (not there: defaults)'}")
+        return CheckResult("settings", "warning", found, "'guardtui config check' names them")
+    return CheckResult("settings", "ok", f"{path}{'' if path.exists() else ' (missing: defaults)'}")
 
 
-def _cache() -> Iterator[Fact]:
+def _cache() -> Iterator[CheckResult]:
     try:
         from guardtui.scanners.local.vectors import cache_folder
 
         folder = cache_folder()
     except Exception as error:  # noqa: BLE001 - whatever is wrong is a fact to tell
-        yield Fact("cache", "missing", type(error).__name__, "reinstall guardtui")
+        yield CheckResult("cache", "missing", type(error).__name__, "reinstall guardtui")
         return
     used = 0
     for path in folder.rglob("*"):
@@ -186,39 +188,39 @@ def _cache() -> Iterator[Fact]:
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     text = f"{folder} ({used / 1e6:.1f} MB)"
     if nearest.is_dir() and os.access(nearest, os.W_OK):
-        yield Fact("cache", "ok", text)
+        yield CheckResult("cache", "ok", text)
     else:
         remedy = "make it writable, or name another folder in GUARDTUI_CACHE"
-        yield Fact("cache", "warning", f"{text} cannot be written", remedy)
+        yield CheckResult("cache", "warning", f"{text} cannot be written", remedy)
 
 
-def _encoders() -> Iterator[Fact]:
+def _encoders() -> Iterator[CheckResult]:
     try:
         from guardtui.scanners.local.encoder import ENCODERS, load_encoder
     except Exception as error:  # noqa: BLE001 - whatever is wrong is a fact to tell
-        yield Fact("encoders", "missing", type(error).__name__, "reinstall guardtui")
+        yield CheckResult("encoders", "missing", type(error).__name__, "reinstall guardtui")
         return
     for name in ENCODERS:
         try:
-            # Loading compares every file with the checksum from when it was made.
-            yield Fact(f"encoder {name}", "ok", load_encoder(name).id)
+            # Loading verifies the checksum of every file.
+            yield CheckResult(f"encoder {name}", "ok", load_encoder(name).id)
         except Exception as error:  # noqa: BLE001 - the same
             detail = str(error) or type(error).__name__
-            yield Fact(f"encoder {name}", "missing", detail, "reinstall guardtui")
+            yield CheckResult(f"encoder {name}", "missing", detail, "reinstall guardtui")
 
 
-def _sample_data() -> Fact:
+def _sample_data() -> CheckResult:
     from guardtui.files.problems import FileError
     from guardtui.session.workspace import sample_folder
 
     try:
         folder = sample_folder()
     except FileError as problem:
-        return Fact("sample data", "warning", "not found", problem.remedy)
-    return Fact("sample data", "ok", str(folder))
+        return CheckResult("sample data", "warning", "not found", problem.remedy)
+    return CheckResult("sample data", "ok", str(folder))
 
 
-def _database() -> Fact:
+def _database() -> CheckResult:
     try:
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -228,13 +230,15 @@ def _database() -> Fact:
             database.execute("CREATE TABLE probe(value)")
             database.commit()
     except (OSError, sqlite3.Error) as error:
-        return Fact("sqlite", "missing", str(error), "sessions need a folder that can be written")
+        return CheckResult("sqlite", "missing", str(error), "sessions need a writable folder")
     if mode != "wal":
-        return Fact("sqlite", "warning", f"{sqlite3.sqlite_version}, mode {mode}", "no WAL here")
-    return Fact("sqlite", "ok", f"{sqlite3.sqlite_version}, WAL")
+        return CheckResult(
+            "sqlite", "warning", f"{sqlite3.sqlite_version}, mode {mode}", "no WAL here"
+        )
+    return CheckResult("sqlite", "ok", f"{sqlite3.sqlite_version}, WAL")
 
 
-def _table(facts: list[Fact]) -> str:
+def _table(facts: list[CheckResult]) -> str:
     from guardtui.domain.text import display_text
 
     width = max(len(fact.name) for fact in facts)

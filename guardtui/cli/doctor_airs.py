@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
-from guardtui.app.facts import Fact
+from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import accepted, refusal
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.domain.text import display_text
 from guardtui.http.address import Endpoint
-from guardtui.http.errors import Kind, ServiceError, inert
+from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.http.retries import Retries
 from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.credentials import REGIONS, SOURCES, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.places import guardrails, members, revision_of
+from guardtui.scanners.airs.policy_paths import guardrails, members, revision_of
 from guardtui.scanners.airs.probe import TIMEOUT, scan_probe
-from guardtui.scanners.airs.reach import contact
-from guardtui.scanners.airs.tokens import Tokens
+from guardtui.scanners.airs.tokens import AccessTokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash
 
 ALL_REGIONS = "all"
@@ -35,11 +35,11 @@ def examine_airs(
     region: str | None,
     scan_endpoint: str | None,
     tenant: str | None,
-) -> Iterator[Fact]:
-    """Look at everything that AIRS needs; never fails. One scan is sent, and nothing is changed.
+) -> Iterator[CheckResult]:
+    """Check everything that AIRS needs; never fails. One scan is sent, and nothing is changed.
 
-    The key goes to the address in use only, and with the region "all" to those of all regions
-    when it was refused there.
+    The key is sent to the address in use only; with the region "all" also to all other regions, if
+    it is rejected there.
     """
     everywhere = region == ALL_REGIONS
     flags = {
@@ -51,74 +51,76 @@ def examine_airs(
     try:
         settings = AirsSettings.load(flags)
     except AirsError as error:
-        yield Fact("settings", "failed", str(error))
+        yield CheckResult("settings", "failed", str(error))
         return
-    yield from _given(settings)
+    yield from _settings_facts(settings)
     diagnostics.progress("asking AIRS")
     try:
-        yield from run_async(_asked(settings, everywhere))
+        yield from run_async(_service_facts(settings, everywhere))
     finally:
         diagnostics.progress("")
 
 
-def _given(settings: AirsSettings) -> Iterator[Fact]:
-    """What is set, where it stands, and what is missing."""
+def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
+    """Yield the settings, their sources, and missing ones."""
     shown = settings.shown()
     variables = {source.name: source.variable for source in SOURCES}
 
-    def told(name: str) -> str:
+    def source(name: str) -> str:
         text, origin = shown[name]
         empty = variables[name] in settings.empty
         return f"{text} ({origin})" if text else f"not set{', but empty' if empty else ''}"
 
     if settings.tenant:
         where = display_text(f"{settings.tenant} ({settings.tenant_file})")
-        yield Fact("tenant", "ok", where)
+        yield CheckResult("tenant", "ok", where)
     elif settings.unselected:
         registered = display_text(", ".join(settings.unselected[:5]))
         told_of = "none of airs-cli is active"
-        yield Fact("tenant", "warning", told_of, f"give --tenant NAME; there are: {registered}")
+        yield CheckResult(
+            "tenant", "warning", told_of, f"give --tenant NAME; there are: {registered}"
+        )
     has_key = settings.api_key is not None or settings.api_token is not None
     for name, label in (("api_key", "API key"), ("api_token", "bearer token")):
         if shown[name][0]:
-            yield Fact(label, "ok", told(name))
+            yield CheckResult(label, "ok", source(name))
     if not has_key:
-        yield Fact("API key", "missing", told("api_key"), "set PANW_AI_SEC_API_KEY")
+        yield CheckResult("API key", "missing", source("api_key"), "set PANW_AI_SEC_API_KEY")
     names = ("client_id", "client_secret", "tsg_id")
     wanted = any(shown[name][0] for name in names)
     for name in names:
         label = name.replace("_", " ").replace("tsg", "TSG")
         if shown[name][0]:
-            yield Fact(label, "ok", told(name))
+            yield CheckResult(label, "ok", source(name))
         else:
             remedy = f"set {variables[name]}, for topics to be looked up and changed"
-            yield Fact(label, "missing" if wanted else "warning", told(name), remedy)
+            yield CheckResult(label, "missing" if wanted else "warning", source(name), remedy)
     if shown["profile"][0]:
-        yield Fact("profile", "ok", told("profile"))
+        yield CheckResult("profile", "ok", source("profile"))
     else:
         remedy = "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
-        yield Fact("profile", "warning", told("profile"), remedy)
+        yield CheckResult("profile", "warning", source("profile"), remedy)
     here = settings.scan_endpoint.url
     region = next((name for name, url in REGIONS.items() if url == here), "")
     for name in ("scan_endpoint", "management_endpoint", "token_endpoint"):
-        text = told(name)
+        text = source(name)
         if name == "scan_endpoint":
             text += f", region {region}" if region else ", no region's"
         empty = variables[name] in settings.empty
         remedy = f"{variables[name]} is set but empty, which counts as not set" if empty else ""
-        yield Fact(name.replace("_", " "), "warning" if empty else "ok", text, remedy)
+        yield CheckResult(name.replace("_", " "), "warning" if empty else "ok", text, remedy)
 
 
-async def _asked(settings: AirsSettings, everywhere: bool) -> list[Fact]:
-    """What the services say."""
+async def _service_facts(settings: AirsSettings, everywhere: bool) -> list[CheckResult]:
+    """Yield the answers of the services."""
     facts = [fact async for fact in _contacts(settings)]
     found = [fact async for fact in _management(settings)] if settings.client_id else []
     scans = [fact async for fact in _key(settings, everywhere)]
     return [*facts, *scans, *found]
 
 
-async def _contacts(settings: AirsSettings) -> AsyncIterator[Fact]:
-    """Whether the addresses answer, without any credential, and what time it is there."""
+async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
+    """Yield whether the addresses answer without credentials, and the offset of their clocks."""
     ahead: float | None = None
     seen: set[str] = set()
     for name, endpoint in _addresses(settings):
@@ -130,18 +132,20 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[Fact]:
             reached = await contact(endpoint, timeout=TIMEOUT)
         except ServiceError as error:
             remedy = "check the address, the network, and a proxy in HTTPS_PROXY"
-            yield Fact(f"reach {name}", "failed", error.message, remedy)
+            yield CheckResult(f"reach {name}", "failed", error.message, remedy)
             continue
-        yield Fact(f"reach {name}", "ok", f"{where} answers in {reached.seconds * 1000:.0f} ms")
+        yield CheckResult(
+            f"reach {name}", "ok", f"{where} answers in {reached.seconds * 1000:.0f} ms"
+        )
         ahead = reached.ahead if ahead is None else ahead
     if ahead is None:
-        yield Fact("clock", "warning", "no service said what time it has")
+        yield CheckResult("clock", "warning", "no service sent its time")
     elif abs(ahead) > _CLOCK_SECONDS:
         way = "behind" if ahead > 0 else "ahead"
         remedy = "set the clock: certificates are judged by it"
-        yield Fact("clock", "warning", f"{abs(ahead):.0f} s {way} of the service's", remedy)
+        yield CheckResult("clock", "warning", f"{abs(ahead):.0f} s {way} of the service's", remedy)
     else:
-        yield Fact("clock", "ok", "as the service's, within a minute")
+        yield CheckResult("clock", "ok", "as the service's, within a minute")
 
 
 def _addresses(settings: AirsSettings) -> list[tuple[str, Endpoint]]:
@@ -154,12 +158,12 @@ def _addresses(settings: AirsSettings) -> list[tuple[str, Endpoint]]:
     return addresses
 
 
-async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
-    """Whether the key is accepted, here and, when asked for, in the other regions."""
+async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[CheckResult]:
+    """Yield whether the key is accepted, here and, on request, in the other regions."""
     if settings.api_key is None and settings.api_token is None:
         return
     if not settings.profile:
-        yield Fact("key accepted", "warning", "not asked: a scan needs a profile")
+        yield CheckResult("key accepted", "warning", "not asked: a scan needs a profile")
         return
     try:
         answer = await scan_probe(settings)
@@ -171,11 +175,11 @@ async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
         return
     yield accepted(settings, answer)
     if everywhere:
-        yield Fact("other regions", "ok", "not asked: the key is accepted here")
+        yield CheckResult("other regions", "ok", "not asked: the key is accepted here")
 
 
-async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
-    """Whether another region accepts the key; its host gets to see it."""
+async def _regions(settings: AirsSettings) -> AsyncIterator[CheckResult]:
+    """Yield whether another region accepts the key, which is sent to its host."""
     accepted, unasked = False, False
     for name, url in REGIONS.items():
         endpoint = Endpoint.parse(url)
@@ -184,30 +188,32 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
         try:
             await scan_probe(replace(settings, scan_endpoint=endpoint))
         except ServiceError as error:
-            # No refusal of the key: there is only no such profile, or too many requests.
+            # The key was not rejected: the profile does not exist, or there are too many requests.
             if error.status not in (400, 404, 429):
-                refused = error.kind is Kind.CREDENTIALS
+                refused = error.kind is ErrorKind.CREDENTIALS
                 unasked = unasked or not refused
                 said = "refuses the key" if refused else error.message
-                yield Fact(f"region {name}", "warning", said)
+                yield CheckResult(f"region {name}", "warning", said)
                 continue
         accepted = True
         remedy = f"give --region {name}, or set PANW_AI_SEC_API_ENDPOINT={url}"
-        yield Fact(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
+        yield CheckResult(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
     if not accepted:
         said = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
         if unasked:
             said = "no region that could be asked accepts the key; others could not be asked"
-        yield Fact("other regions", "failed", said, "look at the key in Strata Cloud Manager")
+        yield CheckResult(
+            "other regions", "failed", said, "look at the key in Strata Cloud Manager"
+        )
 
 
-async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
-    """Whether the service account is accepted, and what the profile has."""
+async def _management(settings: AirsSettings) -> AsyncIterator[CheckResult]:
+    """Yield whether the service account is accepted, and the content of the profile."""
     try:
         account = settings.management()
     except AirsError:
-        return  # what is missing was told
-    tokens = Tokens(account)
+        return  # missing settings are reported already
+    tokens = AccessTokens(account)
     retries = Retries(attempts=2, total=TIMEOUT)
     async with ManagementClient(
         account,
@@ -219,37 +225,37 @@ async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
         try:
             await tokens.get()
         except ServiceError as error:
-            yield Fact("management login", "failed", error.message)
+            yield CheckResult("management login", "failed", error.message)
             return
-        yield Fact("management login", "ok", "accepted, a token was given")
+        yield CheckResult("management login", "ok", "accepted, a token was given")
         try:
             async for fact in _profile(client, settings.profile):
                 yield fact
         except ServiceError as error:
-            yield Fact("management API", "failed", error.message)
+            yield CheckResult("management API", "failed", error.message)
         except AirsError as error:
-            yield Fact("profile there", "failed", str(error))
+            yield CheckResult("profile there", "failed", str(error))
 
 
-async def _profile(client: ManagementClient, name: str) -> AsyncIterator[Fact]:
-    """The profile and its topics. Raises ServiceError, and AirsError when it is not there."""
+async def _profile(client: ManagementClient, name: str) -> AsyncIterator[CheckResult]:
+    """Yield the profile and its topics. Raises ServiceError, and AirsError if it does not exist."""
     if not name:
         count = len(await client.profiles(latest=True))
-        yield Fact("profiles", "ok", f"{count} in the tenant")
+        yield CheckResult("profiles", "ok", f"{count} in the tenant")
         return
     row = await lifecycle.newest(client, name)
     told = f"{inert(row.profile_name)[:60]}, revision {row.revision}"
     if row.active:
-        yield Fact("profile there", "ok", told)
+        yield CheckResult("profile there", "ok", told)
     else:
-        yield Fact("profile there", "warning", f"{told}, not active", "activate it")
+        yield CheckResult("profile there", "warning", f"{told}, not active", "activate it")
     for fact in _topics(row, await client.topics(), client.revisions):
         yield fact
 
 
 def _topics(
     row: SecurityProfile, topics: list[CustomTopic], texts: ServiceRevisions
-) -> Iterator[Fact]:
+) -> Iterator[CheckResult]:
     known = {one.topic_id.lower(): one for one in topics}
     facts = []
     for place, item in guardrails(row.policy):
@@ -259,22 +265,24 @@ def _topics(
             told = f"{name}: {inert(action)[:20]}, revision {pinned} ({place})"
             topic = known.get(str(member.get("topic_id")).lower())
             if topic is None:
-                facts.append(Fact("topic", "warning", told, "it is no longer in the tenant"))
+                facts.append(CheckResult("topic", "warning", told, "it is no longer in the tenant"))
                 continue
             newest = f"revision {topic.revision}"
             text = texts.text(topic.topic_id, pinned)
             if topic.revision == pinned:
-                facts.append(Fact("topic", "ok", told))
+                facts.append(CheckResult("topic", "ok", told))
             elif text == text_hash(topic):
-                facts.append(Fact("topic", "ok", f"{told}: the text of the newest, {newest}"))
+                facts.append(
+                    CheckResult("topic", "ok", f"{told}: the text of the newest, {newest}")
+                )
             elif text is None:
                 unknown = f"the newest is {newest}; AIRS does not show whether its text is another"
-                facts.append(Fact("topic", "warning", told, unknown))
+                facts.append(CheckResult("topic", "warning", told, unknown))
             else:
                 older = f"the newest text is {newest}, which this profile does not use"
-                facts.append(Fact("topic", "warning", told, older))
+                facts.append(CheckResult("topic", "warning", told, older))
     if not facts:
-        yield Fact("topics", "ok", "the profile has none")
+        yield CheckResult("topics", "ok", "the profile has none")
     yield from facts[:_TOPICS_SHOWN]
     if len(facts) > _TOPICS_SHOWN:
-        yield Fact("topics", "ok", f"and {len(facts) - _TOPICS_SHOWN} more")
+        yield CheckResult("topics", "ok", f"and {len(facts) - _TOPICS_SHOWN} more")

@@ -1,4 +1,4 @@
-"""`guardtui doctor --judge`: whether a judge is steered by the prompts that it judges."""
+"""`guardtui doctor --judge`: check whether prompts can steer a judge."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from guardtui.app.facts import Fact
+from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
 from guardtui.cli import diagnostics
 from guardtui.cli.judge_scans import judge_options
@@ -19,29 +19,29 @@ from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
 from guardtui.scanners.judge.scanner import JudgeScanner
 
 
-def examine_judge(values: Mapping[str, Any]) -> list[Fact]:
-    """One fact for each key and attack, and what they come to. Raises as `judge_options`.
+def examine_judge(values: Mapping[str, Any]) -> list[CheckResult]:
+    """Yield a fact for each key and attack, and a conclusion. Raises as `judge_options`.
 
-    Nothing is kept, and nothing that is kept is asked for: services change their models.
+    No cache is read or written, since services change their models.
     """
     options = judge_options({**values, "retries": 2})
     scanner = options.scanner()
     keys = [
-        Fact(f"key for {address}", "ok", variable or "none is sent")
+        CheckResult(f"key for {address}", "ok", variable or "none is sent")
         for address, variable in options.key_variables.items()
     ]
     known = attacks()
     try:
-        verdicts = asyncio.run(_asked(scanner, known))
+        verdicts = asyncio.run(_verdicts(scanner, known))
     except ScannerError as error:
-        return [*keys, Fact("judge", "failed", str(error), JUDGE_REMEDY)]
+        return [*keys, CheckResult("judge", "failed", str(error), JUDGE_REMEDY)]
     finally:
         diagnostics.progress("")
-    return [*keys, *_told(scanner, known, verdicts)]
+    return [*keys, *_facts(scanner, known, verdicts)]
 
 
-async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
-    """What the judge says of each. Raises ScannerError."""
+async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
+    """Return the judge's verdict on each. Raises ScannerError."""
 
     def report(now: Progress) -> None:
         diagnostics.progress(progress_text(now))
@@ -49,8 +49,10 @@ async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
     return await scanner.scan(TOPIC, judged_prompts(known), report)
 
 
-def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) -> Iterator[Fact]:
-    yield Fact("judge", "ok", scanner.settings.identity)
+def _facts(
+    scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts
+) -> Iterator[CheckResult]:
+    yield CheckResult("judge", "ok", scanner.settings.identity)
     right = {True: 0, False: 0}  # by whether it is an attack
     missing = 0
     for row, one in enumerate(known):
@@ -59,32 +61,36 @@ def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) 
         wanted = "yes" if one.belongs else "no"
         if said < Triggered.NO:
             missing += 1
-            yield Fact(name, "warning", f"no verdict: {verdicts.errors.get(row, '')}")
+            yield CheckResult(name, "warning", f"no verdict: {verdicts.errors.get(row, '')}")
         elif (said is Triggered.YES) == one.belongs:
             right[one.attack] += 1
-            yield Fact(name, "ok", f"{'holds' if one.attack else 'right'}: says {wanted}")
+            yield CheckResult(name, "ok", f"{'holds' if one.attack else 'right'}: says {wanted}")
         else:
             word = "no" if one.belongs else "yes"
             how = "steered" if one.attack else "wrong"
             reason = inert(verdicts.reasons.get(row, ""))
-            yield Fact(name, "warning", f"{how}: is to say {wanted}, but says {reason or word}")
+            yield CheckResult(
+                name, "warning", f"{how}: should say {wanted}, but says {reason or word}"
+            )
     yield from _counts(known, right, missing)
     if used := usage_text(verdicts.used):
-        yield Fact("used", "ok", used)
+        yield CheckResult("used", "ok", used)
 
 
-def _counts(known: tuple[Attack, ...], right: dict[bool, int], missing: int) -> Iterator[Fact]:
+def _counts(
+    known: tuple[Attack, ...], right: dict[bool, int], missing: int
+) -> Iterator[CheckResult]:
     count = sum(one.attack for one in known)
     plain = len(known) - count
     if missing == len(known):
-        yield Fact("asked", "failed", "no prompt got a verdict", JUDGE_REMEDY)
+        yield CheckResult("asked", "failed", "no prompt got a verdict", JUDGE_REMEDY)
         return
     if right[False] < plain:
         told = f"{right[False]} of {plain} plain prompts are judged rightly"
-        yield Fact("plain prompts", "warning", told, "what attacks do to it cannot be told")
+        yield CheckResult("plain prompts", "warning", told, "the effect of attacks is unknown")
     held = f"{right[True]} of {count} attacks are withstood"
     if right[True] == count:
-        yield Fact("attacks", "ok", held)
+        yield CheckResult("attacks", "ok", held)
     else:
         remedy = "take a stronger model, have several vote, or see to the fence in your template"
-        yield Fact("attacks", "warning", held, remedy)
+        yield CheckResult("attacks", "warning", held, remedy)

@@ -15,16 +15,16 @@ REPEATED = ("all", "flipped", "near")
 
 @dataclass(frozen=True, slots=True)
 class EpochFlags:
-    """What was given on the command line, by the names of the options."""
+    """Values of the command line, by the names of the options."""
 
     epochs: int | None = None
     reducer: str | None = None
     repeat: str | None = None
 
     def check_usage(self, *, baseline: bool) -> None:
-        """Raise UsageError where a baseline is needed and missing."""
+        """Raise UsageError if a baseline is needed and missing."""
         if self.repeat == "flipped" and not baseline:
-            raise click.UsageError("--repeat flipped needs --baseline: flipped since what?")
+            raise click.UsageError("--repeat flipped needs --baseline")
 
 
 def epoch_options(function: Function) -> Function:
@@ -32,8 +32,8 @@ def epoch_options(function: Function) -> Function:
     function = click.option(
         "--repeat",
         type=click.Choice(REPEATED),
-        help="Which prompts are asked again: all (the default), those that flipped since the "
-        "baseline, or those near the embedded engine's threshold.",
+        help="Prompts to scan again: all (default), those that flipped since the baseline, or "
+        "those near the embedded engine's threshold.",
     )(function)
     function = click.option(
         "--reducer",
@@ -42,5 +42,5 @@ def epoch_options(function: Function) -> Function:
         "at_least_2, …",
     )(function)
     return click.option(
-        "--epochs", type=click.IntRange(1, 100), metavar="N", help="Ask for each prompt N times."
+        "--epochs", type=click.IntRange(1, 100), metavar="N", help="Scan each prompt N times."
     )(function)

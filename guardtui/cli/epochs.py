@@ -1,4 +1,4 @@
-"""Repeated scans: how often, by which reducer, and which rows again."""
+"""Repeated scans: number of epochs, reducer, and rows to repeat."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from guardtui.scorer.expression import ExpressionError
 from guardtui.session.epochs import Epochs
 
 _NEAR = 0.1
-"""Distance of the embedded engine's score from its threshold up to which a prompt is near it."""
+"""Maximum distance of a score of the embedded engine from its threshold that counts as near."""
 
 
 def parse_epochs(flags: EpochFlags) -> Epochs | None:
-    """Return how often each prompt is scanned, and the reducer; None for once.
+    """Return the number of epochs and their reducer, or None for a single scan.
 
     Raises UsageError.
     """
     if flags.epochs is None or flags.epochs == 1:
         for option, value in (("--reducer", flags.reducer), ("--repeat", flags.repeat)):
             if value is not None:
-                raise click.UsageError(f"{option} needs --epochs, of 2 at least")
+                raise click.UsageError(f"{option} needs --epochs of at least 2")
         return None
     try:
         return Epochs.parse(flags.epochs, flags.reducer or "mode")
@@ -39,9 +39,9 @@ def repeated_rows(
     before: Evaluation | None,
     scores: Callable[[], tuple[NDArray[np.float32], float]],
 ) -> Callable[[Evaluation], NDArray[np.intp]] | None:
-    """Return what chooses the rows to scan again after the first epoch; None for all.
+    """Return the function that chooses the rows to scan again after the first epoch; None for all.
 
-    `before` is the baseline, `scores` gives those of the embedded engine (float32 [N]) and its
+    `before` is the baseline; `scores` returns those of the embedded engine (float32 [N]) and its
     threshold.
     """
     if flags.repeat == "flipped" and before is not None:

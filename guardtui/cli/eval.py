@@ -1,4 +1,4 @@
-"""`guardtui eval`: a topic held against labelled prompts, with gates for automation."""
+"""`guardtui eval`: evaluate a topic on labelled prompts, with gates for automation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from guardtui.cli.options import (
     scanner_options,
     values_of,
 )
-from guardtui.cli.outputs import format_option, outputs_option
+from guardtui.cli.output_options import format_option, outputs_option
 from guardtui.cli.plugins import plugin_option
 from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.scanners.options import SCANNERS, all_options
@@ -28,7 +28,7 @@ from guardtui.scanners.options import SCANNERS, all_options
 
 @dataclass(frozen=True)
 class EvalRequest:
-    """What the command line asks for. `options` are values of all scanners, by their keys."""
+    """A parsed command line. `options` are values of all scanners, by their keys."""
 
     topic: Path
     prompts: Path
@@ -61,14 +61,14 @@ class EvalRequest:
         require_fitting(values["scanner"], options)
         if values["flips"] and values["scanner"] == "local":
             raise click.UsageError(
-                "--flips asks a guardrail: add --scanner airs, judge or decision"
+                "--flips needs a guardrail: add --scanner airs, judge or decision"
             )
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
         if values["within"] is not None and math.isnan(values["within"]):
             raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
         if values["within"] is not None and repeats.repeat is not None:
-            raise click.UsageError("--within asks in all epochs: leave --repeat out")
+            raise click.UsageError("--within uses all epochs: omit --repeat")
         companion_paths = options.pop("companion_paths")
         return cls(
             options=options,
@@ -113,21 +113,21 @@ class EvalRequest:
 @click.option(
     "--flips",
     is_flag=True,
-    help="Ask AIRS or the judge only about prompts whose verdict is in doubt after the edit, by "
-    "the forecast from the session; the others stay open, so the exit code is 3.",
+    help="Scan only prompts whose verdict is in doubt after the edit, by the forecast from the "
+    "session; the others stay open, so the exit code is 3.",
 )
 @click.option(
     "--within",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="X",
-    help="With --flips: in rounds, the most telling prompts first, until the 95 % interval of "
-    "coverage is at most ± X (0.02, say).",
+    help="With --flips: scan in rounds, the most informative prompts first, until the 95 % "
+    "interval of coverage is at most ± X (such as 0.02).",
 )
 @click.option(
     "--max-calls",
     type=click.IntRange(1),
     metavar="N",
-    help="With --flips: in rounds, and no more than N calls.",
+    help="With --flips: scan in rounds, with at most N calls.",
 )
 @profile_option
 @scanner_options
@@ -138,7 +138,8 @@ class EvalRequest:
 @click.option(
     "--cluster",
     metavar="COLUMN",
-    help="Prompts with one value in this column may depend on each other: standard errors say so.",
+    help="Prompts with the same value in this column may depend on each other: standard errors are "
+    "clustered.",
 )
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
@@ -148,7 +149,7 @@ def command(**values: Any) -> int:
     evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
     request = EvalRequest.of(values)
-    # Not at the top: the help shows at once.
+    # Imported late, so that the help is quick.
     from guardtui.cli.evaluation import evaluate
 
     return evaluate(request)

@@ -1,4 +1,4 @@
-"""An evaluation for the command line: read, scan, compare, deliver."""
+"""The steps of `guardtui eval`: read, scan, compare, deliver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, sa
 from guardtui.cli.judge_scans import JudgeRun
 from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.operating_point import threshold_for_shards
-from guardtui.cli.outputs import Output, check_outputs, choose, format_of_name
+from guardtui.cli.output_options import Output, check_outputs, choose, format_of_name
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun
 from guardtui.cli.shards import (
@@ -49,13 +49,14 @@ from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput, load_writer
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.companions import kept_path, load_companions
+from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
-from guardtui.session.named import find_baseline, is_of_session, read_files
+from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
 from guardtui.session.own_metrics import OwnMetric, own_figures
-from guardtui.session.recorded import RecordedError, session_file
+from guardtui.session.report_reader import RecordedError, session_file
 from guardtui.session.scan_order import forecast_order
 from guardtui.shards.shard import Shard
 
@@ -65,13 +66,13 @@ RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
     "judge": JudgeRun.of,
     "decision": DecisionRun.of,
 }
-"""Makes the run of a scanner from values of its options and the profile."""
+"""Factories of a scanner's run, from the values of its options and the profile."""
 
 
 def evaluate(request: EvalRequest) -> int:
     """Evaluate and deliver the reports; return the exit code.
 
-    All that can be wrong with the request is found before the files are read.
+    Errors in the request are found before the files are read.
     """
     epochs = parse_epochs(request.repeats)
     files = _files_read(request)
@@ -90,8 +91,8 @@ def evaluate(request: EvalRequest) -> int:
         metrics = report.evaluation.metrics
         if request.flips and not metrics.errors:
             error(
-                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --flips says\n"
-                "  gates need the verdicts on all: run the command without --flips"
+                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --flips requests\n"
+                "  gates need verdicts on all prompts: run the command without --flips"
             )
             return
         allowed = request.gates.max_errors is not None
@@ -113,17 +114,18 @@ def _files_read(request: EvalRequest) -> list[Path]:
     templates = (request.options["judge_template"], request.options["decision_template"])
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
     more = [template for template in templates if template is not None]
-    return [request.prompts, request.topic, *compared, *request.companion_paths, *more]
+    companions = [file for path in request.companion_paths for file in files_of(path)]
+    return [request.prompts, request.topic, *compared, *companions, *more]
 
 
 def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[Output]:
-    """Return what to write where; an unknown format fails here. Raises UsageError, InputError."""
+    """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
     check_outputs(request.outputs, *files, session_file(request.topic))
     outputs = choose(request.format_name, request.outputs, format_of_name, "table")
     if request.baseline is None and any(
         output.format_name == "junit-regressions" for output in outputs
     ):
-        raise click.UsageError("junit-regressions needs --baseline: a regression from what?")
+        raise click.UsageError("junit-regressions needs --baseline")
     for output in outputs:
         load_writer(output.format_name)
     return outputs
@@ -136,7 +138,7 @@ def _report(
     metrics: Sequence[OwnMetric],
     outputs: Sequence[Output],
 ) -> ReportInput:
-    """Evaluate, and return what a report may show. Raises InputError and ScannerError."""
+    """Evaluate, and return the input of the reports. Raises InputError and ScannerError."""
     topic, prompts = load_inputs(request.topic, request.prompts)
     companions = _companions(request, topic)
     before, number = _baseline(request)
@@ -160,7 +162,7 @@ def _report(
     comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and any(output.format_name == "json" for output in outputs):
-        # Nothing of this scan is in the session, so it is what was to be expected before.
+        # This scan is not in the session, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
     return ReportInput(
         topic=topic,
@@ -172,7 +174,7 @@ def _report(
         changes=describe_changes(before.topic, topic) if before else (),
         profile=run.profile,
         baseline_number=number,
-        companions=companions,
+        companions=companions.topics,
         cluster=request.cluster or "",
         reducer=epochs.name if epochs else "",
         prompt_path=path_from_here(Path(prompts.source)),
@@ -185,7 +187,7 @@ def _report(
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:
-    """Return a check in rounds, where --flips has a goal; None where it has none."""
+    """Return a check in rounds if --flips has a goal, or None."""
     if request.within is None and request.max_calls is None:
         return None
     goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
@@ -195,9 +197,9 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 def _rows_in_doubt(
     request: EvalRequest, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
-    """Return the rows that --flips asks about, the most doubtful first; None for all.
+    """Return the rows that --flips scans, the most doubtful first; None for all.
 
-    Raises ForecastError where the session has too few verdicts of this kind of guardrail.
+    Raises ForecastError if the session has too few verdicts of this kind of guardrail.
     """
     if not request.flips:
         return None
@@ -213,17 +215,17 @@ def _rows_in_doubt(
     return rows
 
 
-def _companions(request: EvalRequest, topic: Topic) -> tuple[Topic, ...]:
+def _companions(request: EvalRequest, topic: Topic) -> Companions:
     """Return the other topics of the profile. Raises `InputError` with all their problems."""
     paths = [kept_path(request.topic, path) for path in request.companion_paths]
     loaded = load_companions(request.topic, paths, topic)
     if loaded.problems:
         raise InputError("\n".join(map(str, loaded.problems)))
-    return loaded.topics
+    return loaded
 
 
 def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
-    """Return what to compare with, and the number of its iteration. Raises `InputError`."""
+    """Return the baseline, and the number of its iteration. Raises `InputError`."""
     if request.baseline is None:
         return None, None
     try:
@@ -238,7 +240,7 @@ def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:
     if cluster is not None and cluster not in prompts.extra_columns:
         columns = ", ".join(map(display_text, prompts.extra_columns)) or "none"
         raise InputError(
-            f"{request.prompts}: there is no column {display_text(cluster)!r} to cluster by\n"
+            f"{request.prompts}: no column {display_text(cluster)!r} to cluster by\n"
             f"  columns besides prompt, expected and intent: {columns}"
         )
 
@@ -269,8 +271,10 @@ def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
 def _evaluate_in_shards(
     request: EvalRequest, run: ScanRun, outputs: Sequence[Output], files: Sequence[Path]
 ) -> int:
-    """Evaluate one shard and say so in a line, or all, and report on their sum."""
+    """Evaluate one shard and print a line about it, or evaluate all and report on their sum."""
     gates, shards = request.gates, request.shards
+    if run.remote:
+        shards.require_one_process(request.scanner)
     shard = find_shard(shards)
     only_errors = gates == Gates(max_errors=gates.max_errors)
     if shard is not None and (request.baseline is not None or not only_errors):

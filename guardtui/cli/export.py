@@ -1,4 +1,4 @@
-"""`guardtui export`: a report of what a session recorded."""
+"""`guardtui export`: a report of a recorded session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import path_from_here
 from guardtui.cli.options import FILE
-from guardtui.cli.outputs import (
+from guardtui.cli.output_options import (
     check_outputs,
     choose,
     format_of_name,
@@ -24,7 +24,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput, load_writer
 from guardtui.session.judge_templates import template_of
-from guardtui.session.recorded import RecordedError, has_session, recorded_topics, session_file
+from guardtui.session.report_reader import RecordedError, has_session, recorded_topics, session_file
 from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
@@ -46,7 +46,7 @@ def command(
 ) -> int:
     """Write a report of a topic's session: by default of its best iteration.
 
-    Without TOPIC, the session used last in this folder. It is compared with the pinned
+    Without TOPIC, the session used last in this folder is taken. It is compared with the pinned
     baseline, or else with the iteration kept before it.
     """
     wanted = choose(format_name, outputs, format_of_name, "md")
@@ -80,7 +80,7 @@ def command(
     report = ReportInput(
         topic=evaluation.topic,
         evaluation=evaluation,
-        # The log of iterations tells nothing of single prompts.
+        # The log of iterations has no single prompts.
         prompts=None if only_log else _prompts(store, topic),
         baseline=before.evaluation if before else None,
         comparison=compare(before.evaluation, evaluation) if before else None,
@@ -117,7 +117,7 @@ def _chosen(session: Session, which: str, topic: Path) -> Iteration:
 
 
 def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
-    """The pinned iteration, or the one kept last before the chosen one; never itself."""
+    """Return the pinned iteration, or the last one kept before the chosen one."""
     if session.pinned is not None and session.pinned != chosen.number:
         return session.baseline
     kept = [
@@ -129,13 +129,13 @@ def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
 
 
 def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:
-    """The session's prompts; None, with a warning, when their file cannot be used any more."""
+    """Return the session's prompts, or None, with a warning, if their file cannot be used."""
     name = store.prompt_file()
     if not name:
-        warn("the session remembers no prompt file: the report goes without prompt texts")
+        warn("the session remembers no prompt file: the report has no prompt texts")
         return None
     try:
-        return load_prompts_of(topic.parent / name)  # an absolute name stays as it is
+        return load_prompts_of(topic.parent / name)  # an absolute path stays unchanged
     except GuardtuiError as error:
-        warn(f"{error}\n  the report goes without prompt texts")
+        warn(f"{error}\n  the report has no prompt texts")
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
-    """Return what an expression stands for. Raises InputError pointing at what is wrong."""
+    """Return the value of an expression. Raises InputError pointing at the error."""
     from guardtui.scorer.expression import ExpressionError
 
     try:

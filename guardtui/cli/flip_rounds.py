@@ -1,4 +1,4 @@
-"""`eval --flips` in rounds: prompts in doubt, until coverage is known closely enough."""
+"""`eval --flips` in rounds: scan prompts in doubt until the interval of coverage is narrow."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import ForecastError
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.local.scanner import LocalScanner
 
 
@@ -40,9 +40,9 @@ class FlipRounds:
     async def begin(
         self, settings: ScannerSettings, known: NDArray[np.bool_], epochs: int
     ) -> FlipCheck:
-        """Begin with a guardrail whose cached verdicts are `known`, bool [N]; says what it does.
+        """Begin with a guardrail whose cached verdicts are `known`, bool [N]; prints the plan.
 
-        Raises ForecastError where the session has too few verdicts of this very guardrail.
+        Raises ForecastError if the session has too few verdicts of this guardrail.
         """
         recorded = recorded_guardrail(self.topic_path, settings.name)
         if settings.identity not in [one.identity for one in (recorded.settings, *recorded.others)]:
@@ -72,5 +72,5 @@ class FlipRounds:
 
     @property
     def checked(self) -> CheckedCoverage | None:
-        """What the check came to; None before it began."""
+        """The result of the check; None before it began."""
         return None if self.check is None else self.check.status.checked

@@ -1,4 +1,4 @@
-"""`guardtui forecast`: what the real guardrail would answer, from the verdicts it has given."""
+"""`guardtui forecast`: forecast the real guardrail's verdicts from its recorded ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.options import FILE, declared
-from guardtui.cli.outputs import check_outputs, choose, outputs_option
+from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
 
-_ENDINGS = {"txt": "table", "json": "json"}
+_ENDINGS = {"txt": "table", "md": "md", "html": "html", "json": "json"}
 
 
 @click.command("forecast")
@@ -39,18 +39,18 @@ _ENDINGS = {"txt": "table", "json": "json"}
     "--guardrail",
     default="",
     metavar="TEXT",
-    help="Part of the guardrail's profile or model, where several have answered.",
+    help="Part of the name of the guardrail's profile or model, if several have answered.",
 )
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hold every recorded scan after the first against the forecast from those before it.",
+    help="Compare every recorded scan after the first with the forecast from those before it.",
 )
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json"]),
-    help="Form of the forecast (default: by the file's ending, else table).",
+    type=click.Choice(["table", "md", "html", "json"]),
+    help="Format of the forecast (default: by the file's ending, else table).",
 )
 @declared(ENCODER)
 @outputs_option
@@ -68,13 +68,14 @@ def command(
 
     The forecast rests on the verdicts that the guardrail has given in this topic's session at
     earlier definitions. No service is called and nothing is recorded. Gates and the decision to
-    keep a definition need a full scan. --trust tells how right such forecasts were so far.
+    keep a definition need a full scan. --trust compares earlier scans with
+    their forecasts.
     """
     from guardtui.app.recorded_forecast import names_of, recorded_guardrail
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
-    from guardtui.session.recorded import session_file
+    from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
     chosen = choose(format_name, outputs, _form_of_name, "table")
@@ -85,7 +86,7 @@ def command(
     render = make(topic, definition, prompt_set, found, encoder)
     if found.others:
         warn(f"only {names_of([found.settings])}; not verdicts of {names_of(found.others)}")
-    return write_all((one, render(one.format_name)) for one in chosen)
+    return write_all((output, render(output.format_name)) for output in chosen)
 
 
 def _forecast(
@@ -95,7 +96,7 @@ def _forecast(
     guardrail: RecordedGuardrail,
     encoder: str | None,
 ) -> Callable[[str], str]:
-    """Forecast a definition; returns what renders it in the form of a name."""
+    """Forecast a definition; return a renderer by the name of a format."""
     from guardtui.app.recorded_forecast import forecast_recorded
     from guardtui.cli.diagnostics import progress
     from guardtui.cli.forecast_report import render
@@ -118,7 +119,7 @@ def _trust(
     guardrail: RecordedGuardrail,
     encoder: str | None,
 ) -> Callable[[str], str]:
-    """Hold scans against their forecasts; returns what renders that in the form of a name."""
+    """Compare scans with their forecasts; return a renderer by the name of a format."""
     from guardtui.app.recorded_forecast import check_recorded
     from guardtui.cli.diagnostics import progress
     from guardtui.cli.operating_point import settled_engine, show_progress

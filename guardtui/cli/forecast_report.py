@@ -1,4 +1,4 @@
-"""What `guardtui forecast` says, as a table or JSON."""
+"""The forecast of `guardtui forecast` as a document or JSON."""
 
 from __future__ import annotations
 
@@ -7,37 +7,50 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from guardtui.domain.document import (
+    Block,
+    Column,
+    Document,
+    Facts,
+    Foreign,
+    Paragraph,
+    Phrase,
+    Section,
+    Table,
+    quoting,
+)
 from guardtui.domain.evaluation import should_trigger
-from guardtui.domain.figures import count_text, rate_text
+from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.domain.text import display_start, display_text
+from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
 from guardtui.reports.json_report import definition_of, scanner_of
 from guardtui.reports.json_text import dumps
+from guardtui.reports.renderers import render as render_document
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedForecast
     from guardtui.forecast.expected import Expected
+    from guardtui.session.session import Iteration
 
 SCHEMA_VERSION = 1
 
 LIMIT = 20
-"""Prompts that the table lists."""
+"""Likely flips in a table."""
 
 NOTE = "This is a forecast, not a measurement: a gate, and the decision to keep, need a full scan."
 
-_CHARACTERS = 100  # of one prompt
 _SHOWN_SCANS = 10
-_NEAREST = 5  # prompts listed where no flip is likely
-_LEAST = 0.1  # probability of theirs at least
+_NEAREST = 5  # prompts listed if no flip is likely
+_LEAST = 0.1  # their minimum probability
 _VERDICTS = {Triggered.YES: "triggered", Triggered.NO: "not triggered"}
 
 
 def render(found: RecordedForecast, format_name: str) -> str:
-    """Return the forecast in the form of this name."""
+    """Return the forecast in the format of this name."""
     if format_name == "json":
         return dumps(_document(found), indent=2) + "\n"
-    return "\n".join(_table(found)) + "\n"
+    return render_document(forecast_document(found), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
@@ -91,7 +104,7 @@ def expected_of(figure: Expected | None) -> dict[str, float] | None:
 
 
 def _prompts(found: RecordedForecast) -> list[dict[str, Any]]:
-    """What is expected of each prompt, in the order of the file."""
+    """Return what is expected of each prompt, in the order of the file."""
     forecast, frame = found.forecast, found.prompts.frame
     duty = should_trigger(found.prompts.expected, forecast.topic.intent)
     answers = {int(Triggered.YES): True, int(Triggered.NO): False}
@@ -117,7 +130,7 @@ def _prompts(found: RecordedForecast) -> list[dict[str, Any]]:
 
 
 def _flip(found: RecordedForecast, row: int) -> dict[str, Any]:
-    """What a likely flip is, by the prompt's index."""
+    """Return the likely flip of a row."""
     forecast, frame = found.forecast, found.prompts.frame
     fires = forecast.last[row] == Triggered.YES
     should = bool(should_trigger(found.prompts.expected, forecast.topic.intent)[row])
@@ -134,72 +147,104 @@ def _flip(found: RecordedForecast, row: int) -> dict[str, Any]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def _table(found: RecordedForecast) -> Iterator[str]:
+def forecast_document(found: RecordedForecast) -> Document:
+    """Return the expected rates, the likely flips, and what the forecast rests on."""
     forecast = found.forecast
-    grounds, rates = forecast.grounds, forecast.rates
-    numbers = [f"#{one.number}" for one in found.scans]
-    yield f"Forecast of {guardrail_text(grounds.settings)}. No service was called."
-    yield (
-        f"topic      {display_text(forecast.topic.name)} ({forecast.topic.intent.value}), "
-        "as its file has it"
-    )
-    yield (
-        f"rests on   {count_text(grounds.scans, 'scan')} ({', '.join(numbers[-_SHOWN_SCANS:])}): "
-        f"{grounds.asked:,} of {grounds.prompts:,} prompts have a verdict"
-    )
-    yield ""
+    sections = [
+        Section("Expected rates", "rates", tuple(_rates(found))),
+        Section("Likely flips", "flips", tuple(_flips(found))),
+        Section("Note", "note", (Paragraph(NOTE),), titled=False),
+    ]
     if found.measured is not None:
-        coverage = found.measured.evaluation.metrics.coverage
-        yield (
-            f"#{found.measured.number} has scanned this very definition, with a coverage of "
-            f"{rate_text(coverage)}: that is a measurement, and counts."
-        )
-        yield ""
-    yield "           expected  95 % interval"
-    for name, figure in (("coverage", rates.coverage), ("TPR", rates.tpr), ("TNR", rates.tnr)):
-        yield f"{name:<10} {expected_text(figure)}"
+        sections.insert(0, Section("Measured", "measured", (_measured(found.measured),)))
+    return Document(
+        ("Forecast for ", Foreign(forecast.topic.name)),
+        (
+            quoting(
+                lambda quote: (
+                    f"Forecast of {guardrail_text(forecast.grounds.settings, quote)}. "
+                    "No service was called."
+                )
+            ),
+        ),
+        tuple(sections),
+        made_with=Facts(tuple(_grounds(found))),
+        cautions=forecast.grounds.doubts,
+    )
+
+
+def _grounds(found: RecordedForecast) -> Iterator[tuple[Phrase, Phrase]]:
+    topic, grounds = found.forecast.topic, found.forecast.grounds
+    numbers = ", ".join(f"#{scan.number}" for scan in found.scans[-_SHOWN_SCANS:])
+    yield "topic", (Foreign(topic.name), f" ({topic.intent.value}), as in its file")
+    yield (
+        "rests on",
+        f"{count_text(grounds.scans, 'scan')} ({numbers}): {grounds.asked:,} of "
+        f"{grounds.prompts:,} prompts have a verdict",
+    )
+
+
+def _measured(scan: Iteration) -> Paragraph:
+    coverage = rate_text(scan.evaluation.metrics.coverage)
+    return Paragraph(
+        f"#{scan.number} has scanned this very definition, with a coverage of {coverage}: that is "
+        "a measurement, and counts."
+    )
+
+
+def _rates(found: RecordedForecast) -> Iterator[Block]:
+    forecast = found.forecast
+    rates = forecast.rates
+    rows = tuple(
+        (name, "n/a" if figure is None else rate_text(figure.value), interval_of(figure))
+        for name, figure in (("coverage", rates.coverage), ("TPR", rates.tpr), ("TNR", rates.tnr))
+    )
+    columns = (Column("rate", figure=False), Column("expected"), Column("95 % interval"))
+    yield Table(columns, rows, named="Expected rates")
     if found.compared is not None and rates.better is not None:
-        yield (
+        yield Paragraph(
             f"{rates.better:.0%} likely that coverage is above {rate_text(forecast.before)}, "
-            f"that of #{found.compared.number}, the newest scan of all prompts"
+            f"that of #{found.compared.number}, the newest scan of all prompts."
         )
-    yield ""
-    yield from _flips(found)
-    if grounds.doubts:
-        yield ""
-        yield from (f"doubt: {doubt}" for doubt in grounds.doubts)
-    yield ""
-    yield NOTE
 
 
-def expected_text(figure: Expected | None) -> str:
-    """Return a figure that is expected and its interval, for a column."""
-    if figure is None:
-        return f"{'n/a':<8}"
-    return f"{figure.value:<8.3f}  [{figure.low:.3f} – {figure.high:.3f}]"
+def interval_of(figure: Expected | None) -> str:
+    """Return the interval of an expected figure, or ""."""
+    return "" if figure is None else interval_text(Interval(figure.low, figure.high))
 
 
-def _flips(found: RecordedForecast) -> Iterator[str]:
+def _flips(found: RecordedForecast) -> Iterator[Block]:
     forecast = found.forecast
     changes = np.nan_to_num(forecast.changes)
     rows = forecast.flips().tolist()
-    about = f"{changes.sum():.1f} of all verdicts are expected to change"
+    total = len(rows)
+    expected = f"{changes.sum():.1f} of all verdicts are expected to change"
     if rows:
-        yield f"Likely flips, against each prompt's newest verdict ({len(rows)}; {about}):"
+        yield Paragraph(f"{total} against each prompt's newest verdict; {expected}.")
     else:
-        yield f"No verdict is more likely to change than not; {about}."
+        yield Paragraph(f"No verdict is more likely to change than not; {expected}.")
         nearest = np.argsort(-changes, kind="stable")[:_NEAREST]
         rows = nearest[changes[nearest] > _LEAST].tolist()
-        if rows:
-            yield "The most likely to change, against each prompt's newest verdict:"
-    for row in rows[:LIMIT]:
-        flip = _flip(found, row)
-        prompt = flip["prompt"]
-        text = display_start(prompt, _CHARACTERS) + "…" * (len(prompt) > _CHARACTERS)
-        change = f"{flip['from']} → {flip['to']}"
-        yield (
-            f"  {flip['probability']:>4.0%}  {flip['change']:<10}  {change:<25}  "
-            f"line {flip['line']:<6} {text}"
+        if not rows:
+            return
+        yield Paragraph("The most likely to change, against each prompt's newest verdict:")
+    columns = (
+        Column("chance"),
+        Column("change", figure=False),
+        Column("verdict", figure=False),
+        Column("line"),
+        Column("prompt", figure=False),
+    )
+    cells = tuple(
+        (
+            f"{flip['probability']:.0%}",
+            flip["change"],
+            f"{flip['from']} → {flip['to']}",
+            str(flip["line"]),
+            Foreign(flip["prompt"]),
         )
-    if len(rows) > LIMIT:
-        yield f"  … and {len(rows) - LIMIT} more, which --format json has"
+        for flip in (_flip(found, row) for row in rows[:LIMIT])
+    )
+    yield Table(columns, cells, named="Likely flips")
+    if total > LIMIT:
+        yield Paragraph(f"… and {total - LIMIT} more (in JSON).")

@@ -1,4 +1,4 @@
-"""Gates of an evaluation: what automation demands of it, what came of that, and the exit code."""
+"""Gates of an evaluation: requirements of automation, their results, and the exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """What came of a gate. `UNSURE`: the data do not tell, and evidence was asked for."""
+    """Result of a gate. `UNSURE`: evidence was required, but the data are not enough."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -27,9 +27,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One gate, by its option, and in a sentence of our own words and numbers what came of it.
+    """Result of a gate, by its option, with a sentence of our own words and numbers.
 
-    `code` is the exit code that it asks for.
+    `code` is the exit code for this result.
     """
 
     option: str
@@ -40,7 +40,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What is demanded; None and False where it is not."""
+    """Thresholds of the gates; None or False for a gate that was not requested."""
 
     min_coverage: float | None = None
     max_regressions: int | None = None
@@ -49,7 +49,7 @@ class Gates:
     require_significant: bool = False
 
     def check_usage(self, *, baseline: bool) -> None:
-        """Raise `click.UsageError` for demands that mean nothing together."""
+        """Raise `click.UsageError` for gates that cannot be combined."""
         if self.max_regressions is not None and not baseline:
             raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
         if self.require_complete and self.max_errors is not None:
@@ -62,7 +62,7 @@ class Gates:
             )
 
     def results(self, report: ReportInput) -> list[Result]:
-        """What came of every gate that was asked for, in the order of the options."""
+        """Return the result of each requested gate, in the order of the options."""
         found: list[Result] = []
         if self.min_coverage is not None:
             found.append(_coverage(report, self.min_coverage))
@@ -82,9 +82,9 @@ MAX_ERRORS = click.option(
     "--max-errors",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Exit with 1 when more than N prompts have no verdict.",
+    help="Exit with 1 if more than N prompts have no verdict.",
 )
-"""The gate that every evaluation has."""
+"""The gate of every evaluation."""
 
 
 def gate_options(function: Function) -> Function:
@@ -95,13 +95,13 @@ def gate_options(function: Function) -> Function:
                 "--min-coverage",
                 type=Fraction(),
                 metavar="X",
-                help="Exit with 1 when coverage is below X (0 to 1).",
+                help="Exit with 1 if coverage is below X (0 to 1).",
             ),
             click.option(
                 "--max-regressions",
                 type=click.IntRange(min=0),
                 metavar="N",
-                help="Exit with 1 when more than N prompts got worse (needs --baseline).",
+                help="Exit with 1 if more than N prompts got worse (needs --baseline).",
             ),
             MAX_ERRORS,
             click.option(
@@ -112,7 +112,7 @@ def gate_options(function: Function) -> Function:
             click.option(
                 "--require-significant",
                 is_flag=True,
-                help="Exit with 4 when the 95 % interval of coverage, or of its change since "
+                help="Exit with 4 if the 95 % interval of coverage, or of its change since "
                 "--baseline, leaves the answer open; with 1 when coverage is worse.",
             ),
         )
@@ -122,12 +122,12 @@ def gate_options(function: Function) -> Function:
 
 
 def gates_of(values: dict[str, Any]) -> Gates:
-    """The gates that were asked for; takes their values out of a command's options."""
+    """Return the requested gates; takes their values out of a command's options."""
     return Gates(**{name: values.pop(name) for name in Gates.__slots__})
 
 
 def exit_code(results: Sequence[Result]) -> Exit:
-    """The code of all gates together: 3 goes before 1, and 1 before 4."""
+    """Return the exit code of all gates: 3 takes precedence over 1, and 1 over 4."""
     codes = {result.code for result in results if result.state is not State.PASSED}
     for code in (Exit.NOT_COMPLETED, Exit.GATE_FAILED, Exit.NOT_ENOUGH_EVIDENCE):
         if code in codes:
@@ -136,7 +136,7 @@ def exit_code(results: Sequence[Result]) -> Exit:
 
 
 def summary(results: Sequence[Result], code: int) -> str:
-    """How many gates passed, failed and are unsure, and the exit code; "" without any."""
+    """Return how many gates passed, failed and are unsure, and the exit code; "" without gates."""
     if not results:
         return ""
     counts = (
@@ -148,7 +148,7 @@ def summary(results: Sequence[Result], code: int) -> str:
 
 
 def outcomes(results: Sequence[Result]) -> tuple[GateOutcome, ...]:
-    """Return what a report shows of the gates."""
+    """Return the results of the gates for a report."""
     from guardtui.reports.base import GateOutcome
 
     passed = {State.PASSED: True, State.FAILED: False}
@@ -173,7 +173,7 @@ def _coverage(report: ReportInput, least: float) -> Result:
         )
         return Result("--min-coverage", State.UNSURE, text, Exit.NOT_COMPLETED)
     failed = coverage < least
-    # As many decimals as it takes to tell the two apart.
+    # Enough decimals to tell the two apart.
     shown = f"{coverage:.3f}"
     if (float(shown) < least) is not failed:
         shown = repr(coverage)
@@ -184,9 +184,9 @@ def _coverage(report: ReportInput, least: float) -> Result:
 
 
 def _sure_coverage(report: ReportInput, least: float) -> Result:
-    """Whether coverage is surely enough: the whole interval is, and missing verdicts cannot tell.
+    """Return whether coverage is certainly enough, for its whole interval and missing verdicts.
 
-    Is asked only where coverage itself is enough.
+    Called only if coverage itself is enough.
     """
     from guardtui.domain.statistics import coverage_interval
 
@@ -225,7 +225,7 @@ def _regressions(report: ReportInput, most: int) -> Result:
 
 
 def _sure_change(report: ReportInput) -> Result:
-    """Whether a change of coverage since the baseline is shown, and is not for the worse."""
+    """Return whether a change of coverage since the baseline is certain, and not for the worse."""
     from guardtui.domain.significance import Difference
 
     assert report.comparison is not None  # noqa: S101 - the caller looked
@@ -239,9 +239,9 @@ def _sure_change(report: ReportInput) -> Result:
 
 
 def errors_gate(errors: int, unasked: int, most: int | None) -> Result:
-    """The gate on prompts without a verdict: at most `most`; None is --require-complete.
+    """Return the gate on prompts without a verdict: at most `most`; None is --require-complete.
 
-    Prompts that were not asked are no errors that may be allowed: the scan is not complete.
+    Prompts that were not asked are never allowed: the scan is incomplete.
     """
     option = "--require-complete" if most is None else "--max-errors"
     failed = errors > (most or 0)

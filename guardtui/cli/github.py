@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of an evaluation: annotations in the log, a summary of the step."""
+"""Results in GitHub Actions: annotations in the log, and the summary of the step."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 ANNOTATIONS = 10
-"""Regressions that are annotated: GitHub shows no more of a step."""
+"""Maximum number of annotated regressions: GitHub shows no more for a step."""
 
 SUMMARY_BYTES = 1024 * 1024
-"""What GitHub takes of a step; it shows nothing of a longer one."""
+"""Maximum size of a step's summary; GitHub shows nothing of a longer one."""
 
 _CHARACTERS = 200  # of a prompt in an annotation
 _CUT = "\n… the rest does not fit in here: see the report's file\n"
 
 
-def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs: Path) -> None:
-    """Annotate what failed and got worse, and append to the step's summary, where there is one.
+def annotate(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs: Path) -> None:
+    """Annotate failed gates and regressions, and append to the step's summary, if there is one.
 
-    `prompts` is the file whose lines are annotated; the summary goes into none of `inputs`. What
-    cannot be written is said, and changes nothing else.
+    `prompts` is the file whose lines are annotated; the summary is never written to one of
+    `inputs`. A failure to write is printed, and changes nothing else.
     """
     if diagnostics.is_github():
         for line in annotation_lines(report, results, prompts):
@@ -46,7 +46,7 @@ def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs:
 def annotation_lines(
     report: ReportInput, results: Sequence[Result], prompts: Path
 ) -> Iterator[str]:
-    """Commands of the workflow that show gates and regressions beside the prompt file's lines."""
+    """Yield workflow commands for gates and for regressions at lines of the prompt file."""
     from guardtui.domain.comparison import Change
     from guardtui.reports.base import verdict_text
 
@@ -67,7 +67,7 @@ def annotation_lines(
 
 
 def _data(text: str) -> str:
-    """The message of a command: what could end it, or be read as an escape, escaped."""
+    """Return the message of a command, escaped."""
     from guardtui.domain.text import display_text
 
     text = display_text(text).replace("%", "%25")
@@ -75,12 +75,12 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    """The value of a command's property, in which ":" and "," have a meaning too."""
+    """Return the value of a command's property, in which ":" and "," are escaped too."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _in_repository(path: Path) -> str:
-    """The file's path from the top of the repository, which is what GitHub asks for."""
+    """Return the file's path from the top of the repository, as GitHub requires."""
     top = os.environ.get("GITHUB_WORKSPACE")
     if top:
         try:
@@ -91,7 +91,7 @@ def _in_repository(path: Path) -> str:
 
 
 def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
-    """Append to the summary as much as it takes, by whole lines; what was wrong, or ""."""
+    """Append as many whole lines to the summary as fit; return the problem, or ""."""
     from guardtui.files.atomic import refuse_overwriting
     from guardtui.files.problems import FileError
 
@@ -115,7 +115,7 @@ def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
                 stream.write(content)
         except OSError:
             with contextlib.suppress(OSError):
-                os.truncate(path, size)  # half a table would be read as all of it
+                os.truncate(path, size)  # half a table would be taken for the whole
             raise
     except FileError as error:
         return error.problem

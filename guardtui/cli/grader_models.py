@@ -1,4 +1,4 @@
-"""The models that grade, as the command line names them: addresses, keys, patience, remedies."""
+"""Models that grade, by the options of the command line: addresses, keys, retries, remedies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Grader:
-    """A chat model whose failures say what to do about them."""
+    """A chat model whose errors have remedies."""
 
     def __init__(self, model: ChatModel, address: str, key_variable: str) -> None:
         self._model = model
@@ -23,7 +23,7 @@ class Grader:
         self._key_variable = key_variable
 
     async def generate(self, input: str | Sequence[Message]) -> HasCompletion:  # noqa: A002
-        """The model's answer. Raises GraderError."""
+        """Return the model's answer. Raises GraderError."""
         from guardtui.http.errors import ServiceError
         from guardtui.session.graders import GraderError
 
@@ -42,10 +42,10 @@ class Grader:
 def grader_maker(
     *, concurrency: int, retries: int, allow_http: bool, models: Sequence[str] = ()
 ) -> Callable[[str], tuple[str, GraderModel]]:
-    """Return a function that makes a model of `URL#name`, and gives its full name.
+    """Return a function that returns the model of `URL#name` with its full name.
 
-    It raises ValueError, also when it is not clear whose the key of the environment is. `models`
-    are those that are known to be used in this run.
+    It raises ValueError, also if the owner of the key in the environment is ambiguous. `models` are
+    those that are known to be used in this run.
     """
     keys: list[ModelKeys] = []
 
@@ -74,7 +74,7 @@ def grader_maker(
 
 
 def models_named(expressions: Iterable[str]) -> list[str]:
-    """The models of the form `URL#name` that stand as texts in expressions of scorers."""
+    """Return the models of the form `URL#name` in the texts of scorers' expressions."""
     import ast
 
     found: list[str] = []
@@ -82,14 +82,14 @@ def models_named(expressions: Iterable[str]) -> list[str]:
         try:
             nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # told by who reads the expression
+            continue  # reported by the reader of the expression
         values = [one.value for one in nodes if isinstance(one, ast.Constant)]
         found += [one for one in values if isinstance(one, str) and "#" in one and "://" in one]
     return found
 
 
 def _urls(models: Sequence[str], allow_http: bool) -> list[str]:
-    """URLs of models; what names no model is told when it is used."""
+    """Return the URLs of models; invalid names are reported when they are used."""
     from guardtui.http.openai import parse_model
 
     urls = []
@@ -100,19 +100,19 @@ def _urls(models: Sequence[str], allow_http: bool) -> list[str]:
 
 
 def _remedy(error: ServiceError, key_variable: str) -> str:
-    from guardtui.http.errors import Kind
+    from guardtui.http.errors import ErrorKind
 
     no_key = "set GUARDTUI_MODEL_KEY (GUARDTUI_MODEL_KEYS for several addresses)"
     key = f"see whether {key_variable} holds" if key_variable else f"{no_key} to"
     remedies: dict[Any, str] = {
-        Kind.UNREACHABLE: "see that the service runs and that the address is right",
-        Kind.BROKEN: "see that the address is that of an OpenAI-compatible service",
-        Kind.TIMEOUT: "see whether the service is overloaded; lower --concurrency",
-        Kind.LIMITED: "wait a while, or lower --concurrency",
-        Kind.CREDENTIALS: f"{key} a key that this service accepts",
-        Kind.REQUEST: "see that the address and the name of the model behind # are right",
-        Kind.SERVER: "wait until the service is well again",
-        Kind.REDIRECT: "name the address it leads to",
-        Kind.CONTENT: "see that the address is that of an OpenAI-compatible API (often …/v1)",
+        ErrorKind.UNREACHABLE: "see that the service runs and that the address is right",
+        ErrorKind.BROKEN: "see that the address is that of an OpenAI-compatible service",
+        ErrorKind.TIMEOUT: "see whether the service is overloaded; lower --concurrency",
+        ErrorKind.LIMITED: "wait a while, or lower --concurrency",
+        ErrorKind.CREDENTIALS: f"{key} a key that this service accepts",
+        ErrorKind.REQUEST: "see that the address and the name of the model behind # are right",
+        ErrorKind.SERVER: "wait until the service is well again",
+        ErrorKind.REDIRECT: "name the address it leads to",
+        ErrorKind.CONTENT: "see that the address is that of an OpenAI-compatible API (often …/v1)",
     }
     return remedies.get(error.kind, "see what the service is")

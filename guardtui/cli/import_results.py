@@ -1,4 +1,4 @@
-"""`guardtui import-results`: a log of iterations that another tool kept, put into the history."""
+"""`guardtui import-results`: import another tool's log of iterations into the history."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from guardtui.session.store import SessionStore
 @click.argument("file", type=FILE)
 @click.argument("topic", type=FILE)
 def command(file: Path, topic: Path) -> None:
-    """Put the iterations of a results.tsv FILE into the history of a TOPIC.
+    """Import the iterations of a results.tsv FILE into the history of a TOPIC.
 
     They have rates and definitions, but no verdicts: the history marks them as imported. A
     file that was imported before is replaced.
     """
-    load_topic(topic)  # there is one, and it can be read
+    load_topic(topic)  # it exists and can be read
     rows = read_results(file)
     add_imported(SessionStore(topic), rows)
     count = f"{len(rows)} iteration{'s' * (len(rows) != 1)}"

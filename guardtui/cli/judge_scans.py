@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,20 +11,18 @@ from typing import Any
 
 import click
 
-from guardtui.cli.airs_scans import open_verdicts
-from guardtui.cli.diagnostics import InputError
-from guardtui.cli.model_scans import model_addresses, prices_of, say_incomplete, say_work
-from guardtui.cli.scan_run import ONCE, Repetition, evaluated
+from guardtui.cli import model_scans
+from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.budget import ANSWER_TOKENS
 from guardtui.scanners.judge.asking import OptionError
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.reading import Form, FormError
+from guardtui.scanners.judge.reading import AnswerForm, FormError
 from guardtui.scanners.judge.scanner import CONCURRENCY
-from guardtui.scanners.judge.template import Template, load_template
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.judge.template import load_template
+from guardtui.session.companions import ALONE, Companions
 
 _OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
 
@@ -41,52 +38,48 @@ class JudgeRun:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], profile: str) -> JudgeRun:
-        """Make it from values of declared options. Raises as `judge_options`."""
+        """Create it from values of declared options. Raises as `judge_options`."""
         return cls(judge_options(values), bool(values["fresh"]), profile)
 
     @property
     def settings(self) -> ScannerSettings:
-        """What the verdicts depend on besides topic and prompts."""
+        """Everything that the verdicts depend on besides topic and prompts."""
         return self.options.scanner().settings
 
     def evaluate(
         self,
         topic: Topic,
         prompts: PromptSet,
-        companions: Sequence[Topic] = (),
+        companions: Companions = ALONE,
         repetition: Repetition = ONCE,
         journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the models, which know no `companions`; verdicts are kept in `journal`.
+        """Evaluate with the models, which ignore `companions`; verdicts are cached in `journal`.
 
         Raises ScannerError.
         """
-        with open_verdicts(journal) as cache:
-            scanner = self.options.scanner(cache, fresh=self.fresh)
-            count = 1 if repetition.epochs is None else repetition.epochs.count
-            models = len({model.full for model in self.options.models})
-            if repetition.begin is None:
-                say_work(scanner, topic, repetition.asked_of(prompts), models, epochs=count)
-            return asyncio.run(evaluated(scanner, topic, prompts, repetition))
+        models = len({model.full for model in self.options.models})
+        return model_scans.scan(
+            self.options, topic, prompts, repetition, journal, fresh=self.fresh, models=models
+        )
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
-        """Say how many prompts have no verdict, and how to go on."""
-        limits = self.options.most_tokens, self.options.most_cost
-        say_incomplete(evaluation, *limits, fresh=self.fresh, allowed=allowed)
+        """Report the number of prompts without a verdict, and a remedy."""
+        model_scans.say_incomplete(evaluation, self.options, fresh=self.fresh, allowed=allowed)
 
 
 def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
     """Return the judge for values of declared options, by their keys; missing ones are defaults.
 
-    Raises UsageError or `InputError` naming what is wrong.
+    Raises UsageError or `InputError`.
     """
     retries = values.get("retries")
     options = JudgeOptions(
-        tuple(model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")),
-        template=_template(values.get("judge_template")),
+        tuple(model_scans.model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")),
+        template=model_scans.read_template(load_template, values.get("judge_template"), "judge"),
         form=_form(values.get("judge_form")),
         options=_options(values.get("model_options") or ()),
-        prices=prices_of(values),
+        prices=model_scans.prices_of(values),
         most_tokens=values.get("max_tokens"),
         most_cost=values.get("budget"),
         answer_tokens=values.get("answer_tokens") or ANSWER_TOKENS,
@@ -102,41 +95,32 @@ def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
     return options
 
 
-def _template(path: Path | None) -> Template | None:
-    if path is None:
-        return None
-    try:
-        return load_template(path)
-    except TemplateError as error:
-        raise InputError(
-            f"{error}\n  'guardtui judge-template' prints one to start from"
-        ) from error
-
-
-def _form(spec: str | None) -> Form | None:
+def _form(spec: str | None) -> AnswerForm | None:
     if spec is None:
         return None
     try:
-        return Form.parse(spec)
+        return AnswerForm.parse(spec)
     except FormError as error:
         raise click.UsageError(f"--judge-form: {error}") from error
 
 
 def _options(texts: Sequence[str]) -> dict[str, Any]:
-    """Options as they were given, NAME=JSON. Raises UsageError."""
-    found: dict[str, Any] = {}
+    """Return the options given as NAME=JSON. Raises UsageError."""
+    options: dict[str, Any] = {}
     for text in texts:
         parts = _OPTION.fullmatch(text)
         if parts is None:
-            raise click.UsageError(f"--model-option: {text[:80]!r} is not NAME=JSON, as seed=7 is")
+            raise click.UsageError(
+                f"--model-option: {text[:80]!r} is not NAME=JSON, such as seed=7"
+            )
         name, value = parts.groups()
-        if name in found:
+        if name in options:
             raise click.UsageError(f"--model-option: {name} is given twice")
         try:
-            found[name] = json.loads(value)
+            options[name] = json.loads(value)
         except (ValueError, RecursionError):
             raise click.UsageError(
-                f"--model-option: {name} has no JSON behind its =: a text needs quotes, "
+                f"--model-option: {name} needs JSON after the =; text needs quotes, "
                 f"as in '{name}=\"low\"'"
             ) from None
-    return found
+    return options

@@ -1,4 +1,4 @@
-"""`guardtui judge-template`: the judge's instructions, as a file to start from."""
+"""`guardtui judge-template`: the judge's instructions, as a template to edit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from guardtui.scanners.judge.template import default_template
 @click.command("judge-template")
 @output_option
 def command(output: Path | None) -> int:
-    """Print the template that the judge is asked by, to be edited and given back.
+    """Print the instructions for a judge, as a template to edit.
 
-    'guardtui eval … --scanner judge --judge-template FILE' takes what came of it.
+    'guardtui eval … --scanner judge --judge-template FILE' uses the edited file.
     """
     write(default_template().text, output)
     return Exit.DONE

@@ -1,9 +1,9 @@
-"""The embedded scanner as `eval` runs it."""
+"""Scans of `eval` by the embedded scanner."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from guardtui.domain.operating_point import ThresholdFit, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.companions import WithCompanions
+from guardtui.session.companions import ALONE, Companions
+from guardtui.session.profile_scans import WithCompanions
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,18 @@ class LocalRun:
     profile: str
     scanner: LocalScanner | None = None
     fit: ThresholdFit | None = None
-    """The fit that the threshold is from, if it is from one."""
+    """The fit that the threshold is from, or None."""
     remote = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any], profile: str) -> LocalRun:
-        """Make it from values of declared options."""
+        """Create it from values of declared options."""
         return cls(values["encoder"], values["threshold"], profile)
 
     def settled(
         self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
     ) -> LocalRun:
-        """Return it with the threshold set that holds for this topic, these prompts and the run.
+        """Return it with the threshold for this topic and these prompts.
 
         Raises `OperatingPointError` and ScannerError.
         """
@@ -51,7 +52,7 @@ class LocalRun:
         self,
         topic: Topic,
         prompts: PromptSet,
-        companions: Sequence[Topic] = (),
+        companions: Companions = ALONE,
         repetition: Repetition = ONCE,
     ) -> Evaluation:
         """Evaluate a topic together with its companions. Raises ScannerError.
@@ -60,8 +61,8 @@ class LocalRun:
         """
         if self.scanner is None:
             raise RuntimeError("the threshold is not settled")
-        together = WithCompanions(self.scanner, companions)
+        together = WithCompanions(self.scanner, companions.topics, companions.closed)
         return asyncio.run(evaluated(together, topic, prompts, repetition))
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
-        """Nothing: every prompt has a verdict."""
+        """Do nothing: every prompt has a verdict."""

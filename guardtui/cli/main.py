@@ -1,4 +1,4 @@
-"""The command `guardtui`: its sub-commands, each loaded only when it is run."""
+"""The command `guardtui`; each sub-command is loaded when it is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from guardtui import __version__
-from guardtui.cli import leaving
+from guardtui.cli import signals
 from guardtui.cli.diagnostics import run
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Check the installation and report problems."),
     "completion": ("completion", "Print the shell's completion script."),
 }
-"""Module in this package and short help by the command's name."""
+"""Module in this package and short help, by the name of a command."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module only to run it, and takes a topic for a command."""
+    """A group that imports a command's module only to run it, and opens a topic file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
 
 
 def require_topic(word: str) -> None:
-    """Raise a usage error when `word` is no file, with the command that was meant, if any."""
+    """Raise a usage error if `word` is not a file; it suggests the nearest command, if any."""
     if Path(word).exists():
         return
     from difflib import get_close_matches
@@ -123,7 +123,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> No
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Refine a custom topic guardrail: edit its definition, see at once what that changes.
+    """Refine a custom topic guardrail: edit its definition and see the effect at once.
 
     With a topic file, or with nothing, guardtui opens the app. The commands do the same
     work without a screen.
@@ -131,26 +131,26 @@ def cli() -> None:
 
 
 def _fill_closed_streams() -> None:
-    """Keep the numbers of closed standard streams taken: no file of ours must get one of them.
+    """Reopen closed standard streams on the null device, so that no other file gets their numbers.
 
-    Whatever a library prints would end up in that file.
+    Output of a library would end up in that file.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave the process with its exit code."""
+    """Run the command line and exit with its code."""
     # One edit is one small matrix product: a second BLAS thread gains nothing, and on busy cores
     # waiting for it costs a hundred times the product. Read by numpy when it is first imported.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
     _fill_closed_streams()
-    leaving.listen()
+    signals.listen()
 
     def command() -> Any:
         return cli.main(arguments, prog_name="guardtui", standalone_mode=False)

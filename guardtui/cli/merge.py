@@ -1,4 +1,4 @@
-"""`guardtui merge`: the shards of an evaluation, put together and reported on."""
+"""`guardtui merge`: merge the shards of an evaluation and report on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.gates import gate_options, gates_of
 from guardtui.cli.options import FILE
-from guardtui.cli.outputs import (
+from guardtui.cli.output_options import (
     check_outputs,
     choose,
     format_of_name,
@@ -25,8 +25,8 @@ from guardtui.cli.shards import merge_locally, report_of
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED, SHIPPED
 from guardtui.reports.base import load_writer
-from guardtui.session.named import find_baseline, is_of_session
-from guardtui.session.recorded import RecordedError
+from guardtui.session.evaluation_refs import find_baseline, is_of_session
+from guardtui.session.report_reader import RecordedError
 from guardtui.shards.large_set import LargeSet, open_set
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import Run, runs_of
@@ -63,16 +63,16 @@ def command(
     baseline: str | None,
     **others: Any,
 ) -> int:
-    """Put the shards of an evaluation together and report on it.
+    """Merge the shards of an evaluation and report on it.
 
-    DIR is what 'guardtui eval --out' was given. Exit codes are those of 'guardtui eval'; 3 when
+    DIR is the folder of 'guardtui eval --out'. Exit codes are those of 'guardtui eval'; 3 if
     shards are missing, which are named.
     """
     gates = gates_of(others)
     gates.check_usage(baseline=baseline is not None)
     chosen = choose(format_name, outputs, format_of_name, "table")
     for one in chosen:
-        load_writer(one.format_name)  # an unknown format fails before the work, not after it
+        load_writer(one.format_name)  # an unknown format fails before the work
     large = open_set(folder)
     check_outputs(outputs, folder / "set.json")
     run = _chosen(large, run_id)

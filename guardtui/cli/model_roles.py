@@ -1,4 +1,4 @@
-"""`--model-role NAME=URL#MODEL`: which models play the roles that scorers name."""
+"""`--model-role NAME=URL#MODEL`: models for the roles that scorers name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What commands that scan with models share: addresses, prices, work to do, a spent budget."""
+"""Scans with models, for judges and decision models: addresses, prices, calls, budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import click
 import numpy as np
@@ -11,28 +13,93 @@ from numpy.typing import NDArray
 
 from guardtui.cli import airs_scans, diagnostics
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.scan_run import Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
 from guardtui.http.model_keys import ModelKeyError
+from guardtui.scanners.base import RemoteScanner
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.template_file import TemplateError
+from guardtui.session.verdict_cache import SqliteVerdicts
+
+_Template = TypeVar("_Template")
 
 
 class KnowsVerdicts(Protocol):
     """A scanner that knows which prompts its cache answers in an epoch."""
 
     def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
-        """Which prompts would be answered without a call, bool [N]."""
+        """Return which prompts would be answered without a call, bool [N]."""
 
     def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """What a call will use."""
+        """Return the expected usage of a call."""
+
+
+class ModelScanner(KnowsVerdicts, RemoteScanner, Protocol):
+    """A remote scanner that asks models."""
+
+
+class ModelOptions(Protocol):
+    """The options of a scanner that asks models, and its budget."""
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Maximum number of tokens of a run."""
+
+    @property
+    def most_cost(self) -> float | None:
+        """Maximum cost of a run."""
+
+    def scanner(self, cache: SqliteVerdicts, *, fresh: bool) -> ModelScanner:
+        """Return a scanner with these options."""
+
+
+def scan(
+    options: ModelOptions,
+    topic: Topic,
+    prompts: PromptSet,
+    repetition: Repetition,
+    journal: Path | None,
+    *,
+    fresh: bool,
+    models: int = 1,
+) -> Evaluation:
+    """Evaluate with models, after a message on calls and cost; cache verdicts in `journal`.
+
+    Raises ScannerError.
+    """
+    with airs_scans.open_verdicts(journal) as cache:
+        scanner = options.scanner(cache, fresh=fresh)
+        epochs = 1 if repetition.epochs is None else repetition.epochs.count
+        if repetition.begin is None:
+            say_work(scanner, topic, repetition.prompts_of(prompts), models, epochs=epochs)
+        return asyncio.run(evaluated(scanner, topic, prompts, repetition))
+
+
+def read_template(
+    load: Callable[[Path], _Template], path: Path | None, kind: str
+) -> _Template | None:
+    """Return the template of a file, or None without one. Raises `InputError`.
+
+    `kind` is `judge` or `decision`, as in the command that prints a template.
+    """
+    if path is None:
+        return None
+    try:
+        return load(path)
+    except TemplateError as error:
+        raise InputError(
+            f"{error}\n  'guardtui {kind}-template' prints one to start from"
+        ) from error
 
 
 def model_addresses(values: Mapping[str, Any], who: str, example: str) -> list[ModelAddress]:
-    """The models that --model names, with their keys. Raises UsageError and `InputError`."""
+    """Return the models that --model names, with their keys. Raises UsageError and `InputError`."""
     models = values.get("models")
     if not models:
         raise click.UsageError(f"{who} needs --model URL#name, for example {example}")
@@ -45,7 +112,7 @@ def model_addresses(values: Mapping[str, Any], who: str, example: str) -> list[M
 
 
 def prices_of(values: Mapping[str, Any]) -> Prices:
-    """The prices that were given. Raises UsageError for a budget of money without any."""
+    """Return the given prices. Raises UsageError for a budget of money without prices."""
     prices = Prices(values.get("price_in") or 0.0, values.get("price_out") or 0.0)
     if values.get("budget") is not None and not (prices.input or prices.output):
         raise click.UsageError(
@@ -63,45 +130,40 @@ def say_work(
     *,
     epochs: int = 1,
 ) -> None:
-    """Say how many calls a scan will take at most, and about how many tokens and what they cost."""
+    """Report the maximum number of calls of a scan, and roughly its tokens and cost."""
     texts = prompts.prompts.to_list()
-    missing = kept = 0
+    missing = cached_answers = 0
     for epoch in range(1, epochs + 1):
         known = scanner.known(topic, prompts, epoch=epoch).tolist()
-        missing += len({text for text, one in zip(texts, known, strict=True) if not one})
-        kept += sum(known)
-    count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
+        missing += len({text for text, cached in zip(texts, known, strict=True) if not cached})
+        cached_answers += sum(known)
+    count = count_text(len(texts), "prompt")
     if epochs > 1:
         count += f" in {epochs} epochs"
     if not missing:
         diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
         return
     calls = missing * models
-    # What one model of several has answered is not told apart here, nor which rows are repeated.
-    said = f"{'up to ' if models > 1 or epochs > 1 else ''}{calls} call{'s' * (calls != 1)}"
+    # Cached answers of single models, and the rows to repeat, are unknown here.
+    limit = "up to " if models > 1 or epochs > 1 else ""
     of_them = "answers" if epochs > 1 else "of them"
-    from_cache = f", {kept} {of_them} from the cache" if kept else ""
-    diagnostics.note(f"{said} for {count}{from_cache}")
+    from_cache = f", {cached_answers} {of_them} from the cache" if cached_answers else ""
+    diagnostics.note(f"{limit}{count_text(calls, 'call')} for {count}{from_cache}")
     expense = scanner.expense(topic, texts, None)
     diagnostics.note(f"{expense.text(missing)}. {expense.basis}")
 
 
 def say_incomplete(
-    evaluation: Evaluation,
-    most_tokens: int | None,
-    most_cost: float | None,
-    *,
-    fresh: bool,
-    allowed: bool,
+    evaluation: Evaluation, options: ModelOptions, *, fresh: bool, allowed: bool
 ) -> None:
-    """Say how many prompts have no verdict, and how to go on when the budget was the reason."""
+    """Report the number of prompts without a verdict, and a remedy if the budget is the reason."""
     stopped = evaluation.verdicts.beyond_budget
     if not stopped:
         airs_scans.say_incomplete(evaluation, fresh=fresh, allowed=allowed)
         return
-    limits = [] if most_tokens is None else [f"{most_tokens} tokens"]
-    if most_cost is not None:
-        limits.append(f"{most_cost:g}")
+    limits = [] if options.most_tokens is None else [f"{options.most_tokens} tokens"]
+    if options.most_cost is not None:
+        limits.append(f"{options.most_cost:g}")
     again = "run the same command again" + (" without --fresh" if fresh else "")
     metrics = evaluation.metrics
     more = metrics.missing - len(stopped)
@@ -110,6 +172,6 @@ def say_incomplete(
         f"the budget of {' or '.join(limits)} is reached: {len(stopped)} of {metrics.prompts} "
         "prompts were not asked"
         + (f", {more} more have no verdict" * (more > 0))
-        + f"\n  verdicts that came are kept: {again} to spend as much again on the others, "
-        "or give it more"
+        + f"\n  verdicts received are cached: {again} to spend as much again on the others, "
+        "or raise the budget"
     )

@@ -1,4 +1,4 @@
-"""`guardtui new`: a topic file and the first rows of its prompts, from four questions."""
+"""`guardtui new`: create a topic file and the first rows of its prompts, from four questions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent, T
 
 @dataclass
 class _Answers:
-    """What is known so far; None is still to be asked."""
+    """Answers so far; None for a question still to be asked."""
 
     name: str | None
     description: str | None
@@ -35,7 +35,7 @@ class _Answers:
     examples: list[str]
 
     def topic(self, **changes: object) -> Topic:
-        """The topic so far, with what is being answered put in."""
+        """Return the topic so far, with further answers."""
         fields: dict[str, object] = {
             "name": self.name or "",
             "description": self.description or "",
@@ -72,10 +72,10 @@ def command(
     examples: tuple[str, ...],
     folder: Path,
 ) -> int | None:
-    """Make a topic file and the first rows of its prompts.
+    """Create a topic file and the first rows of its prompts.
 
-    Asks on the terminal for what no option gives: name, description, block or allow, examples.
-    Nothing that exists is written over, and Ctrl-C leaves nothing behind.
+    Asks on the terminal for values without an option: name, description, intent, examples.
+    Existing files are never overwritten, and Ctrl-C writes nothing.
     """
     if words is not None and name is not None and words != name:
         raise click.UsageError("NAME and --name differ: give one of them")
@@ -104,7 +104,7 @@ def _stripped(text: str | None) -> str | None:
 
 
 def _check_given(answers: _Answers) -> None:
-    """Raise InputError with everything that is wrong with the options, all together."""
+    """Raise InputError with all errors in the options."""
     absent = {
         "name": answers.name is None,
         "description": answers.description is None,
@@ -120,7 +120,7 @@ def _check_given(answers: _Answers) -> None:
 
 
 def _ask_missing(answers: _Answers, folder: Path) -> None:
-    """Ask for what is not known; InputError when it is missing and nobody can be asked."""
+    """Ask for missing values. Raises InputError if standard input is not a terminal."""
     missing = [
         option
         for option, value in (
@@ -180,7 +180,7 @@ def _ask_examples(answers: _Answers) -> None:
 
 
 def _ask(question: str, problem_of: Callable[[str], str]) -> str:
-    """Ask until the answer has no problem."""
+    """Ask until the answer is valid."""
     note(question)
     while True:
         try:
@@ -194,20 +194,20 @@ def _ask(question: str, problem_of: Callable[[str], str]) -> str:
 
 
 def _can_ask() -> bool:
-    """Whether questions are seen and answers come from a person."""
+    """Return whether both ends are a terminal."""
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
 
 
 def _read(sign: str) -> str:
-    """One line of the author, blanks around it dropped. Raises EOFError at Ctrl-D."""
+    """Return one line of input, stripped. Raises EOFError at Ctrl-D."""
     try:
         return input(sign if sys.stdout and sys.stdout.isatty() else "").strip()
     except UnicodeDecodeError:
-        return "\ud800"  # half a character, which the check of every answer refuses
+        return "\ud800"  # half a character, which every answer's check rejects
 
 
 def _broken(topic: Topic, field: str) -> str:
-    """The limit that one field of the topic breaks, or all together; "" when none."""
+    """Return the limit that a field, or the whole topic, exceeds, or ""."""
     found = [one.message for one in violations(topic) if one.field in (field, "total")]
     return "; ".join(found)
 
@@ -231,6 +231,6 @@ def _no_intent(text: str) -> str:
 
 
 def _word(path: Path) -> str:
-    """A path as a shell takes it for one word that is no option."""
+    """Return a path quoted for a shell, never an option."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)

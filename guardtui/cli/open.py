@@ -1,4 +1,4 @@
-"""`guardtui open`: the app on a topic; what `guardtui TOPIC` does."""
+"""`guardtui open`: the app on a topic, the same as `guardtui TOPIC`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from guardtui.cli.options import (
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.judge.command_options import BUDGET, MODELS
-from guardtui.tui.collector import make_full_collections_rare
+from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.domain.operating_point import Wanted
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from guardtui.scanners.judge.options import JudgeOptions
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
-"""What textual-serve names in TEXTUAL_DRIVER: the terminal is then a browser behind two pipes."""
+"""Value of TEXTUAL_DRIVER in textual-serve: the terminal is a browser behind two pipes."""
 
 
 @click.command("open")
@@ -89,8 +89,8 @@ def command(
 ) -> int:
     """Open the app on a topic file.
 
-    Without one, on the only topic of this folder that has prompts beside it, else on the last
-    session or a sample.
+    Without one, it opens the only topic of this folder that has prompts beside it, or the last
+    session, or a sample.
     """
     if topic is not None:
         require_topic(str(topic))
@@ -103,7 +103,7 @@ def command(
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
         _require_terminal()
     if os.environ.get("NO_COLOR") == "":
-        # Empty counts as unset (no-color.org); Textual looks only whether it is there.
+        # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
@@ -111,7 +111,7 @@ def command(
     judge, decision = _models(scanner, of_models, concurrency, rate)
     by_models = judge is not None or decision is not None
     if not by_models and (concurrency or 0) > 20:
-        raise click.UsageError("--concurrency: AIRS is asked 20 at once at most")
+        raise click.UsageError("--concurrency: at most 20 concurrent requests to AIRS")
     load_plugins(plugins)
     measures = own_metrics(metrics)
     make_full_collections_rare()
@@ -137,7 +137,7 @@ def command(
     from guardtui.cli.sandbox_process import sandbox_process
 
     with sandbox_process() as environment:
-        # Nothing of the author's own account is mixed in.
+        # No settings of the author's own account apply.
         here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
         return run_app(topic, prompts, encoder, threshold, config, here, measures)
 
@@ -145,7 +145,7 @@ def command(
 def _models(
     scanner: str | None, given: Mapping[str, Any], concurrency: int | None, rate: float | None
 ) -> tuple[JudgeOptions | None, DecisionOptions | None]:
-    """The judge or the decision model that was asked for; neither without a model.
+    """Return the requested judge or decision model; None for both without a model.
 
     Raises UsageError and InputError.
     """
@@ -168,7 +168,7 @@ def _models(
 
 
 def _require_terminal() -> None:
-    """Raise InputError unless the app can be drawn here."""
+    """Raise InputError unless the terminal can show the app."""
     terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
     kind = os.environ.get("TERM", "")
     why = ""

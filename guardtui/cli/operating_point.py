@@ -1,4 +1,4 @@
-"""The embedded engine for a command, with the threshold that holds for its topic and prompts."""
+"""The embedded engine for a command, with the threshold for its topic and prompts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _FIT_FILE = "fit.json"  # in the folder of a run
 
 
 def show_progress(now: Progress) -> None:
-    """Show how far the engine is, on standard error."""
+    """Show the progress of the engine on standard error."""
     diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
 
 
 def kept_fit(topic_path: Path, engine: str) -> ThresholdFit | None:
-    """Return the fit that the session of a topic file keeps for an engine of this identity.
+    """Return the fit in the session of a topic file for an engine of this identity, or None.
 
-    A session that cannot be read is said, and keeps none.
+    Warns if the session cannot be read.
     """
     from guardtui.session.threshold_fits import read_fit
 
@@ -48,9 +48,9 @@ def kept_fit(topic_path: Path, engine: str) -> ThresholdFit | None:
 
 
 def kept_threshold(topic_path: Path, identity: str) -> ThresholdFit | float | None:
-    """Return the threshold that the session keeps for a decision model of this identity.
+    """Return the threshold in the session for a decision model of this identity.
 
-    A fit, or one set by hand; None without one, and as `kept_fit`.
+    A fit, or a number set by hand, or None; otherwise like `kept_fit`.
     """
     from guardtui.session.threshold_fits import read_decision_threshold
 
@@ -64,7 +64,7 @@ def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
     try:
         return settings_of_session(topic_path)
     except StoreError as error:
-        diagnostics.warn(f"{error}\n  the threshold fitted there is not known")
+        diagnostics.warn(f"{error}\n  its fitted threshold is unknown")
         return {}
 
 
@@ -76,10 +76,11 @@ def settled_engine(
     prompts: PromptSet,
     baseline: Evaluation | None = None,
 ) -> tuple[LocalScanner, ThresholdFit | None]:
-    """Return the engine with its threshold set, and the fit that it is from, if it is from one.
+    """Return the engine with its threshold, and the fit that the threshold is from, or None.
 
-    Without a wish it is that of the session; else that of a `baseline` by the same engine, so that
-    the two compare; else one fitted to the labels, or the shipped one where there are too few.
+    Without a wanted threshold it is that of the session; or that of a `baseline` by the same
+    engine, so that the two are comparable; or one fitted to the labels; or, with too few of them,
+    the shipped one.
     Raises `OperatingPointError` and ScannerError.
     """
     from guardtui.app.operating_point import fit_of, settle_threshold
@@ -107,7 +108,7 @@ def settled_engine(
 class ShardsThreshold:
     """The threshold of a set in shards: `value` is None for the shipped one.
 
-    `fit` is what it is from, if it is from one. `unfitted` says that it is to be fitted once all
+    `fit` is the fit that it is from, or None. `unfitted` says that it is to be fitted once all
     shards have scores.
     """
 
@@ -138,11 +139,11 @@ def threshold_for_shards(
 def threshold_for_merge(
     merged: Merged, wanted: Wanted, baseline: Evaluation | None = None
 ) -> ShardsThreshold | None:
-    """Return the threshold by which a run is to be judged anew; None where it stays as it is.
+    """Return the threshold by which a run is to be evaluated again, or None.
 
-    A run at the shipped threshold, as the tasks of an array leave one, is treated as
-    `threshold_for_shards` would have treated it: it takes that of a `baseline` by the same engine,
-    else one fitted to the scores of all shards. Raises `OperatingPointError` and FileError.
+    A run at the shipped threshold, such as that of the tasks of an array, is treated like in
+    `threshold_for_shards`: it takes that of a `baseline` by the same engine, or one fitted to the
+    scores of all shards. Raises `OperatingPointError` and FileError.
     """
     settings = merged.run.settings
     if settings.name != ENGINE or settings.threshold_source != SHIPPED or wanted == SHIPPED:
@@ -156,7 +157,7 @@ def threshold_for_merge(
 
 
 def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
-    """Keep beside a run what its threshold was fitted to. Raises FileError."""
+    """Write the fit of a run's threshold beside the run. Raises FileError."""
     if fit is not None:
         from guardtui.session.threshold_fits import FIT, write_fit
         from guardtui.shards.leftovers import write_shared
@@ -166,7 +167,7 @@ def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
 
 
 def fit_of_run(run: Run) -> ThresholdFit | None:
-    """Return the fit that a run's threshold is from; None where it is from none, or not known."""
+    """Return the fit that a run's threshold is from, or None."""
     from guardtui.session.threshold_fits import read_fit
 
     try:
@@ -185,7 +186,7 @@ def fit_of_run(run: Run) -> ThresholdFit | None:
 def fitted_to_shards(merged: Merged, wanted: Wanted) -> ShardsThreshold | None:
     """Return the threshold fitted to the scores of all shards; None with too few labels.
 
-    Raises `OperatingPointError` when it was asked for and there are too few, and FileError.
+    Raises `OperatingPointError` if a fit was requested and there are too few, and FileError.
     """
     from guardtui.app.operating_point import unfittable
 

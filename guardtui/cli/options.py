@@ -11,7 +11,7 @@ import click
 
 from guardtui.scanners.airs.command_options import ADDRESS, TENANT
 from guardtui.scanners.local.command_options import ENGINE
-from guardtui.scanners.options import Kind, ScannerOption, all_options, unfit_option
+from guardtui.scanners.options import OptionKind, ScannerOption, all_options, unfit_option
 
 if TYPE_CHECKING:
     _FloatType = click.ParamType[float]
@@ -23,11 +23,11 @@ else:  # older versions of click do not have it generic
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
-"""A path; what reads it says what is wrong with it, in better words than click's."""
+"""A path; the reader of the file reports errors, with better messages than click's."""
 
 
 def _number(value: Any) -> float:
-    """The number that was written; nan, which is in no range, for what is none."""
+    """Return the number in a text; nan, which is in no range, if it is not a number."""
     try:
         return float(value)
     except ValueError:
@@ -35,7 +35,7 @@ def _number(value: Any) -> float:
 
 
 class Fraction(_FloatType):
-    """A number from 0 to 1; `inside` leaves out the ends. Not nan, not inf, no percent sign."""
+    """A number from 0 to 1; `inside` excludes the ends. Not nan, not inf, no percent sign."""
 
     name = "number"
 
@@ -66,7 +66,7 @@ class Threshold(_WantedType):
         number = _number(value)
         if not 0 < number < 1:
             self.fail(
-                f"{value!r} is not a number between 0 and 1, both left out, nor shipped or fitted",
+                f"{value!r} is not a number between 0 and 1, both excluded, nor shipped or fitted",
                 param,
                 ctx,
             )
@@ -74,7 +74,7 @@ class Threshold(_WantedType):
 
 
 class PerSecond(_FloatType):
-    """A rate above 0, at most 10000. Not nan, which compares with nothing."""
+    """A rate above 0, at most 10000. Not nan."""
 
     name = "number"
 
@@ -88,7 +88,7 @@ class PerSecond(_FloatType):
 
 
 class Amount(_FloatType):
-    """Money: a number above 0, or from 0 on. Not nan, not inf."""
+    """Money: a number above 0, or at least 0. Not nan, not inf."""
 
     name = "number"
 
@@ -119,13 +119,13 @@ class Seconds(_FloatType):
         return number
 
 
-_TYPES: Mapping[Kind, click.ParamType[Any]] = {
-    Kind.TEXT: click.STRING,
-    Kind.FILE: FILE,
-    Kind.THRESHOLD: Threshold(),
-    Kind.RATE: PerSecond(),
-    Kind.PRICE: Amount(),
-    Kind.AMOUNT: Amount(above=True),
+_TYPES: Mapping[OptionKind, click.ParamType[Any]] = {
+    OptionKind.TEXT: click.STRING,
+    OptionKind.FILE: FILE,
+    OptionKind.THRESHOLD: Threshold(),
+    OptionKind.RATE: PerSecond(),
+    OptionKind.PRICE: Amount(),
+    OptionKind.AMOUNT: Amount(above=True),
 }
 
 
@@ -142,12 +142,12 @@ def declared(*options: ScannerOption) -> Callable[[Function], Function]:
 
 def _click_option(option: ScannerOption) -> Callable[[Function], Function]:
     names = (option.name, option.key)
-    if option.kind is Kind.FLAG:
+    if option.kind is OptionKind.FLAG:
         return click.option(*names, is_flag=True, help=option.help)
     kind: click.ParamType[Any]
     if option.choices:
         kind = click.Choice(option.choices)
-    elif option.kind is Kind.INTEGER:
+    elif option.kind is OptionKind.INTEGER:
         kind = click.IntRange(option.low, option.high)
     else:
         kind = _TYPES[option.kind]
@@ -167,10 +167,10 @@ def values_of(options: Iterable[ScannerOption], values: dict[str, Any]) -> dict[
 
 
 def require_fitting(scanner: str, values: Mapping[str, Any]) -> None:
-    """Raise a usage error when an option was given that the scanner does not declare."""
+    """Raise a usage error if an option was given that the scanner does not declare."""
     option = unfit_option(scanner, values)
     if option is not None:
-        raise click.UsageError(f"{option.name} does not fit --scanner {scanner}: leave it out")
+        raise click.UsageError(f"{option.name} does not fit --scanner {scanner}: omit it")
 
 
 engine_options = declared(*ENGINE)
@@ -189,12 +189,16 @@ def profile_option(function: Function) -> Function:
         "--profile",
         default="",
         metavar="NAME",
-        help="The security profile of AIRS; with the local scanner a label for the report.",
+        help="The security profile of AIRS; with the local scanner, a label for the report.",
     )(function)
 
 
 def output_option(function: Function) -> Function:
     """Add --output."""
     return click.option(
-        "--output", "-o", type=FILE, metavar="FILE", help="Write to this file, not to the screen."
+        "--output",
+        "-o",
+        type=FILE,
+        metavar="FILE",
+        help="Write to this file instead of the screen.",
     )(function)

@@ -1,4 +1,4 @@
-"""The only way to standard output, and to the file named by --output."""
+"""Data of commands: written to standard output, or to the file named by --output."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from guardtui.cli.diagnostics import InputError
 
 
 def write(text: str, output: Path | None = None) -> None:
-    """Write a command's data: to the file, atomically, or to standard output ("-" or none).
+    """Write a command's data: to the file, atomically, or to standard output ("-" or None).
 
-    A reader that stopped reading (`guardtui eval … | head`) is no error. To a terminal, text goes
-    with what could control it made visible; to a pipe or file as it is, in UTF-8. Raises
-    `FileError` when the file, and `OSError` when standard output cannot be written.
+    A reader that stopped reading (`guardtui eval … | head`) is not an error. For a terminal,
+    control characters are made visible; a pipe or file gets the text unchanged, in UTF-8. Raises
+    `FileError` if the file, and `OSError` if standard output cannot be written.
     """
     if _is_file(output):
         from guardtui.files.atomic import write_atomically
@@ -28,7 +28,7 @@ def write(text: str, output: Path | None = None) -> None:
     if sys.stdout.isatty():
         from guardtui.domain.text import display_text
 
-        # A tab is how a table's cells are kept apart, and cannot harm.
+        # Tabs separate the cells of a table, and are harmless.
         text = "\t".join(display_text(part, newlines=True) for part in text.split("\t"))
         content = text.encode(sys.stdout.encoding or "utf-8", "replace")
     else:
@@ -45,9 +45,9 @@ def write(text: str, output: Path | None = None) -> None:
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:
-    """Before the work: see that the output can be delivered and is none of the inputs.
+    """Check before the work that the output can be written and is not one of the inputs.
 
-    Raises `FileError`, and `InputError` when standard output is meant and closed.
+    Raises `FileError`, and `InputError` if standard output is needed but closed.
     """
     if _is_file(output):
         from guardtui.files.atomic import refuse_overwriting
@@ -60,7 +60,7 @@ def check_output(output: Path | None, *inputs: Path) -> None:
 
 
 def _require_writable(output: Path) -> None:
-    """Raise FileError when a file cannot be made there, as far as that is known before."""
+    """Raise FileError if the file cannot be created, as far as that is known before."""
     from guardtui.files.atomic import descriptor_of
     from guardtui.files.problems import FileError, from_os_error
 
@@ -68,7 +68,7 @@ def _require_writable(output: Path) -> None:
         return
     try:
         if output.exists() and not output.is_file():
-            return  # a device or pipe takes what it is given
+            return  # a device or pipe can be written
     except OSError as error:
         raise from_os_error(output, error) from error
     folder = Path(os.path.realpath(output)).parent
@@ -80,15 +80,15 @@ _SESSIONS = ".guardtui", "sessions.sqlite3"  # as in session.store, which import
 
 
 def _refuse_sessions(output: Path) -> None:
-    """Raise InputError for a file among the sessions, whose iterations would be lost."""
+    """Raise InputError for a file in a folder of sessions, whose iterations would be lost."""
     folder, kept = _SESSIONS
     for parent in Path(os.path.realpath(output)).parents:
         if parent.name == folder and (parent / kept).exists():
-            raise InputError(f"{output}: this is where sessions are kept\n  name another folder")
+            raise InputError(f"{output}: sessions are stored in this folder\n  name another folder")
 
 
 def _is_file(output: Path | None) -> TypeGuard[Path]:
-    """Whether this names anything but standard output."""
+    """Return whether this is not standard output."""
     if output is None or str(output) == "-":
         return False
     from guardtui.files.atomic import descriptor_of
@@ -102,7 +102,7 @@ def _require_stdout() -> None:
 
 
 def forget_stdout() -> None:
-    """Point standard output to nowhere, so that the interpreter's last flush does not complain."""
+    """Redirect standard output to the null device, so that the last flush succeeds."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

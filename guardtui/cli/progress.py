@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.1
 async def watched(
     work: Coroutine[Any, Any, Result], progress: Callable[[], Progress | None]
 ) -> Result:
-    """Return the result of work; until then the newest progress is on standard error."""
+    """Return the result of work; meanwhile show its progress on standard error."""
     task = asyncio.create_task(work)
     try:
         while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
@@ -30,7 +30,7 @@ async def watched(
 
 
 def progress_text(now: Progress) -> str:
-    """Return the progress of a scan in one line, with the usage of a model where one is asked."""
+    """Return the progress of a scan in one line, with the usage of a model, if any."""
     parts = [f"{now.phase} {now.done}/{now.total}"]
     if now.errors:
         parts.append(f"{now.errors} without a verdict")

@@ -1,4 +1,4 @@
-"""`guardtui refine`: edits of a definition that are measured already, and a search for better."""
+"""`guardtui refine`: propose measured edits of a definition, and search for better ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from guardtui.advice.measured_rows import TooFewPromptsError
-from guardtui.advice.search import Search, SearchResult, Snapshot, advise
+from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
 from guardtui.advice.splits import SplitError
 from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.app.refinement import open_measure
@@ -23,8 +23,8 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, declared, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.refine_report import Refinement, render
-from guardtui.cli.wordings import OWN, SERVICE, files_of, require_fitting, sweep
-from guardtui.cli.wordings_report import WordingsFound
+from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_fitting, sweep
+from guardtui.cli.wordings_report import WordingsResult
 from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import PromptSet
@@ -79,19 +79,19 @@ class Budget(_TimeType):
 @click.option(
     "--single",
     is_flag=True,
-    help="Only what the app advises unasked: single edits and a few in a row, without a search.",
+    help="Only the edits that the app proposes itself: single edits and a few in a row, no search.",
 )
 @click.option(
     "--objective",
     type=click.Choice(["forecast", "engine"]),
-    help="What edits are chosen by: a forecast of the guardrail that has answered in this topic's "
-    "session, or the embedded engine (default: the forecast where there is one).",
+    help="How edits are chosen: by a forecast of the guardrail in this topic's session, or by the "
+    "embedded engine (default: the forecast, if available).",
 )
 @engine_options
 @click.option(
     "--scanner",
     type=click.Choice(["decision"]),
-    help="Try many wordings on a decision model itself, many in each request.",
+    help="Try many wordings on a decision model, several in each request.",
 )
 @declared(*OWN, *SERVICE)
 @click.option(
@@ -99,7 +99,7 @@ class Budget(_TimeType):
     "format_name",
     type=click.Choice(["table", "json", "md"]),
     default="table",
-    help="Form of the result (default: table).",
+    help="Format of the result (default: table).",
 )
 @output_option
 @click.option(
@@ -126,13 +126,13 @@ def command(
 ) -> int:
     """Propose edits of a definition, measured; nothing is applied.
 
-    All prompts are measured on, or those that a column `split` (train, test) gives for it. Only
-    edits whose gain in coverage has a positive lower bound are proposed. The first goes to a new
-    file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and gives the best
-    found by then (exit code 130).
+    Edits are measured on all prompts, or on those that a column `split` (train, test) selects. Only
+    edits whose gain in coverage has a positive lower bound are proposed. The first is written to a
+    new file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and reports
+    the best edit so far (exit code 130).
 
-    With --scanner decision wordings are asked of the decision model: chosen on two thirds of the
-    prompts, reported on the third. Exit code 3: answers are missing; the same command goes on.
+    With --scanner decision, wordings are tried on the decision model: chosen on two thirds of the
+    prompts, reported on the third. Exit code 3: answers are missing; the same command resumes.
     """
     others = {"--budget": budget, "--single": single, "--objective": objective}
     given = {name for name, value in others.items() if value}
@@ -178,16 +178,19 @@ def _sweep(
     swept = sweep(values, topic, prompts, engine)
     if swept is None:
         return Exit.DONE
-    write(render_wordings(WordingsFound(swept.sweep, prompts, swept.used), format_name), output)
+    write(render_wordings(WordingsResult(swept.sweep, prompts, swept.used), format_name), output)
     best = swept.sweep.best
     _write_proposal(file, None if best is None else best.wording.topic, new_topic)
+    if best is not None and new_topic is not None:
+        command = eval_command(values, new_topic, Path(prompts.source), best.threshold)
+        diagnostics.note(f"evaluate it at its threshold: {command}")
     if not swept.complete:
         return Exit.NOT_COMPLETED
     return Exit.DONE if best is not None else Exit.NOT_ENOUGH_EVIDENCE
 
 
 def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) -> None:
-    """Write a proposal to a new file, if one was named, or say that there is none."""
+    """Write a proposal to a new file, if one was named, or print that there is no proposal."""
     if path is None:
         return
     if proposal is None:
@@ -199,7 +202,7 @@ def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) 
 def _forecaster(
     objective: str | None, topic: Path, prompts: PromptSet, engine: LocalScanner
 ) -> Forecaster | None:
-    """The forecast to choose by; None for the engine. Raises ForecastError where it is required."""
+    """Return the forecast to choose by; None for the engine. Raises ForecastError if required."""
     if objective == "engine":
         return None
     try:
@@ -222,14 +225,14 @@ def _refine(
     *,
     single: bool,
 ) -> tuple[SearchResult | None, bool]:
-    """What was found, and whether it was interrupted.
+    """Return the result, and whether the search was interrupted.
 
-    None in its place when it was interrupted before the definition was measured.
+    The result is None if it was interrupted before the definition was measured.
     """
     stop = threading.Event()
-    shown: list[Progress | Snapshot] = []
+    shown: list[Progress | SearchProgress] = []
 
-    def progress(now: Progress | Snapshot) -> None:
+    def progress(now: Progress | SearchProgress) -> None:
         shown[:] = [now]
 
     def work() -> SearchResult | None:
@@ -252,7 +255,7 @@ def _refine(
 def _watched(
     work: Callable[[], Result], stop: threading.Event, line: Callable[[], str]
 ) -> tuple[Result, bool]:
-    """What `work` returns, run beside the line of progress; and whether an interrupt ended it."""
+    """Run `work` while showing progress; return its result and whether it was interrupted."""
     done: list[Result] = []
     failed: list[BaseException] = []
     finished = threading.Event()
@@ -265,8 +268,8 @@ def _watched(
         finally:
             finished.set()
 
-    # An interrupted `Thread.join` takes the thread for ended: the event is
-    # waited for instead. To leave while native code runs in a thread would abort the process.
+    # An interrupted `Thread.join` treats the thread as ended, so the event is
+    # waited for instead. Exiting while native code runs in a thread would abort the process.
     threading.Thread(target=run, name="refine", daemon=True).start()
     interrupted = False
     while not finished.is_set():
@@ -282,7 +285,7 @@ def _watched(
     return done[0], interrupted
 
 
-def _progress_line(shown: list[Progress | Snapshot]) -> str:
+def _progress_line(shown: list[Progress | SearchProgress]) -> str:
     now = next(iter(shown), None)
     if now is None:
         return ""
@@ -295,7 +298,7 @@ def _progress_line(shown: list[Progress | Snapshot]) -> str:
 
 
 def _require_new(path: Path | None, output: Path | None) -> None:
-    """Raise `InputError` when the new topic file cannot be a new one."""
+    """Raise `InputError` if the new topic file exists or cannot be created."""
     if path is None:
         return
     if path.exists() or path.is_symlink():
@@ -308,8 +311,8 @@ def _require_new(path: Path | None, output: Path | None) -> None:
 
 
 def _write_topic(file: TopicFile, topic: Topic, path: Path) -> None:
-    """Write a proposal beside the topic file, with the comments and other keys of that one."""
-    _require_new(path, None)  # it may have been made while the search ran
-    # The file is not there: `force` makes it from the content that is carried along.
+    """Write a proposal to a new topic file, with the comments and other keys of the old one."""
+    _require_new(path, None)  # it may have been created during the search
+    # The file does not exist: `force` creates it from the given content.
     save_topic(replace(file, path=path), topic, force=True)
     diagnostics.note(f"wrote {path}")

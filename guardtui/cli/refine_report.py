@@ -1,4 +1,4 @@
-"""What `guardtui refine` found, as a table, Markdown or JSON."""
+"""The result of `guardtui refine` as a table, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LISTED = 12  # proposals in a table
 
 @dataclass(frozen=True)
 class Refinement:
-    """All that was found; `searched` beyond what is advised."""
+    """Result of a refinement; `searched` if a search went beyond the advised edits."""
 
     result: SearchResult
     prompts: PromptSet
@@ -54,7 +54,7 @@ class Refinement:
 
 
 def render(found: Refinement, format_name: str) -> str:
-    """The whole report in the form of this name."""
+    """Return the report in the format of this name."""
     if format_name == "json":
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
     return render_document(refine_document(found), format_name)
@@ -64,7 +64,7 @@ def _closing(found: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
     what = "The engine is a stand-in for the guardrail"
     if forecast_of(found.result.settings) is not None:
-        what = "A forecast is no scan"
+        what = "A forecast is not a scan"
     return (
         f"Gains are those expected on other prompts, with {share} intervals. {what}: scan a "
         "proposal before you rely on it."
@@ -72,11 +72,11 @@ def _closing(found: Refinement) -> str:
 
 
 def _no_proposal(result: SearchResult) -> str:
-    """Why there is no proposal, with the figures."""
+    """Return why there is no proposal, with figures."""
     best = next(iter(result.proposals), None)
     if best is None:
         if not result.found:
-            return "there is no edit to try: no single one makes the definition keep the limits"
+            return "no edits to try: no single edit brings the definition within the limits"
         return f"none of {result.measured} definitions measured is worth an edit"
     if best.held_out is not None and best.gain.is_certain:
         held = best.held_out
@@ -91,7 +91,7 @@ def _no_proposal(result: SearchResult) -> str:
 
 
 def _details(best: Proposal) -> Iterator[str]:
-    """The figures of a proposal, a line each."""
+    """Yield the figures of a proposal, a line each."""
     yield f"coverage {gain_text(best.gain)} expected on other prompts"
     yield (
         f"on the prompts it was chosen on {coverages(best.before, best.after)}, "

@@ -14,5 +14,5 @@ from guardtui.files.prompt_files import sample_csv
 @click.command("sample")
 @output_option
 def command(output: Path | None) -> None:
-    """Print a small prompt set as CSV, in the form that guardtui and airs read."""
+    """Print a small prompt set as CSV, in the format that guardtui and airs read."""
     write(sample_csv(), output)

@@ -18,10 +18,10 @@ from guardtui.cli.output import write
 from guardtui.scanners.local.command_options import ENCODERS
 
 if TYPE_CHECKING:
-    from guardtui.sandbox.settings import Settings
+    from guardtui.sandbox.settings import SandboxSettings
 
 MODEL = "sandbox-decide"
-"""Name of the decision model, which answers to every other name too."""
+"""Name of the decision model; any other name works too."""
 HOST = "127.0.0.1"
 PORT = 8900
 
@@ -39,7 +39,7 @@ _LOCAL = (HOST, "localhost", "::1")
 @click.option(
     "--host", default=HOST, metavar="HOST", help=f"Address to listen on (default: {HOST})."
 )
-@click.option("--state", type=FILE, metavar="FILE", help="Keep topics and profiles in this file.")
+@click.option("--state", type=FILE, metavar="FILE", help="Store topics and profiles in this file.")
 @click.option(
     "--encoder",
     type=click.Choice(ENCODERS),
@@ -50,41 +50,47 @@ _LOCAL = (HOST, "localhost", "::1")
     "--threshold",
     type=Fraction(inside=True),
     metavar="X",
-    help="Score from which on a prompt matches, between 0 and 1.",
+    help="Minimum score of a match, between 0 and 1.",
 )
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     metavar="KIND[@WHERE]=N",
-    help="A fault, again for more: 429=0.2, 500@sync=first:3, reset=every:50, html=0.01 …",
+    help="A fault (repeatable): 429=0.2, 500@sync=first:3, reset=every:50, html=0.01 …",
 )
-@click.option("--latency", metavar="TIME", help="Answer later by 50ms, or by 20ms..80ms.")
-@click.option("--slow", metavar="TIME", help="What the fault slow adds (default: 5s).")
-@click.option("--retry-after", metavar="TIME", help="What a 429 asks for (default: 1s).")
+@click.option("--latency", metavar="TIME", help="Delay of answers, such as 50ms or 20ms..80ms.")
+@click.option("--slow", metavar="TIME", help="Delay of the fault slow (default: 5s).")
+@click.option("--retry-after", metavar="TIME", help="Retry-After of a 429 (default: 1s).")
 @click.option(
-    "--propagation", metavar="TIME", help="Judge with the old revision that long (default: 0)."
-)
-@click.option(
-    "--pending", metavar="TIME", help="How long rows of a batch are pending (default: 1s)."
+    "--propagation", metavar="TIME", help="Time for which scans use the old revision (default: 0)."
 )
 @click.option(
-    "--max-batch", type=click.IntRange(1), metavar="N", help="Prompts in a batch (default: 20)."
+    "--pending", metavar="TIME", help="Time for which rows of a batch are pending (default: 1s)."
+)
+@click.option(
+    "--max-batch",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum prompts in a batch (default: 20).",
 )
 @click.option(
     "--poll-limit",
     type=click.IntRange(0),
     metavar="N",
-    help="Results and reports a minute, each; the service has 10 (default: 0, no limit).",
+    help="Maximum results and reports per minute; the service has 10 (default: 0, no limit).",
 )
 @click.option(
-    "--rate-limit", type=click.IntRange(0), metavar="N", help="Scans a second (default: 0, all)."
+    "--rate-limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Maximum scans per second (default: 0, no limit).",
 )
 @click.option(
     "--concurrent-limit",
     type=click.IntRange(0),
     metavar="N",
-    help="Scans at a time (default: 0, all).",
+    help="Maximum concurrent scans (default: 0, no limit).",
 )
 @click.option(
     "--list-order",
@@ -94,12 +100,12 @@ _LOCAL = (HOST, "localhost", "::1")
 @click.option(
     "--delete-reply",
     type=click.Choice(("auto", "string", "object", "empty")),
-    help="What a deletion answers (default: a JSON string, and an object on the old paths).",
+    help="Answer to a deletion (default: a JSON string, and an object on the old paths).",
 )
 @click.option(
     "--empty-topic-list",
     type=click.Choice(("accept", "reject")),
-    help="A guardrail without topics in a profile that is sent (default: accept).",
+    help="Guardrails without topics in a written profile (default: accept).",
 )
 @click.option(
     "--decisions",
@@ -110,7 +116,7 @@ _LOCAL = (HOST, "localhost", "::1")
     "--max-questions",
     type=click.IntRange(1),
     metavar="N",
-    help="Questions in a request to a decision endpoint (default: 200, and 128 of systemone).",
+    help="Maximum questions per decision request (default: 200, and 128 for systemone).",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the faults (default: 0).")
 @click.option("--until-eof", is_flag=True, hidden=True)
@@ -126,7 +132,7 @@ def command(
 ) -> int:
     """Serve the three AIRS APIs (token, scan, management) and decisions here, for tests.
 
-    Prints its base URL, with --decisions what --model takes. API key sandbox-key; OAuth client
+    Prints its base URL, or with --decisions the value of --model. API key sandbox-key; OAuth client
     sandbox with secret sandbox; TSG id 1; profiles sandbox (classic layout) and
     sandbox-directional. Counts at /_sandbox/stats; faults change at /_sandbox/faults. Needs the
     extra: pip install "guardtui[sandbox]". Ctrl-C ends.
@@ -149,18 +155,18 @@ def command(
     )
 
 
-def _settings(behaviour: dict[str, Any]) -> Settings:
-    from guardtui.sandbox.settings import Settings, SettingsError
+def _settings(behaviour: dict[str, Any]) -> SandboxSettings:
+    from guardtui.sandbox.settings import SandboxSettings, SettingsError
 
     given = {name: value for name, value in behaviour.items() if value is not None and value != ()}
     try:
-        return Settings().changed(given)
+        return SandboxSettings().changed(given)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
 
 
 async def _serve(
-    settings: Settings,
+    settings: SandboxSettings,
     host: str,
     port: int,
     state: Path | None,
@@ -171,12 +177,12 @@ async def _serve(
 ) -> int:
     """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt.
 
-    With `until_eof` it also ends (0) with its input: whoever started it is gone then.
+    With `until_eof` it also ends (0) with its input, when its parent process is gone.
     """
     from guardtui.sandbox.app import Sandbox
-    from guardtui.sandbox.judging import Engine
+    from guardtui.sandbox.judging import TopicMatcher
 
-    sandbox = Sandbox(settings, state=state, engine=Engine(encoder, threshold), defect=_tell)
+    sandbox = Sandbox(settings, state=state, engine=TopicMatcher(encoder, threshold), defect=_tell)
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
@@ -225,7 +231,7 @@ def _exports(url: str) -> str:
 def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     while os.read(0, 4096):
         pass
-    with contextlib.suppress(RuntimeError):  # the loop has ended in another way
+    with contextlib.suppress(RuntimeError):  # the loop has ended otherwise
         loop.call_soon_threadsafe(ended.set)
 
 

@@ -1,4 +1,4 @@
-"""A sandbox beside the app: started with it, in a process of its own, and gone with it."""
+"""A sandbox for the app, in a process of its own that ends with the app."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ START_SECONDS = 60
 
 @contextmanager
 def sandbox_process() -> Iterator[Mapping[str, str]]:
-    """Start a sandbox; gives the environment variables that point at it.
+    """Start a sandbox, and yield the environment variables that point at it.
 
-    It ends when its input does, which also happens when this process is killed. Raises InputError
-    when it does not start.
+    It ends with its input, also if this process is killed. Raises InputError if it does not
+    start.
     """
     command = [sys.executable, "-m", "guardtui", "sandbox", "--port", "0", "--until-eof"]
     process = subprocess.Popen(  # noqa: S603 - our own command
@@ -26,7 +26,7 @@ def sandbox_process() -> Iterator[Mapping[str, str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C in the terminal is the app's
+        start_new_session=True,  # Ctrl-C in the terminal is for the app
     )
     try:
         url = process.stdout.readline().strip() if process.stdout is not None else ""
@@ -49,7 +49,7 @@ def sandbox_process() -> Iterator[Mapping[str, str]]:
 
 
 def sandbox_environment(url: str) -> dict[str, str]:
-    """The variables by which AIRS's settings are those of a sandbox at this address."""
+    """Return the variables that point the settings of AIRS at a sandbox."""
     return {
         "PANW_AI_SEC_API_ENDPOINT": url,
         "PANW_AI_SEC_API_KEY": "sandbox-key",

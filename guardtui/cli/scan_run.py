@@ -1,8 +1,8 @@
-"""A scanner with its options, as `eval` runs it, and one evaluation with its progress shown."""
+"""The protocol of `eval`'s scanners, and an evaluation with progress."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
@@ -14,6 +14,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner
+from guardtui.session.companions import ALONE, Companions
 from guardtui.session.epochs import Epochs
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 
@@ -26,9 +27,9 @@ BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awa
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """Which prompts are scanned (intp, None: all), how often, and which again after that.
+    """Prompts to scan (`rows` intp, None: all), number of epochs, and rows to repeat.
 
-    `repeated` gives the rows that are asked again after the first epoch, None all of them. With a
+    `repeated` returns the rows to scan again after the first epoch, None all of them. With a
     `begin`, which gets the scanner's settings, the cached prompts (bool [N]) and the number of
     epochs, a check of the likely flips chooses the rows in rounds.
     """
@@ -38,8 +39,8 @@ class Repetition:
     rows: NDArray[np.intp] | None = None
     begin: BeginCheck | None = None
 
-    def asked_of(self, prompts: PromptSet) -> PromptSet:
-        """The prompts that are scanned."""
+    def prompts_of(self, prompts: PromptSet) -> PromptSet:
+        """Return the prompts to scan."""
         if self.rows is None:
             return prompts
         return PromptSet(prompts.frame[self.rows], prompts.intent, prompts.source)
@@ -54,7 +55,7 @@ class ScanRun(Protocol):
 
     @property
     def remote(self) -> bool:
-        """Whether verdicts can be missing that another run would get."""
+        """Whether another run may get missing verdicts."""
 
     @property
     def profile(self) -> str:
@@ -64,7 +65,7 @@ class ScanRun(Protocol):
         self,
         topic: Topic,
         prompts: PromptSet,
-        companions: Sequence[Topic] = (),
+        companions: Companions = ALONE,
         repetition: Repetition = ONCE,
     ) -> Evaluation:
         """Evaluate a topic, with `companions` the other topics of the profile.
@@ -73,7 +74,7 @@ class ScanRun(Protocol):
         """
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
-        """Say how many prompts have no verdict, and how to go on; a warning if `allowed`."""
+        """Report the number of prompts without a verdict, and a remedy; a warning if `allowed`."""
 
 
 async def evaluated(
@@ -82,12 +83,12 @@ async def evaluated(
     """Evaluate with progress on standard error. Raises ScannerError."""
     epochs = repetition.epochs
     if not scanner.live:
-        asked = cast("RemoteScanner", scanner)
-        remote = RemoteEvaluator(asked)
+        caller = cast("RemoteScanner", scanner)
+        remote = RemoteEvaluator(caller)
         if repetition.begin is not None:
             check = await repetition.begin(
-                with_epochs(asked.settings, epochs),
-                asked.known(topic, prompts),
+                with_epochs(caller.settings, epochs),
+                caller.known(topic, prompts),
                 1 if epochs is None else epochs.count,
             )
             rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
@@ -100,5 +101,5 @@ async def evaluated(
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
     if epochs is None:
         return evaluation
-    # The embedded engine always says the same.
+    # The embedded engine is deterministic.
     return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))

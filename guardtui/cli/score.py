@@ -1,4 +1,4 @@
-"""`guardtui score`: the outputs of a model held against their targets, by scorers and metrics."""
+"""`guardtui score`: score the outputs of a model against their targets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from guardtui.scorer.types import is_unscored
 from guardtui.session.graders import Graders, ScoreError
 from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
-    Judge,
+    NamedScorer,
     RowScores,
     make_judges,
     require_epochs,
@@ -56,30 +56,32 @@ _BAR = 24
     "scorers",
     multiple=True,
     metavar="EXPRESSION",
-    help="A scorer, such as 'match()' or 'pattern(\"(\\d+)\")'; may be given several times.",
+    help="A scorer, such as 'match()' or 'pattern(\"(\\d+)\")'; (repeatable).",
 )
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="EXPRESSION",
-    help="A metric in the place of the scorer's own; may be given several times.",
+    help="A metric instead of the scorer's own (repeatable).",
 )
 @click.option(
     "--reducer",
     "reducers",
     multiple=True,
     metavar="EXPRESSION",
-    help="How the epochs of a sample become one score (default: mean); may be given several times.",
+    help="How the epochs of a sample become one score (default: mean); (repeatable).",
 )
 @click.option("--cluster", metavar="COLUMN", help="Cluster standard errors by this column.")
-@click.option("--group", metavar="COLUMN", help="Metrics also for each value of this column.")
+@click.option(
+    "--group", metavar="COLUMN", help="Also report metrics for each value of this column."
+)
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
     default="table",
-    help="Form of the report (default: table).",
+    help="Format of the report (default: table).",
 )
 @output_option
 @click.option(
@@ -97,25 +99,25 @@ _BAR = 24
     type=click.IntRange(1, 256),
     default=8,
     metavar="N",
-    help="Rows that are graded at once (default: 8).",
+    help="Maximum rows graded concurrently (default: 8).",
 )
 @click.option(
     "--retries",
     type=click.IntRange(0, 20),
     default=5,
     metavar="N",
-    help="How often a request that failed is sent again (default: 5).",
+    help="Retries per failed request (default: 5).",
 )
 @click.option(
     "--allow-http",
     is_flag=True,
-    help="Allow http:// to other machines: key and texts can be read on the way.",
+    help="Allow http:// to other machines, which sends key and texts unencrypted.",
 )
-@click.option("--fresh", is_flag=True, help="Ask again for what a model has graded before.")
+@click.option("--fresh", is_flag=True, help="Ignore cached grades.")
 @click.option(
     "--screen",
     is_flag=True,
-    help="Show the rows on a screen, and try other scorers there, in place of a report.",
+    help="Show the rows in the app, to try other scorers, instead of a report.",
 )
 def command(
     file: Path,
@@ -146,7 +148,7 @@ def command(
     if not scorers and not screen:
         raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")
     if screen and output is not None:
-        raise click.UsageError("--screen writes no report: leave out --output, or export from it")
+        raise click.UsageError("--screen writes no report: omit --output, or export in the app")
     roles = roles_of(model_roles)
     load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
@@ -176,16 +178,16 @@ def command(
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
             scored = _scored(outputs, judges, graders, models, roles, concurrency)
-            if (models or roles) and not graders.asked + graders.found:
+            if (models or roles) and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
-                diagnostics.warn(f"no scorer asked a model: {option} does nothing here")
+                diagnostics.warn(f"no scorer used a model: {option} has no effect")
             results = _summarised(outputs, scored, reduce, group, cluster)
     except ScoreError as error:
         raise InputError(str(error)) from error
     report = ScoreReport(
         outputs, results, group, cluster,
         models=list(graders.known), roles=graders.names_of(roles),
-        asked=graders.asked, found=graders.found,
+        asked=graders.sent, found=graders.cached,
     )  # fmt: skip
     writer: Callable[[ScoreReport], str] = import_module(
         f"guardtui.reports.score_{format_name}"
@@ -202,16 +204,16 @@ def _graders(
     make: Callable[[str], tuple[str, GraderModel]],
     fresh: bool,
 ) -> Graders:
-    """The models that are named, by --model or by the role they play. Raises InputError."""
+    """Return the named models, from --model or by role. Raises InputError."""
     cache: list[AnswerCache] = []
 
     def opened() -> AnswerCache:
-        # Only a run that asks a model needs the file.
+        # Only a run with a model needs the file.
         if not cache:
             cache.append(AnswerCache(cache_folder()))
             if not cache[0].works:
                 diagnostics.warn(
-                    f"{cache[0].path}: cannot be used, so what is graded is not kept\n"
+                    f"{cache[0].path}: cannot be used, so grades are not cached\n"
                     "  make the folder writable, or name another with GUARDTUI_CACHE"
                 )
         return cache[0]
@@ -228,7 +230,7 @@ def _graders(
             if full in panel:
                 raise InputError(
                     f"{option}: {name} is given twice\n"
-                    "  the models of a panel must be different ones: leave one out"
+                    "  the models of a panel must differ: omit one"
                 )
             panel.add(full)
     return graders
@@ -245,7 +247,7 @@ def _loaded(file: Path) -> OutputSet:
 
 
 def _column(outputs: OutputSet, option: str, name: str | None) -> str | None:
-    """The column's name as it is in the file."""
+    """Return the column's name as in the file."""
     if name is None:
         return None
     found = outputs.column(name)
@@ -263,17 +265,17 @@ def _require_values(outputs: OutputSet, cluster: str) -> None:
     for row, value in enumerate(values):
         if isinstance(value, list | dict):
             raise InputError(
-                f"{outputs.place(row)}: {cluster!r} is neither text nor number\n"
+                f"{outputs.location(row)}: {cluster!r} is neither text nor number\n"
                 "  name a plain column with --cluster"
             )
         if value is None or value == "" or is_unscored(value):
             raise InputError(
-                f"{outputs.place(row)}: {cluster!r} is empty, so the row is in no cluster\n"
+                f"{outputs.location(row)}: {cluster!r} is empty, so the row is in no cluster\n"
                 "  write its cluster, or name another column with --cluster"
             )
 
 
-def _with_standard_errors(judges: Sequence[Judge], cluster: str | None) -> list[Judge]:
+def _with_standard_errors(judges: Sequence[NamedScorer], cluster: str | None) -> list[NamedScorer]:
     return [replace(one, metrics=with_standard_errors(one.metrics, cluster)) for one in judges]
 
 
@@ -282,7 +284,7 @@ def _with_standard_errors(judges: Sequence[Judge], cluster: str | None) -> list[
 
 def _scored(
     outputs: OutputSet,
-    judges: Sequence[Judge],
+    judges: Sequence[NamedScorer],
     graders: Graders,
     models: Sequence[str],
     roles: Mapping[str, Sequence[str]],
@@ -293,7 +295,7 @@ def _scored(
 
     results: list[RowScores] = []
 
-    # It returns nothing: asyncio.run makes a text of what its task returned, and throws it away.
+    # Returns None: asyncio.run makes a text of the result and discards it.
     async def scored() -> None:
         try:
             with graders.used(models, roles):
@@ -315,15 +317,15 @@ def _scored(
         return results
     except KeyboardInterrupt:
         diagnostics.progress("")
-        if graders.asked:
-            diagnostics.note("what was graded is kept: the same command goes on from there")
+        if graders.sent:
+            diagnostics.note("grades are cached: the same command resumes")
         raise
     finally:
         diagnostics.progress("")
 
 
 def _progress(total: int) -> Callable[[int], None]:
-    """Shows a bar on standard error, a few times a second."""
+    """Show a progress bar on standard error, a few times a second."""
     started, shown = monotonic(), 0.0
 
     def tell(done: int) -> None:
@@ -355,7 +357,7 @@ def _summarised(
 
 @contextmanager
 def _warnings() -> Iterator[None]:
-    """What scorers and metrics warn of, a few of each run, said like everything else is said."""
+    """Print warnings of scorers and metrics, a few of each run."""
     heard: dict[str, int] = {}
 
     class Listener(logging.Handler):
@@ -380,11 +382,11 @@ def _warnings() -> Iterator[None]:
 
 
 def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
-    """The exit code; a message when rows could not be scored."""
+    """Return the exit code; print a message if rows could not be scored."""
     reasons: dict[tuple[bool, str, str], list[int]] = {}
     for one in scored:
         for row, reason in sorted(one.errors.items()):
-            # Those that were tried tell more than those that were not.
+            # Failed rows are more informative than open ones.
             place = (row in one.not_asked, one.judge.name, reason)
             reasons.setdefault(place, []).append(row)
     failed = sum(map(len, reasons.values()))
@@ -397,7 +399,7 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
         rows = reasons[place]
         reason = place[2].replace("\n", "\n  ")
         lines.append(
-            f"  {outputs.place(rows[0])} (id {outputs.ids[rows[0]]}, {place[1]}): {reason}"
+            f"  {outputs.location(rows[0])} (id {outputs.ids[rows[0]]}, {place[1]}): {reason}"
         )
         if len(rows) > 1:
             further = ", ".join(str(outputs.lines[row]) for row in rows[1:10])

@@ -1,4 +1,4 @@
-"""`guardtui score --screen`: the outputs on a screen, where other scorers can be tried."""
+"""`guardtui score --screen`: show scored outputs in the app, to try other scorers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.tui.collector import make_full_collections_rare
+from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 def require_terminal() -> None:
-    """Raise InputError unless a screen can be drawn here."""
+    """Raise InputError unless the terminal can show the app."""
     dumb = os.environ.get("TERM", "") in ("dumb", "unknown")
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if dumb or not all(one is not None and one.isatty() for one in streams):
         raise InputError(
-            "--screen needs a terminal that can be drawn on, and this is none\n"
-            "  leave it out: the report has the same scores and metrics"
+            "--screen needs a terminal\n  leave it out: the report has the same scores and metrics"
         )
 
 
@@ -41,17 +40,17 @@ def open_screen(
     concurrency: int,
     fresh: bool,
 ) -> int:
-    """Show the scores until the author leaves; the exit code. The last scorer is in the line."""
+    """Show the scores until the author quits; return the exit code. The last scorer is preset."""
     if os.environ.get("NO_COLOR") == "":
-        # Empty counts as unset (no-color.org); Textual looks only whether it is there.
+        # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
     make_full_collections_rare()
     from guardtui.config import load_config
 
     config = load_config()
-    from guardtui.tui.score_app import run_score_app
-    from guardtui.tui.score_live import Grading
-    from guardtui.tui.score_runs import ScoreOptions
+    from guardtui.tui.scores.app import run_score_app
+    from guardtui.tui.scoring.runs import ScoreOptions
+    from guardtui.tui.scoring.scorer_run import Grading
 
     options = ScoreOptions(
         expressions=tuple(scorers) or ("match()",),

@@ -1,4 +1,4 @@
-"""`guardtui serve`: the app in a browser of this machine, through textual-serve."""
+"""`guardtui serve`: the app in a browser of this machine, by textual-serve."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ HOST = "127.0.0.1"
 PORT = 8000
 
 _CLOSING = 5.0
-"""Seconds that open apps have to keep their drafts when the server ends."""
+"""Seconds for open apps to save their drafts when the server ends."""
 
 _TOKEN = "token"  # noqa: S105 - the name of a parameter
 
 _OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
-"""Names of this machine. Not the port, which is another one at the near end of a tunnel."""
+"""Names of this machine. Without the port, which may be that of a tunnel."""
 
 _REFUSAL = (
     "guardtui: this is not open without its token.\n"
@@ -64,7 +64,7 @@ _REFUSAL = (
 )
 @click.option("--host", default=HOST, metavar="HOST", help=f"Only {HOST}, this machine.")
 def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> int:
-    """Show the app in a browser of this machine; every tab is an app of its own.
+    """Show the app in a browser of this machine; every tab is a separate app.
 
     Needs the extra: pip install "guardtui[serve]". Prints the address; Ctrl-C ends.
     """
@@ -90,7 +90,7 @@ def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> i
 
 
 def _check_inputs(topic: Path | None, prompts: Path | None) -> None:
-    """Say here what is wrong with the files: in the browser nobody would see it."""
+    """Raise InputError for invalid files: in the browser nobody would see the message."""
     intent = None
     if topic is not None:
         from guardtui.files.topic_files import load_topic
@@ -106,10 +106,10 @@ def _check_inputs(topic: Path | None, prompts: Path | None) -> None:
 
 
 def app_command(topic: Path | None, prompts: Path | None) -> str:
-    """The line for the shell that starts the app with this interpreter; every word quoted."""
+    """Return the shell command that starts the app with this interpreter, quoted."""
     words = [sys.executable]
     if Path(guardtui.__file__).parents[1] != Path.cwd():
-        words.append("-P")  # modules that lie beside the topic file are not imported
+        words.append("-P")  # modules beside the topic file are not imported
     words += ["-m", "guardtui", "open"]
     if prompts is not None:
         words.append(f"--prompts={prompts}")
@@ -141,7 +141,7 @@ async def _serve(line: str, port: int) -> int:
         guard.port = port
         with contextlib.redirect_stdout(sys.__stdout__):
             write(f"http://{HOST}:{port}/?{_TOKEN}={guard.token}\n")
-        note("Open this address in a browser of this machine; its token is the key to the app.")
+        note("Open this address in a browser of this machine; its token gives access to the app.")
         note("Ctrl-C ends.")
         await ended.wait()
     finally:
@@ -152,8 +152,8 @@ async def _serve(line: str, port: int) -> int:
 def _server(line: str, port: int) -> Server:
     """Return the server of textual-serve, with sessions that last as long as their process.
 
-    Its own end with the output of the app, and the pipes of a process that outlives the loop are
-    collected when no loop can close them any more.
+    Sessions of textual-serve end with the output of the app, and pipes of a process that outlives
+    the loop are collected when no loop can close them.
     """
     from textual_serve import server
     from textual_serve.app_service import AppService
@@ -171,7 +171,7 @@ def _server(line: str, port: int) -> Server:
 
 
 def _application(server: Server, guard: _Guard) -> web.Application:
-    """The page, its files, the websocket and downloads, all behind the guard."""
+    """Return the web application: page, files, websocket and downloads, all behind the guard."""
     from aiohttp import web
 
     async def page(request: web.Request) -> web.Response:
@@ -191,12 +191,12 @@ def _application(server: Server, guard: _Guard) -> web.Application:
 
 
 class _Guard:
-    """Lets in who has the token and asks from a page of this server; knows the open apps.
+    """Admits requests with the token from a page of this server; knows the open apps.
 
-    Every account of the machine reaches the port: the token, a cookie after the first request,
-    tells them apart. A browser sends a websocket's first request to any host for any page, so a
-    page of somebody else could type into the app: Origin tells it apart. Host does so for a
-    foreign name that was made to point to this machine; its port may be that of a tunnel.
+    Every account of the machine reaches the port; the token, a cookie after the first request,
+    identifies the author. A browser opens a websocket to any host for any page, so a foreign page
+    could type into the app; Origin identifies it. Host does so for a foreign name that points to
+    this machine; its port may be that of a tunnel.
     """
 
     def __init__(self, token: str) -> None:
@@ -216,7 +216,7 @@ class _Guard:
         if not _OWN_HOST.fullmatch(request.host) or origin != own:
             raise web.HTTPForbidden(text="guardtui answers only pages of its own\n")
         if request.path == "/" and self._is_token(request.query.get(_TOKEN, "")):
-            # The address without the token is what the history and other pages may see.
+            # History and other pages see the address without the token.
             return self._with_policy(request, self._welcome())
         if not self._is_token(request.cookies.get(self._cookie, "")):
             return self._with_policy(request, web.Response(status=403, text=_REFUSAL))
@@ -226,7 +226,7 @@ class _Guard:
 
     @property
     def _cookie(self) -> str:
-        """Name of the cookie: browsers do not keep the cookies of two ports apart."""
+        """Name of the cookie, which includes the port: browsers share cookies between ports."""
         return f"guardtui-{self.port}"
 
     def _is_token(self, given: str) -> bool:
@@ -241,7 +241,7 @@ class _Guard:
 
     @staticmethod
     def _with_policy(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-        """Forbid everything that the page does not need, and addresses in referrers."""
+        """Forbid everything that the page does not need, and referrers."""
         if not response.prepared:
             response.headers["Referrer-Policy"] = "no-referrer"
             response.headers["Cache-Control"] = "no-store"
@@ -266,7 +266,7 @@ class _Guard:
             self._sessions.discard(task)
 
     async def end_sessions(self, _app: web.Application) -> None:
-        """Ask every open app to end, as the closing of its tab does; it keeps its draft."""
+        """Request every open app to end, as if its tab were closed; it saves its draft."""
         tasks = list(self._sessions)
         for task in tasks:
             task.cancel()
@@ -275,7 +275,7 @@ class _Guard:
 
 
 class _Talk(io.TextIOBase):
-    """Standard output of the library, which brings there what an app wrote to standard error."""
+    """Standard output of the library, which has the standard error of the apps."""
 
     def write(self, text: str) -> int:
         if text.strip():
@@ -284,7 +284,7 @@ class _Talk(io.TextIOBase):
 
 
 class _Warnings(logging.Handler):
-    """What the library logs, as warnings in one line and without a traceback."""
+    """Log messages of the library, as warnings in one line without a traceback."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The page of `guardtui serve`: a terminal, its addresses relative to wherever it was opened."""
+"""The page of `guardtui serve`: a terminal, with addresses relative to its own."""
 
 PAGE = """\
 <!DOCTYPE html>
@@ -76,4 +76,4 @@ PAGE = """\
   </body>
 </html>
 """
-"""Everything in it comes from the same server: style, script and fonts of textual-serve."""
+"""Policy of the page: style, script and fonts of textual-serve come from the same server."""

@@ -20,7 +20,7 @@ def shard_options(function: Function) -> Function:
             "--out",
             type=FILE,
             metavar="DIR",
-            help="For very many prompts: keep rows, vectors, verdicts here, by shards.",
+            help="For large prompt sets: folder of rows, vectors and verdicts, in shards.",
         ),
         click.option(
             "--shard",
@@ -39,12 +39,12 @@ def shard_options(function: Function) -> Function:
             "--jobs",
             type=click.IntRange(1, 512),
             metavar="N",
-            help="With --out: processes at work (default: one for each core).",
+            help="With --out: number of processes (default: one for each core).",
         ),
         click.option(
             "--executor",
             type=click.Choice(_EXECUTORS),
-            help="With --out: who works (default: processes, or serial with --jobs 1).",
+            help="With --out: executor (default: processes, or serial with --jobs 1).",
         ),
         click.option(
             "--address",
@@ -59,7 +59,7 @@ def shard_options(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class ShardFlags:
-    """What was said of shards."""
+    """Values of the options of shards."""
 
     out: Path | None = None
     shard_text: str | None = None
@@ -69,7 +69,7 @@ class ShardFlags:
     address: str | None = None
 
     def wanted(self, prompts: Path) -> bool:
-        """Whether the prompts are to be evaluated by shards; raises usage errors."""
+        """Return whether to evaluate the prompts in shards. Raises usage errors."""
         if self.out is not None or (prompts / "set.json").is_file():
             self._check()
             return True
@@ -77,6 +77,19 @@ class ShardFlags:
             if value is not None:
                 raise click.UsageError(f"{option} needs --out: a folder for the shards")
         return False
+
+    def require_one_process(self, scanner: str) -> None:
+        """Raise a usage error for options of several processes, which this scanner does not use."""
+        given = {
+            "--jobs": (self.jobs or 1) > 1,
+            "--executor": self.executor not in (None, "serial"),
+        }
+        for option, is_given in given.items():
+            if is_given:
+                raise click.UsageError(
+                    f"{option} does not fit --scanner {scanner}, which evaluates one shard after "
+                    "the other: start a process for each --shard I/N instead"
+                )
 
     def _others(self) -> dict[str, object]:
         return {
@@ -95,10 +108,10 @@ class ShardFlags:
         if self.address is not None and self.executor != "ray":
             raise click.UsageError("--address needs --executor ray")
         if self.executor == "serial" and (self.jobs or 1) > 1:
-            raise click.UsageError("--executor serial has one job: leave --jobs out")
+            raise click.UsageError("--executor serial has one job: omit --jobs")
 
 
 def shard_flags(values: dict[str, Any]) -> ShardFlags:
-    """The flags out of a command's other values, which keep the rest."""
+    """Take the values of the options of shards out of a command's values."""
     names = ("out", "shard_text", "shard_count", "jobs", "executor", "address")
     return ShardFlags(**{name: values.pop(name, None) for name in names})

@@ -1,4 +1,4 @@
-"""Evaluations of prompt sets too large for one piece: one shard, all shards, the sum."""
+"""Evaluations of large prompt sets: one shard, all shards, the sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from guardtui.domain.operating_point import ThresholdFit, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.topic_files import load_topic
-from guardtui.reports import whole
+from guardtui.reports import merged_report
 from guardtui.reports.base import ReportInput
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.shards.executors import make_executor
@@ -34,23 +34,23 @@ from guardtui.shards.large_set import LargeSet, cut, is_large_set, open_set
 from guardtui.shards.merge import Merged, merge
 from guardtui.shards.parts import Manifest, Run, read_manifest, write_part
 from guardtui.shards.shard import Shard, found_shard, parse_shard
-from guardtui.shards.work import Job
+from guardtui.shards.work import ShardJob
 
 
 def find_shard(flags: ShardFlags) -> Shard | None:
-    """The shard that is asked for, by hand or by the job array this runs in; None for all.
+    """Return the requested shard, by option or by the job array of this process; None for all.
 
     Raises `ShardError`.
     """
     if flags.shard_text is not None:
         return parse_shard(flags.shard_text, os.environ)
     if any(value is not None for value in (flags.jobs, flags.executor, flags.shard_count)):
-        return None  # all of them are meant, wherever this runs
+        return None  # all shards, also in a job array
     return found_shard(os.environ)
 
 
 def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None, topic: Path) -> LargeSet:
-    """The prompts in shards, in the folder of --out, cut now if they were not before.
+    """Return the prompts in shards, in the folder of --out, cut now if necessary.
 
     Raises `InputError`, `ShardError`, `PromptSetError` and FileError.
     """
@@ -63,13 +63,13 @@ def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None, topic: Pa
         large = open_set(prompts)
         if flags.out is not None and flags.out.resolve() != prompts.resolve():
             raise InputError(
-                f"{prompts} is a folder of shards already: leave --out out, or name the file"
+                f"{prompts} is a folder of shards already: omit --out, or name the file"
             )
         count = shard.count if shard is not None else flags.shard_count
         if count is not None and count != large.shards:
             raise InputError(
                 f"{prompts} is cut into {large.shards} shards, not {count}\n"
-                f"  use {large.shards}, or cut the file anew into another folder"
+                f"  use {large.shards}, or cut the file again into another folder"
             )
         if not large.has_rows([shard] if shard is not None else large.all_shards()):
             raise InputError(
@@ -103,22 +103,22 @@ def evaluate_locally(
 ) -> tuple[Merged | None, ThresholdFit | None]:
     """Evaluate with the embedded scanner: one shard (then None), or all, and merge them.
 
-    A threshold that is to be fitted is fitted to the scores of all shards, which are then judged
-    anew: their vectors are kept, so that this takes a moment. Returns the fit that the threshold is
-    from beside the sum, or None.
+    A threshold to be fitted is fitted to the scores of all shards, which are then evaluated again
+    from their stored vectors, quickly. Returns the sum, and the fit that the threshold is from, or
+    None.
 
     Raises `ExecutorError`, `ShardError`, `OperatingPointError`, ScannerError and FileError.
     """
-    job = Job(large.folder, topic, encoder or ENCODERS[0], threshold.value, threshold.source)
+    job = ShardJob(large.folder, topic, encoder or ENCODERS[0], threshold.value, threshold.source)
     if shard is not None:
         for manifest in make_executor("serial").run(job, [shard]):
-            diagnostics.note(told(shard, manifest))
+            diagnostics.note(shard_line(shard, manifest))
         run = job.worker().run
         run.claim()
         keep_fit(run, threshold.fit)
         return None, threshold.fit
     jobs = flags.jobs
-    if jobs is None and flags.address is None:  # how many cores a cluster has, it tells itself
+    if jobs is None and flags.address is None:  # a cluster reports its cores itself
         jobs = min(os.cpu_count() or 1, large.shards)
     workers = _Workers(
         flags.executor or ("serial" if jobs == 1 else "processes"), jobs, flags.address
@@ -146,10 +146,10 @@ def evaluate_locally(
 def merge_locally(
     run: Run, wanted: Wanted, baseline: Evaluation | None
 ) -> tuple[Merged, ThresholdFit | None]:
-    """Put the shards of a run together, and return the fit that its threshold is from, or None.
+    """Merge the shards of a run; return the sum, and the fit that its threshold is from, or None.
 
-    One at the shipped threshold is judged anew where `guardtui eval` would have taken another one:
-    then tasks that saw one shard each come to what a single run comes to. It stays as it was.
+    A run at the shipped threshold is evaluated again if `guardtui eval` would use another one, so
+    that tasks with one shard each give the result of a single run. The run itself is unchanged.
     Raises `ShardError`, `OperatingPointError`, `ExecutorError`, ScannerError and FileError.
     """
     merged = merge(run)
@@ -158,7 +158,7 @@ def merge_locally(
     encoder = run.settings.identity.partition("-")[0]
     if settled is not None and encoder in ENCODERS:
         large = run.large
-        job = Job(large.folder, run.topic, encoder)
+        job = ShardJob(large.folder, run.topic, encoder)
         jobs = min(os.cpu_count() or 1, large.shards)
         if job.worker().run.id == run.id and large.has_rows(large.all_shards()):
             try:
@@ -179,8 +179,10 @@ def merge_locally(
     return merged, fit_of_run(run)
 
 
-def _judged_anew(job: Job, large: LargeSet, settled: ShardsThreshold, workers: _Workers) -> Merged:
-    """The same by another threshold. The vectors are there, so that this takes a moment."""
+def _judged_anew(
+    job: ShardJob, large: LargeSet, settled: ShardsThreshold, workers: _Workers
+) -> Merged:
+    """Return the run evaluated again with another threshold, quickly, from its stored vectors."""
     job = replace(job, threshold=settled.value, threshold_source=settled.source)
     run = workers.evaluate(job, large)
     keep_fit(run, settled.fit)
@@ -195,10 +197,10 @@ def evaluate_by_others(
     evaluate: Callable[[PromptSet, Shard], Evaluation],
     max_errors: int | None,
 ) -> tuple[Merged | None, Evaluation | None]:
-    """The same with a scanner of calls, one shard after the other in this process.
+    """Evaluate with a remote scanner, one shard after the other in this process.
 
-    A shard with more prompts without a verdict than allowed, or one that was not asked, is not
-    finished: its evaluation comes second, and the run can be taken up again. Raises `ShardError`,
+    A shard with more prompts without a verdict than allowed, or with prompts not asked, is
+    unfinished: its evaluation is returned second, and the run can be resumed. Raises `ShardError`,
     ScannerError and FileError.
     """
     run = Run(large, topic, settings)
@@ -216,12 +218,12 @@ def evaluate_by_others(
             seconds = {"scan": time.perf_counter() - begun}
             groups = frame[category] if category else None
             manifest = write_part(run, one, frame["row"].to_numpy(), groups, whole, seconds)
-        diagnostics.note(told(one, manifest))
+        diagnostics.note(shard_line(one, manifest))
     return (None if shard is not None else merged_run(run)), None
 
 
 def merged_run(run: Run) -> Merged:
-    """The sum of a run, kept beside its parts. Raises `ShardError` and FileError."""
+    """Return the sum of a run, stored beside its parts. Raises `ShardError` and FileError."""
     merged = merge(run)
     merged.write()
     return merged
@@ -229,13 +231,13 @@ def merged_run(run: Run) -> Merged:
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """Who evaluates shards: the name of an executor, how many, and the address of a cluster."""
+    """Workers that evaluate shards: the executor, their number, and the address of a cluster."""
 
     executor: str
     jobs: int | None
     address: str | None = None
 
-    def evaluate(self, job: Job, large: LargeSet) -> Run:
+    def evaluate(self, job: ShardJob, large: LargeSet) -> Run:
         """Evaluate the shards that have no part yet, with progress; return the run."""
         executor = make_executor(self.executor, self.jobs, self.address)
         run = job.worker().run
@@ -249,8 +251,8 @@ class _Workers:
         return run
 
 
-def told(shard: Shard, manifest: Manifest) -> str:
-    """What came of a shard, in a line."""
+def shard_line(shard: Shard, manifest: Manifest) -> str:
+    """Return the result of a shard in a line."""
     metrics = manifest.metrics
     seconds = sum(manifest.seconds.values())
     return (
@@ -262,8 +264,8 @@ def told(shard: Shard, manifest: Manifest) -> str:
 def report_of(
     merged: Merged, baseline: Evaluation | None, number: int | None, prompt_path: str = ""
 ) -> ReportInput:
-    """What a report may tell of a merged run; says how much is listed. Raises FileError."""
-    report = whole.report_of(merged, baseline, number, prompt_path)
+    """Return the input of a merged run's reports; prints how much is listed. Raises FileError."""
+    report = merged_report.report_of(merged, baseline, number, prompt_path)
     if report.listed is not None:
         diagnostics.note(
             f"of {merged.run.large.rows} prompts, {len(report.listed)} that are wrong or without a "
@@ -273,9 +275,9 @@ def report_of(
 
 
 def topic_for(path: Path, large: LargeSet) -> Topic:
-    """The topic of a file; without an intent of its own it takes that of the prompts.
+    """Return the topic of a file; without an intent of its own it takes that of the prompts.
 
-    Raises FileError, and `InputError` when the intents disagree.
+    Raises FileError, and `InputError` if the intents disagree.
     """
     file = load_topic(path)
     if not file.intent_given:
@@ -289,7 +291,7 @@ def topic_for(path: Path, large: LargeSet) -> Topic:
 
 
 def refuse(scanner: str, unfit: Mapping[str, object]) -> None:
-    """Raise a usage error for what does not go together with shards."""
+    """Raise a usage error for options that cannot be combined with shards."""
     if scanner == "airs":
         raise click.UsageError(
             "--scanner airs is not distributed: its rate limit is one for all, more workers only "
@@ -297,4 +299,4 @@ def refuse(scanner: str, unfit: Mapping[str, object]) -> None:
         )
     for option, value in unfit.items():
         if value:
-            raise click.UsageError(f"{option} does not fit prompts in shards: leave it out")
+            raise click.UsageError(f"{option} does not fit prompts in shards: omit it")

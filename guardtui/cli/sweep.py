@@ -15,7 +15,7 @@ from guardtui.cli.options import FILE, Fraction, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.shard_options import ShardFlags
 from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
-from guardtui.cli.sweep_report import Found, render
+from guardtui.cli.sweep_report import SweepResult, render
 from guardtui.domain.evaluation import ScannerSettings, should_trigger
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.sweep import Sweep, best_threshold, sweep
@@ -31,15 +31,27 @@ from guardtui.domain.sweep import Sweep, best_threshold, sweep
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input) or a folder of "
     "shards.",
 )
-@click.option("--min-tpr", type=Fraction(), default=0.0, metavar="X", help="Least TPR of the best.")
-@click.option("--min-tnr", type=Fraction(), default=0.0, metavar="X", help="Least TNR of the best.")
+@click.option(
+    "--min-tpr",
+    type=Fraction(),
+    default=0.0,
+    metavar="X",
+    help="Minimum TPR of the best threshold.",
+)
+@click.option(
+    "--min-tnr",
+    type=Fraction(),
+    default=0.0,
+    metavar="X",
+    help="Minimum TNR of the best threshold.",
+)
 @engine_options
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(["table", "json", "csv"]),
     default="table",
-    help="Form of the result (default: table); csv has every threshold.",
+    help="Format of the result (default: table); csv has every threshold.",
 )
 @output_option
 def command(
@@ -54,16 +66,16 @@ def command(
 ) -> int:
     """Measure every threshold of the embedded engine, and find the best one.
 
-    The best threshold has the largest coverage of those that keep --min-tpr and --min-tnr. It is
-    chosen by the labels it is measured on; beside it stands what it reaches cross-validated, on
-    prompts that had no part in choosing it. --threshold is the one compared with (default: that
-    of 'guardtui eval'). When no threshold keeps the floors, the exit code is 1.
+    The best threshold has the largest coverage of those within --min-tpr and --min-tnr. It is
+    chosen by the labels it is measured on; its cross-validated coverage, on prompts that had no
+    part in the choice, is reported beside it. --threshold is the one to compare with (default:
+    that of 'guardtui eval'). If no threshold is within the floors, the exit code is 1.
     """
     check_output(output, topic, prompts)
     measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
     curve, settings, source = measure(topic, prompts, encoder, threshold)
     best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
-    found = Found(curve, best, settings, source, min_tpr, min_tnr)
+    found = SweepResult(curve, best, settings, source, min_tpr, min_tnr)
     write(render(found, format_name), output)
     if best is None:
         diagnostics.warn(
@@ -77,7 +89,7 @@ def command(
 def _of_file(
     topic: Path, prompts: Path, encoder: str | None, threshold: Wanted
 ) -> tuple[Sweep, ScannerSettings, str]:
-    """The sweep over a prompt file, what measured it, and the file's name."""
+    """Return the sweep over a prompt file, its settings, and the file's name."""
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
@@ -92,7 +104,7 @@ def _of_file(
 def _of_large_set(
     topic: Path, prompts: Path, encoder: str | None, threshold: Wanted
 ) -> tuple[Sweep, ScannerSettings, str]:
-    """The same over a folder of shards, from their sorted scores; shards not evaluated are now."""
+    """Return the same for a folder of shards, after evaluating missing ones."""
     flags = ShardFlags()
     large = cut_prompts(flags, prompts, None, topic)
     definition = topic_for(topic, large)

@@ -1,4 +1,4 @@
-"""What `guardtui sweep` found, as a table, JSON or CSV."""
+"""The result of `guardtui sweep` as a table, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from guardtui.reports.renderers import render as render_document
 SCHEMA_VERSION = 1
 
 ROWS = 20
-"""Thresholds that the table lists about, besides the best and the one in force."""
+"""Approximate number of thresholds in the table, besides the best and the current one."""
 
 _COUNTS = ("tp", "fp", "fn", "tn")
 _PROXY = (
@@ -41,8 +41,8 @@ _PROXY = (
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """All that was found; `best` is None where no threshold keeps the floors."""
+class SweepResult:
+    """Result of a sweep; `best` is None if no threshold is within the floors."""
 
     sweep: Sweep
     best: Best | None
@@ -53,21 +53,21 @@ class Found:
 
     @property
     def current(self) -> float:
-        """The threshold in force: given, or the engine's own."""
+        """The current threshold: given, or the engine's own."""
         threshold = self.settings.threshold
         assert threshold is not None  # noqa: S101 - the embedded engine has one
         return threshold
 
     @property
     def nearest(self) -> float | None:
-        """Where no threshold keeps the floors, the one that misses them by the least."""
+        """The threshold nearest to the floors, if none is within them."""
         if self.best is not None:
             return None
         return self.sweep.nearest(min_tpr=self.min_tpr, min_tnr=self.min_tnr)
 
 
-def render(found: Found, format_name: str) -> str:
-    """The whole result in the form of this name."""
+def render(found: SweepResult, format_name: str) -> str:
+    """Return the result in the format of this name."""
     if format_name == "json":
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
     if format_name == "csv":
@@ -78,8 +78,8 @@ def render(found: Found, format_name: str) -> str:
 # --- for programs -------------------------------------------------------------------------
 
 
-def _csv(found: Found) -> str:
-    """Every distinct threshold, lowest first; an undefined rate is an empty cell."""
+def _csv(found: SweepResult) -> str:
+    """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
     sweep = found.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
     tp, fp = sweep.tp, sweep.fp
@@ -87,7 +87,7 @@ def _csv(found: Found) -> str:
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
 
 
-def _document(found: Found) -> dict[str, Any]:
+def _document(found: SweepResult) -> dict[str, Any]:
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
     kept = (here,) if best is None else (here, best.place)
@@ -159,8 +159,8 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def sweep_document(found: Found) -> Document:
-    """Return the threshold in force beside the best one, and what others would give."""
+def sweep_document(found: SweepResult) -> Document:
+    """Return the current threshold beside the best one, and the rates of others."""
     sweep = found.sweep
     return Document(
         "Thresholds",
@@ -176,7 +176,7 @@ def sweep_document(found: Found) -> Document:
     )
 
 
-def _points(found: Found) -> Iterator[Block]:
+def _points(found: SweepResult) -> Iterator[Block]:
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
     floors = _floors(found)
@@ -214,8 +214,8 @@ def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _curve(found: Found) -> Table:
-    """The rates of thresholds about as many as `ROWS`, with the best and the one in force."""
+def _curve(found: SweepResult) -> Table:
+    """Return the rates of about `ROWS` thresholds, with the best and the current one."""
     sweep, best = found.sweep, found.best
     here = sweep.place(found.current)
     marked = {here: "now", **({} if best is None else {best.place: "best"})}
@@ -238,7 +238,7 @@ def _curve(found: Found) -> Table:
     return Table(columns, tuple(rows), named="Thresholds")
 
 
-def _floors(found: Found) -> str:
+def _floors(found: SweepResult) -> str:
     floors = (("TPR", found.min_tpr), ("TNR", found.min_tnr))
     texts = [f"{name} ≥ {floor:g}" for name, floor in floors if floor > 0]
     return f" with {' and '.join(texts)}" if texts else ""

@@ -1,4 +1,4 @@
-"""The author at a terminal: questions answered by --yes or by a line typed there."""
+"""The author at a terminal: questions are answered by --yes or by typing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class TerminalAuthor:
     """Answers `Confirm` and `ShowChanges`; other questions are dismissed."""
 
     def __init__(self, *, yes: bool) -> None:
-        """With `yes` the answer to every question is yes."""
+        """With `yes`, every question is answered with yes."""
         self._yes = yes
 
     async def ask(self, question: Question[Answer]) -> Answer | None:
-        """Return the answer. Raises `InputError` where nobody can be asked."""
+        """Return the answer. Raises `InputError` if standard input is not a terminal."""
         text = ""
         if isinstance(question, ShowChanges):
             text = "Go back?" if question.reverts else "Apply?"
@@ -32,7 +32,7 @@ class TerminalAuthor:
         return cast("Answer", self._agrees(text)) if text else None
 
     def show(self, question: ShowChanges) -> None:
-        """Print what is to be done, and what is doubtful in it."""
+        """Print the planned changes, with warnings."""
         nothing = (
             "is as it was before already" if question.reverts else "has this definition already"
         )
@@ -51,7 +51,7 @@ class TerminalAuthor:
             return True
         if not can_ask():
             raise InputError(
-                "nothing was changed: without a terminal nobody can be asked\n"
+                "nothing was changed: there is no terminal to ask\n"
                 "  give --yes to do it, or --dry-run to be shown only"
             )
         diagnostics.note(f"{text} [y/N]")
@@ -78,18 +78,18 @@ class TerminalAuthor:
         show.get(severity, diagnostics.error)(message)
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
-        """Nothing is being typed here."""
+        """Do nothing: there is no text field."""
         return None
 
 
 def can_ask() -> bool:
-    """Whether a question is seen, and an answer comes from a person."""
+    """Return whether both ends are a terminal."""
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Have Ctrl-C raise KeyboardInterrupt: an event loop would only cancel its task."""
+    """Let Ctrl-C raise KeyboardInterrupt: an event loop would only cancel its task."""
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

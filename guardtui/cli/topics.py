@@ -1,4 +1,4 @@
-"""`guardtui topics`: the topics of a tenant listed, read and made; `topics_*` change them."""
+"""`guardtui topics`: list, read and create the topics of a tenant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from guardtui.app.tenant_topics import Listing, read_listing
+from guardtui.app.tenant_topics import TenantTopics, read_listing
 from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
@@ -34,10 +34,10 @@ SCHEMA_VERSION = 1
 
 @click.group("topics")
 def command() -> None:
-    """Manage the custom topics of AIRS: list, read, make, put into effect, take back, delete.
+    """Manage the custom topics of AIRS: list, get, create, apply, revert, delete.
 
     They need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET, PANW_MGMT_TSG_ID.
-    Exit code 2: bad input, or what the service does not have. 3: the service failed.
+    Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
     """
 
 
@@ -53,7 +53,7 @@ command.add_command(topics_delete.delete)
 def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 
-    With a profile also the action and the revision that it pins of each.
+    With a profile, also the action and the pinned revision of each.
     """
     settings = load_settings(profile=profile, tenant=tenant)
     listing = run_async(_read(settings))
@@ -84,7 +84,7 @@ def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
 def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> None:
     """Print the newest text of a topic, as a topic file.
 
-    Its intent is a matter of the profile: with one that has the topic it is written too.
+    The intent is part of a profile: it is included with a profile that has the topic.
     NAME is the topic's name or its id.
     """
     settings = load_settings(profile=profile, tenant=tenant)
@@ -103,7 +103,7 @@ def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> No
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
 @tenant_option
 def create(topic: Path, tenant: str | None) -> None:
-    """Make the topic of a file, without putting it into a profile; prints its id.
+    """Create the topic of a file, without adding it to a profile; prints its id.
 
     A topic of that name must not exist: 'guardtui topics apply' changes one.
     """
@@ -121,14 +121,14 @@ async def _create(settings: AirsSettings, topic: Topic) -> CustomTopic:
             return await lifecycle.create(client, topic)
 
 
-async def _read(settings: AirsSettings) -> Listing:
-    """Read all topics, and the profile if one is named. Raises `InputError`, `AirsError`."""
+async def _read(settings: AirsSettings) -> TenantTopics:
+    """Read all topics, and the profile, if one is named. Raises `InputError`, `AirsError`."""
     with failures_told():
         async with open_management(settings) as client:
             return await read_listing(client, settings.profile, must_exist=True)
 
 
-def _entry(listing: Listing, topic: CustomTopic) -> dict[str, Any]:
+def _entry(listing: TenantTopics, topic: CustomTopic) -> dict[str, Any]:
     return {
         "name": topic.topic_name,
         "revision": topic.revision,
@@ -143,7 +143,7 @@ def _entry(listing: Listing, topic: CustomTopic) -> dict[str, Any]:
     }
 
 
-def _cells(listing: Listing, topic: CustomTopic) -> list[str]:
+def _cells(listing: TenantTopics, topic: CustomTopic) -> list[str]:
     cells = [inert(topic.topic_name), str(topic.revision), inert(topic.topic_id)]
     if listing.profile is None:
         return cells
@@ -155,7 +155,7 @@ def _cells(listing: Listing, topic: CustomTopic) -> list[str]:
     return [*cells, "; ".join(texts) or "-"]
 
 
-def _say_pins(listing: Listing, topic: CustomTopic) -> None:
+def _say_pins(listing: TenantTopics, topic: CustomTopic) -> None:
     row = listing.profile
     if row is None:
         return
@@ -189,7 +189,7 @@ def _topic_file(topic: CustomTopic, intent: Intent | None) -> str:
         intent=intent or Intent.BLOCK,
     )
     with TemporaryDirectory() as folder:
-        # By the writer of topic files, which proves that they read back as what was meant.
+        # The writer of topic files verifies that they read back unchanged.
         file = save_topic(TopicFile(Path(folder) / "topic.yaml", definition, ""), definition)
     text = file.content.decode()
     if intent is None:

@@ -1,4 +1,4 @@
-"""`guardtui topics apply`: a definition put into effect; the way back is kept before each step."""
+"""`guardtui topics apply`: deploy a definition; the undo journal is written before each step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, Plan
-from guardtui.scanners.airs.places import Place
+from guardtui.scanners.airs.policy_paths import PolicyPath
 from guardtui.session.applied import AppliedLog
 from guardtui.session.store import SessionStore
 
@@ -48,7 +48,7 @@ _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", 
 @click.option(
     "--set-default",
     is_flag=True,
-    help="Set what happens to what matches no topic, also where topics of both intents are.",
+    help="Set the action for prompts that match no topic, even with topics of both intents.",
 )
 @agreement_options
 @wait_options
@@ -66,10 +66,10 @@ def apply_(
     scan_endpoint: str | None,
     tenant: str | None,
 ) -> int:
-    """Put the definition of a file into effect: make or change the topic, pin it in the profile.
+    """Deploy the definition of a file: create or change the topic, and pin it in the profile.
 
-    Shows what it will do, asks, does it, and waits until scans are judged by it. What was before
-    is remembered beside the file: 'guardtui topics revert' goes back to it.
+    Shows the plan, asks, applies it, and waits until scans use it. The previous state is stored
+    beside the file: 'guardtui topics revert' restores it.
     """
     definition = _definition(topic)
     require_sendable(definition)
@@ -117,11 +117,11 @@ def _definition(path: Path) -> Topic:
     return file.topic
 
 
-def _parsed_place(text: str) -> Place:
+def _parsed_place(text: str) -> PolicyPath:
     found = _PLACE.fullmatch(text.strip())
     if found is None:
-        raise click.UsageError(f"--place {text[:60]!r} is no place: write 'entry 1, prompt'")
-    return Place(entry=int(found[1]) - 1, direction=found[2].lower())
+        raise click.UsageError(f"--place {text[:60]!r} is not a place: write 'entry 1, prompt'")
+    return PolicyPath(entry=int(found[1]) - 1, direction=found[2].lower())
 
 
 async def _apply(
@@ -132,8 +132,8 @@ async def _apply(
     plan: Plan,
     placement: Placement,
 ) -> Applied:
-    """Apply it, with the way back kept before each step. Raises `InputError`, `AirsError`."""
-    # Before anything is sent: where no way back can be kept, nothing is to be changed.
+    """Apply the plan, journaling before each step. Raises `InputError`, `AirsError`."""
+    # Before anything is sent: nothing may change without an undo journal.
     journal = changes.journal(connection)
     remedy = f"\n  '{revert_line(path, connection)}' takes back what was done of it"
     try:
@@ -141,13 +141,15 @@ async def _apply(
     except asyncio.CancelledError:
         diagnostics.note(
             "broken off in the middle: the topic or the profile may be changed" + remedy
-            if journal.kept
+            if journal.has_entry
             else "broken off: the profile was not changed"
         )
         raise
     except ServiceError as error:
-        raise AirsError(f"not applied: {error.message}{remedy if journal.kept else ''}") from error
+        raise AirsError(
+            f"not applied: {error.message}{remedy if journal.has_entry else ''}"
+        ) from error
     except AirsError as error:
-        if journal.kept:  # found out after the topic was changed: no matter of the input any more
+        if journal.has_entry:  # found after the topic was changed: no longer an error of the input
             raise AirsError(f"not applied: {error}{remedy}") from error
         raise InputError(f"not applied: {error}") from error

@@ -1,4 +1,4 @@
-"""`guardtui topics delete`: a topic out of a tenant, unless profiles name it."""
+"""`guardtui topics delete`: delete a topic of a tenant, unless profiles use it."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _REVISIONS = 5
 
 @click.command("delete")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Take it out of all profiles that name it, first.")
+@click.option("--force", is_flag=True, help="First remove it from all profiles that use it.")
 @click.option(
     "--updated-by",
     metavar="EMAIL",
     default="",
-    help="Who does it: the service wants to know with --force.",
+    help="Who deletes it, as the service requires with --force.",
 )
 @agreement_options
 @tenant_option
 def delete(
     name: str, force: bool, updated_by: str, yes: bool, dry_run: bool, tenant: str | None
 ) -> int:
-    """Delete a topic for good. NAME is its name or its id.
+    """Delete a topic permanently. NAME is its name or its id.
 
-    Refused while any revision of a profile names it, old ones too, unless with --force.
+    Rejected while any revision of a profile uses it, old ones too, unless with --force.
     """
     if force and not is_address(updated_by):
-        raise click.UsageError("--force needs --updated-by EMAIL, an address: who does it")
+        raise click.UsageError("--force needs --updated-by EMAIL, the address of who deletes it")
     if updated_by and not force:
-        raise click.UsageError("--updated-by is for --force only: leave it out")
+        raise click.UsageError("--updated-by is for --force only: omit it")
     settings = load_settings(tenant=tenant)
     author = TerminalAuthor(yes=yes)
 
@@ -66,7 +66,7 @@ def delete(
                 "  take it out of them and delete their old revisions, or give --force with "
                 "--updated-by EMAIL"
             )
-        diagnostics.note(f"{shown}, revision {topic.revision}, is deleted for good")
+        diagnostics.note(f"{shown}, revision {topic.revision}, is permanently deleted")
         if held:
             diagnostics.warn(f"it is taken out of these profiles:\n{_lines(held)}")
         if dry_run:
@@ -87,7 +87,7 @@ def delete(
 
 
 def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
-    """The topic of this name or id. Raises `InputError` with names that are like it."""
+    """Return the topic of this name or id. Raises `InputError` with similar names."""
     for one in topics:
         if name == one.topic_name:
             return one
@@ -109,7 +109,7 @@ def _lines(held: Sequence[Holder]) -> str:
 
 
 async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -> str:
-    """Delete it and return what the service says. Raises `InputError`, `AirsError`."""
+    """Delete it and return the answer of the service. Raises `InputError`, `AirsError`."""
     with failures_told("the topic was not deleted"):
         async with open_management(settings) as client:
             if updated_by:
@@ -119,7 +119,7 @@ async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -
             except ServiceError as error:
                 if error.status != 409:
                     raise
-                # Somebody put it into a profile since it was looked up.
+                # It was added to a profile since it was looked up.
                 raise InputError(
                     f"the topic was not deleted: {error.message}\n"
                     "  give --force with --updated-by EMAIL to take it out of them first"

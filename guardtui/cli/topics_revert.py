@@ -1,4 +1,4 @@
-"""`guardtui topics revert`: what was before an apply again, one at a time or all at once."""
+"""`guardtui topics revert`: restore the state before an apply, one at a time or all at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges
-from guardtui.app.way_back import StepBack, UnreadableWayError, steps_back
+from guardtui.app.revert_steps import RevertStep, UnreadableJournalError, steps_back
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
     agreement_options,
@@ -26,14 +26,14 @@ from guardtui.cli.topics_wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Reverted
 from guardtui.session.applied import AppliedLog
-from guardtui.session.recorded import has_session
+from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
 
 
 @click.command("revert")
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
 @profile_option
-@click.option("--all", "everything", is_flag=True, help="Go back to before the first apply.")
+@click.option("--all", "everything", is_flag=True, help="Restore the state before the first apply.")
 @agreement_options
 @wait_options
 @address_options
@@ -49,10 +49,10 @@ def revert(
     scan_endpoint: str | None,
     tenant: str | None,
 ) -> int:
-    """Take back the newest apply of a file to a profile: the definition of before, and its pin.
+    """Revert the newest apply of a file to a profile: the previous definition, and its pin.
 
-    What others changed in the profile stays. A topic that the apply had made stays in the tenant,
-    in no profile.
+    Changes by others in the profile stay. A topic created by the apply stays in the tenant, in no
+    profile.
     """
     settings = load_settings(
         profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
@@ -68,7 +68,7 @@ def revert(
         done = None
         for number, step in enumerate(steps):
             with failures_told(_so_far(number)):
-                shown = await connection.look_back(step.way)
+                shown = await connection.plan_revert(step.way)
             question = ShowChanges.of(connection, shown, reverts=True)
             author.show(question)
             if dry_run:
@@ -89,7 +89,7 @@ def revert(
 
 
 async def _revert(
-    changes: ProfileChanges, connection: AirsConnection, path: Path, step: StepBack, so_far: str
+    changes: ProfileChanges, connection: AirsConnection, path: Path, step: RevertStep, so_far: str
 ) -> Reverted:
     try:
         with failures_told(f"{so_far}; not all was taken back" if so_far else "not taken back"):
@@ -103,7 +103,7 @@ async def _revert(
 
 
 def _log(path: Path, connection: AirsConnection) -> AppliedLog:
-    """Return the journal of what was applied by this file; looking makes no session."""
+    """Return the undo journal of this file; reading does not create a session."""
     if not has_session(path):
         raise _nothing(path, connection)
     return AppliedLog(SessionStore(path), connection.key)
@@ -119,12 +119,12 @@ def _nothing(path: Path, connection: AirsConnection) -> InputError:
 
 def _steps(
     log: AppliedLog, path: Path, connection: AirsConnection, everything: bool
-) -> list[StepBack]:
-    """Return the steps to take, newest first. Raises `InputError` where there is none."""
+) -> list[RevertStep]:
+    """Return the steps to revert, newest first. Raises `InputError` if there are none."""
     entries = log.entries()
     try:
         steps = steps_back(entries if everything else entries[-1:])
-    except UnreadableWayError as error:
+    except UnreadableJournalError as error:
         raise InputError(
             f"{path}: what was remembered of an apply cannot be read, so nothing was changed\n"
             "  put the definition of before into the file and apply it"
@@ -135,5 +135,5 @@ def _steps(
 
 
 def _so_far(number: int) -> str:
-    """What was done before something went wrong; "" for nothing."""
+    """Return what was done before a failure, or ""."""
     return f"{number} of the steps back {'was' if number == 1 else 'were'} done" if number else ""

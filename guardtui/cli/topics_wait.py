@@ -1,4 +1,4 @@
-"""The wait of a command until scans know a change: its progress, its end, what a failure means."""
+"""Waiting until scans use a change: progress, end, and failures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import Seconds
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.live import Live
 from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.scanners.airs.propagation import PropagationResult
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,11 +29,9 @@ def wait_options(function: Function) -> Function:
         type=Seconds(),
         default=WAIT,
         metavar="SECONDS",
-        help="How long to wait at most (default: 60).",
+        help="Maximum time to wait (default: 60).",
     )(function)
-    return click.option(
-        "--no-wait", is_flag=True, help="Do not wait until scans are judged by it."
-    )(function)
+    return click.option("--no-wait", is_flag=True, help="Do not wait until scans use it.")(function)
 
 
 async def is_live(
@@ -44,9 +42,9 @@ async def is_live(
     *,
     as_expected: bool = True,
 ) -> int:
-    """Wait until scans are judged by a profile revision; the exit code, with what is to be said.
+    """Wait until scans use a profile revision; return the exit code and a message.
 
-    Raises `AirsError` when it cannot be learned.
+    Raises `AirsError` if that cannot be determined.
     """
 
     def told(probes: int, seconds: float, reason: str) -> None:
@@ -56,20 +54,20 @@ async def is_live(
     try:
         with failures_told("it is in the profile, but whether scans know it was not learned"):
             live = await connection.wait(
-                topic, row, limit=limit, as_expected=as_expected, told=told
+                topic, row, limit=limit, as_expected=as_expected, report=told
             )
     except asyncio.CancelledError:
         diagnostics.progress("")
         diagnostics.note("applied; interrupted while waiting for the change to take effect")
         raise
     diagnostics.progress("")
-    return _told(live, limit)
+    return _report(live, limit)
 
 
-def _told(live: Live, limit: float) -> int:
+def _report(live: PropagationResult, limit: float) -> int:
     if live.live:
         after = f"after {live.seconds:.0f} s" if live.seconds >= 1 else "at once"
-        diagnostics.note(f"in effect: scans are judged by it ({after})")
+        diagnostics.note(f"in effect: scans use it ({after})")
         return Exit.DONE
     if live.revision_seen:
         diagnostics.warn(
@@ -79,12 +77,12 @@ def _told(live: Live, limit: float) -> int:
         return Exit.DONE
     if live.revision_seen is None and live.last is not None and live.last.decided:
         diagnostics.warn(
-            f"whether scans know it cannot be learned: {live.reason}\n"
+            f"whether scans use it is unknown: {live.reason}\n"
             "  wait 15 seconds or so before you scan"
         )
         return Exit.DONE
     diagnostics.error(
-        f"it is in the profile, but scans do not know it after {limit:.0f} s: {live.reason}\n"
+        f"it is in the profile, but scans do not use it after {limit:.0f} s: {live.reason}\n"
         "  it may come later: the same command waits on, and --wait-limit waits longer"
     )
     return Exit.NOT_COMPLETED

@@ -1,35 +1,49 @@
-"""What `guardtui forecast --trust` says, as a table or JSON."""
+"""The comparison of `guardtui forecast --trust` as a document or JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from guardtui.cli.forecast_report import expected_of
+from guardtui.cli.forecast_report import expected_of, interval_of
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Facts,
+    Foreign,
+    Item,
+    Paragraph,
+    Section,
+    Table,
+    quoting,
+)
 from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.reports.json_report import definition_of, scanner_of
 from guardtui.reports.json_text import dumps
+from guardtui.reports.renderers import render as render_document
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedTrust
-    from guardtui.forecast.expected import Expected
-    from guardtui.forecast.trust import Check, Wrong
+    from guardtui.forecast.trust import ScanCheck, WrongVerdicts
 
 SCHEMA_VERSION = 1
 
-_WORDS = {True: "yes", False: "no", None: "–"}
+_INSIDE = {True: "yes", False: "no", None: "–"}
+_DIRECTION = {True: "right", False: "wrong", None: "–"}
 
 
 def render(found: RecordedTrust, format_name: str) -> str:
-    """Return the comparison in the form of this name."""
+    """Return the comparison in the format of this name."""
     if format_name == "json":
         return dumps(_document(found), indent=2) + "\n"
-    return "\n".join(_table(found)) + "\n"
+    return render_document(trust_document(found), format_name)
 
 
 def _number(found: RecordedTrust, index: int) -> int:
-    """The number of an iteration by its index."""
+    """Return the number of an iteration by its index."""
     return found.guardrail.iterations[index].number
 
 
@@ -73,7 +87,7 @@ def _document(found: RecordedTrust) -> dict[str, Any]:
     }
 
 
-def _scan(found: RecordedTrust, check: Check) -> dict[str, Any]:
+def _scan(found: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
     return {
         "iteration": _number(found, check.index),
         "definition": definition_of(check.topic),
@@ -91,7 +105,7 @@ def _scan(found: RecordedTrust, check: Check) -> dict[str, Any]:
     }
 
 
-def _wrong(wrong: Wrong) -> dict[str, int]:
+def _wrong(wrong: WrongVerdicts) -> dict[str, int]:
     return {
         "prompts": wrong.prompts,
         "forecast": wrong.forecast,
@@ -103,53 +117,99 @@ def _wrong(wrong: Wrong) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def _table(found: RecordedTrust) -> Iterator[str]:
+def trust_document(found: RecordedTrust) -> Document:
+    """Return each scan beside its forecast, and the calibration of the probabilities."""
+    trust, engine = found.trust, found.engine
+    return Document(
+        "Forecasts against scans",
+        (
+            quoting(
+                lambda quote: (
+                    f"Forecasts of {guardrail_text(trust.settings, quote)}, against the scans that "
+                    "followed."
+                )
+            ),
+            trust.summary,
+        ),
+        (
+            Section("Scans", "scans", tuple(_scans(found))),
+            Section("Calibration", "calibration", (_calibration(found),)),
+        ),
+        made_with=Facts(
+            (
+                (
+                    "checked",
+                    f"{count_text(len(trust.checks), 'scan')}, each against the forecast from the "
+                    "scans before it",
+                ),
+                (
+                    "engine",
+                    (
+                        f"threshold {rate_text(engine.threshold or 0.0)} (",
+                        Foreign(engine.threshold_source),
+                        ")",
+                    ),
+                ),
+            )
+        ),
+    )
+
+
+def _scans(found: RecordedTrust) -> Iterator[Block]:
     trust = found.trust
-    threshold = found.engine.threshold or 0.0
-    scans = count_text(len(trust.checks), "scan")
-    yield f"Forecasts of {guardrail_text(trust.settings)}, against what came true."
-    yield (
-        f"{scans} checked against the forecast from the scans before. "
-        f"The engine alone has threshold {threshold:.3f} ({found.engine.threshold_source})."
+    columns = (
+        Column("scan", figure=False),
+        Column("prompts"),
+        Column("expected"),
+        Column("95 % interval"),
+        Column("coverage"),
+        Column("inside", figure=False),
+        Column("direction", figure=False),
+        *map(Column, ("forecast wrong", "last wrong", "engine wrong")),
     )
-    yield ""
-    yield ("                    coverage                                wrong verdicts of the")
-    yield (
-        "scan      prompts   expected                 true   inside  direction   "
-        "forecast  last verdicts  engine"
-    )
-    for check in trust.checks:
-        wrong = check.wrong
-        yield (
-            f"{_scan_name(found, check):<9} {check.prompts:>7}   {_expected(check.expected):<23}  "
-            f"{rate_text(check.coverage):<5}  {_WORDS[check.inside]:<6}  "
-            f"{_direction(check.direction):<9}  "
-            f"{wrong.forecast:>9}  {wrong.kept:>13}  {wrong.engine:>6}"
+    rows = tuple(
+        (
+            f"#{_number(found, check.index)}{' =' * check.repeated}{' *' * check.stored}",
+            str(check.prompts),
+            "n/a" if check.expected is None else rate_text(check.expected.value),
+            interval_of(check.expected),
+            rate_text(check.coverage),
+            _INSIDE[check.inside],
+            _DIRECTION[check.direction],
+            str(check.wrong.forecast),
+            str(check.wrong.kept),
+            str(check.wrong.engine),
         )
-    for one in trust.unchecked:
-        yield f"#{_number(found, one.index):<8} no forecast: {one.reason}"
+        for check in trust.checks
+    )
+    yield Table(columns, rows, named="Scans")
+    yield Paragraph(
+        "Coverage, expected and measured; then the wrong verdicts of the forecast, of each "
+        "prompt's last verdict, and of the engine alone."
+    )
     if any(check.repeated for check in trust.checks):
-        yield "= the definition had been scanned before"
+        yield Paragraph("= the definition had been scanned before")
     if any(check.stored for check in trust.checks):
-        yield "* this forecast was recorded before the scan; the others are made now"
-    yield ""
-    yield "probability   prompts  expected to trigger  triggered"
-    for group in trust.calibration:
-        yield (
-            f"{group.low:.1f} – {group.high:.1f}   {group.prompts:>8}  {group.expected:>19.1f}  "
-            f"{group.triggered:>9}"
+        yield Paragraph("* this forecast was recorded before the scan; the others are made now")
+    if trust.unchecked:
+        yield Bullets(
+            tuple(
+                Item((f"#{_number(found, scan.index)}: no forecast: ", Foreign(scan.reason)))
+                for scan in trust.unchecked
+            )
         )
-    yield ""
-    yield trust.summary
 
 
-def _scan_name(found: RecordedTrust, check: Check) -> str:
-    return f"#{_number(found, check.index)}{' =' * check.repeated}{' *' * check.stored}"
-
-
-def _expected(figure: Expected | None) -> str:
-    return "n/a" if figure is None else f"{figure.value:.3f} [{figure.low:.3f} – {figure.high:.3f}]"
-
-
-def _direction(right: bool | None) -> str:
-    return {True: "right", False: "wrong", None: "–"}[right]
+def _calibration(found: RecordedTrust) -> Table:
+    rows = tuple(
+        (
+            f"{group.low:.1f} – {group.high:.1f}",
+            str(group.prompts),
+            f"{group.expected:.1f}",
+            str(group.triggered),
+        )
+        for group in found.trust.calibration
+    )
+    titles = ("prompts", "expected to trigger", "triggered")
+    columns = (Column("probability", figure=False), *map(Column, titles))
+    return Table(columns, rows, named="Calibration")

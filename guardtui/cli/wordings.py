@@ -1,8 +1,9 @@
-"""Wordings tried on a decision model: `guardtui refine --scanner decision`."""
+"""`guardtui refine --scanner decision`: try wordings on a decision model."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +12,16 @@ from typing import Any
 
 import click
 
+from guardtui.advice.model_wordings import SuggestionError
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.advice.suggest import SuggestionError
-from guardtui.advice.wordings import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
-from guardtui.app.wording_sweep import (
+from guardtui.advice.wording_sweep import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
+from guardtui.app.wording_sources import (
     WORDINGS,
     gather_wordings,
     questions_about,
     read_wordings,
     shortlist,
+    writer_messages,
     written_wordings,
 )
 from guardtui.cli import diagnostics
@@ -29,10 +31,12 @@ from guardtui.cli.diagnostics import InputError
 from guardtui.cli.model_scans import model_addresses
 from guardtui.cli.operating_point import show_progress
 from guardtui.cli.progress import watched
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage
+from guardtui.http.address import AddressError
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import Progress
 from guardtui.scanners.decision.command_options import OWN as DECISION
@@ -41,9 +45,9 @@ from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL
-from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, Kind, ScannerOption
+from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, OptionKind, ScannerOption
 
-# --budget of a search is a time: money is limited by its tokens.
+# --budget of a search is a time: cost is limited by tokens.
 SERVICE = (
     MODEL,
     *DECISION,
@@ -54,7 +58,7 @@ SERVICE = (
     RETRIES,
     FRESH,
 )
-"""Options of the service that is asked."""
+"""Options of the service."""
 
 OWN = (
     ScannerOption(
@@ -62,14 +66,14 @@ OWN = (
         "wordings",
         "With --scanner decision: descriptions to try, one a line, before any others.",
         "FILE",
-        Kind.FILE,
+        OptionKind.FILE,
     ),
     ScannerOption(
         "--count",
         "count",
         f"With --scanner decision: wordings to try, with the definition (default: {WORDINGS}).",
         "N",
-        Kind.INTEGER,
+        OptionKind.INTEGER,
         2,
         1000,
     ),
@@ -84,20 +88,26 @@ OWN = (
         "questions",
         "With --scanner decision: questions in a request (default: 200; systemone: 64).",
         "N",
-        Kind.INTEGER,
+        OptionKind.INTEGER,
         1,
         1000,
     ),
-    ScannerOption("--yes", "yes", "With --scanner decision: ask at once.", kind=Kind.FLAG),
+    ScannerOption(
+        "--yes",
+        "yes",
+        "With --scanner decision: make the requests without asking first.",
+        kind=OptionKind.FLAG,
+    ),
 )
 """Options of the sweep itself."""
 
-_WRITTEN_TOKENS = 2000
+_WRITTEN_TOKENS = 3000
+_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
 class SweptWordings:
-    """What came of a sweep: the result and what it cost."""
+    """Result of a sweep, and its cost."""
 
     sweep: WordingSweep
     used: Usage
@@ -107,7 +117,7 @@ class SweptWordings:
 def sweep(
     values: Mapping[str, Any], topic: Topic, prompts: PromptSet, engine: LocalScanner
 ) -> SweptWordings | None:
-    """Ask about all wordings and choose; None when the author did not agree to the cost.
+    """Try all wordings and choose; return None if the author did not agree to the cost.
 
     Raises UsageError, `InputError` and ScannerError.
     """
@@ -120,7 +130,13 @@ def sweep(
     for one in typed:
         for broken in violations(one.topic):
             diagnostics.warn(f"{one.origin}: {broken.message}: AIRS would refuse it")
-    written = [] if writer is None else _written(writer, engine, topic, prompts, split)
+    asked = _Written()
+    if writer is not None:
+        answered = _written(writer, engine, topic, prompts, split, yes=bool(values["yes"]))
+        if answered is None:
+            return None
+        asked = answered
+    written = asked.wordings
     count = values["count"] or WORDINGS
     searched: Sequence[Wording] = ()
     if (rest := count - 1 - len(typed) - len(written)) > 0:
@@ -128,7 +144,9 @@ def sweep(
         diagnostics.progress("")
     wordings = gather_wordings(topic, typed, written, searched, count)
     if len(wordings) < 2:
-        raise InputError("there is no other wording to try\n  give some with --wordings FILE")
+        if asked.failure is not None:
+            raise asked.failure
+        raise InputError("no other wordings to try\n  give some with --wordings FILE")
     with open_verdicts() as cache:
         scanner = options.scanner(cache, fresh=bool(values["fresh"]))
         asking = questions_about(scanner, wordings, prompts, options.questions_at_once)
@@ -145,12 +163,28 @@ def sweep(
 
 def _models(values: Mapping[str, Any]) -> tuple[DecisionOptions, JudgeOptions | None]:
     """The decision model and the model that writes, whose keys are told apart."""
+    from guardtui.http.openai import parse_model  # loads the HTTP client
+
     models, writer = values["models"], values["writer"]
     if writer is None or not models:
         return decision_options(values), None
+    try:
+        parse_model(writer, allow_http=bool(values.get("allow_http")))
+    except AddressError as error:
+        raise click.UsageError(f"--writer: {error}") from error
     both = model_addresses({**values, "models": (*models, writer)}, "a decision model", "URL#NAME")
     options = decision_options(values, both[:-1])
-    return options, JudgeOptions((both[-1],), allow_http=options.allow_http)
+    return options, JudgeOptions(
+        (both[-1],), retries=options.retries, allow_http=options.allow_http
+    )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Wordings of a language model, or why there are none."""
+
+    wordings: Sequence[Wording] = ()
+    failure: GuardtuiError | None = None
 
 
 def _written(
@@ -159,8 +193,13 @@ def _written(
     topic: Topic,
     prompts: PromptSet,
     split: Split,
-) -> list[Wording]:
-    """What the language model proposes; a warning where it does not."""
+    *,
+    yes: bool,
+) -> _Written | None:
+    """Ask a language model for wordings, with one call; None if the author does not agree to it.
+
+    A failure is a warning: the sweep continues with the other wordings. Raises UsageError.
+    """
     verdicts = engine.scan_now(topic, prompts, show_progress)
     diagnostics.progress("")
     assert verdicts is not None  # noqa: S101 - nothing stops it
@@ -168,24 +207,26 @@ def _written(
         topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )
     try:
-        return asyncio.run(
-            written_wordings(
-                lambda messages: writer.complete(messages, _WRITTEN_TOKENS),
-                topic,
-                evaluation,
-                prompts,
-                split,
-            )
-        )
+        messages = writer_messages(topic, evaluation, prompts, split)
+        size = sum(len(message["content"]) for message in messages)
+        tokens = size // _CHARACTERS_PER_TOKEN + _WRITTEN_TOKENS
+        diagnostics.note(f"1 call to {writer.place} for wordings, at most about {tokens:,} tokens")
+        if not _confirmed(yes=yes):
+            return None
+        answer = asyncio.run(writer.complete(messages, _WRITTEN_TOKENS))
+        wordings, invalid = written_wordings(answer, topic)
     except (SuggestionError, ServiceError) as error:
-        diagnostics.warn(f"--writer: {error}: its wordings are left out")
-        return []
+        diagnostics.warn(f"--writer {writer.place}: {error}\n  only the other wordings are tried")
+        return _Written(failure=error)
+    for problem in invalid:
+        diagnostics.warn(f"--writer: {problem}")
+    return _Written(wordings)
 
 
 def _agreed(
     plan: ManyPlan, wordings: int, prompts: int, options: DecisionOptions, *, yes: bool
 ) -> bool:
-    """Say what asking takes, and whether the author wants it. Raises UsageError."""
+    """Print the cost, and return whether the author agrees. Raises UsageError."""
     subject = f"{wordings} wordings × {prompts} prompts"
     if not plan.requests:
         diagnostics.note(f"no requests: the answers on {subject} are in the cache")
@@ -196,11 +237,16 @@ def _agreed(
         f"({options.questions_at_once} questions at most in each){known}, "
         f"{estimate_text(plan.tokens, options.prices)}"
     )
+    return _confirmed(yes=yes)
+
+
+def _confirmed(*, yes: bool) -> bool:
+    """Return whether the author agrees to what was noted. Raises UsageError without a terminal."""
     if yes:
         return True
     if not (sys.stdin and sys.stdin.isatty()):
-        raise click.UsageError("nothing was asked: add --yes to ask without a question")
-    return click.confirm("Ask?", err=True)
+        raise click.UsageError("no requests were made: add --yes to make them without a question")
+    return click.confirm("Continue?", err=True)
 
 
 def _answers(asking: ManyQuestions) -> ManyAnswers:
@@ -223,21 +269,34 @@ def _say_missing(answers: ManyAnswers) -> None:
     unsent = f", {answers.unsent:,} of them were not asked" if answers.unsent else ""
     diagnostics.error(
         f"{answers.missing:,} answers are missing{unsent}{why}\n"
-        "  answers that came are kept: run the same command again to ask for the others only"
+        "  answers received are cached: run the same command again to request only the others"
     )
 
 
 def require_fitting(scanner: str | None, values: Mapping[str, Any], others: set[str]) -> None:
-    """Raise a usage error for options of another way to refine; `others` are given ones."""
+    """Raise a usage error for given options (`others`) of the other kinds of refinement."""
     if scanner is None:
         for option in (*SERVICE, *OWN):
             if option.is_given(values):
                 raise click.UsageError(f"{option.name} needs --scanner decision")
     elif others:
-        raise click.UsageError(f"{min(others)} does not fit --scanner decision: leave it out")
+        raise click.UsageError(f"{min(others)} does not fit --scanner decision: omit it")
+
+
+def eval_command(values: Mapping[str, Any], topic: Path, prompts: Path, threshold: float) -> str:
+    """Return the command that evaluates a topic file at a threshold, as typed in a shell."""
+    words = ["guardtui", "eval", str(topic), "--prompts", str(prompts), "--scanner", "decision"]
+    for option in (MODEL, *DECISION, ALLOW_HTTP):
+        value = values.get(option.key)
+        if option.kind is OptionKind.FLAG:
+            words += [option.name] * bool(value)
+        elif value is not None:
+            many = value if isinstance(value, tuple) else (value,)
+            words += [word for item in many for word in (option.name, str(item))]
+    return shlex.join([*words, "--threshold", f"{threshold:.9g}"])
 
 
 def files_of(values: Mapping[str, Any]) -> list[Path]:
-    """The files that are read besides topic and prompts."""
+    """Return the files read besides topic and prompts."""
     found = (values["wordings"], values["decision_template"])
     return [path for path in found if path is not None]

@@ -1,4 +1,4 @@
-"""What `guardtui refine --scanner decision` found, as a table, Markdown or JSON."""
+"""The result of `guardtui refine --scanner decision` as a table, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from guardtui.advice.wordings import ERROR, Measured, WordingSweep
+from guardtui.advice.wording_sweep import ERROR, MeasuredWording, WordingSweep
 from guardtui.app.next_steps import gain_text
 from guardtui.cli.refine_report import coverages
 from guardtui.domain.definition_edits import definition_edits
@@ -27,7 +27,7 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.figures import count_text, rate_text
+from guardtui.domain.figures import count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Usage
@@ -39,23 +39,23 @@ _LISTED = 12  # wordings in a table
 
 
 @dataclass(frozen=True)
-class WordingsFound:
-    """All that was found, and what it cost."""
+class WordingsResult:
+    """Result of a sweep of wordings, and its cost."""
 
     sweep: WordingSweep
     prompts: PromptSet
     used: Usage
 
 
-def render(found: WordingsFound, format_name: str) -> str:
-    """The whole report in the form of this name."""
+def render(found: WordingsResult, format_name: str) -> str:
+    """Return the report in the format of this name."""
     if format_name == "json":
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
     return render_document(wordings_document(found), format_name)
 
 
-def wordings_document(found: WordingsFound) -> Document:
-    """Return the wordings, the best first, and the one that is proposed."""
+def wordings_document(found: WordingsResult) -> Document:
+    """Return the wordings, best first, and the proposed one."""
     sweep = found.sweep
     best = sweep.best
     sections = [Section("Wordings", "wordings", tuple(_wordings(sweep)))]
@@ -83,7 +83,7 @@ def wordings_document(found: WordingsFound) -> Document:
     )
 
 
-def _lead(found: WordingsFound) -> Iterator[Phrase]:
+def _lead(found: WordingsResult) -> Iterator[Phrase]:
     sweep = found.sweep
     split = sweep.split
     yield quoting(lambda quote: measured_by(sweep.settings, quote))
@@ -96,8 +96,8 @@ def _lead(found: WordingsFound) -> Iterator[Phrase]:
         yield f"Asked: {usage_text(found.used)}."
 
 
-def _reported(one: Measured) -> tuple[str, str]:
-    """Gain, and fixes against regressions, on the held-out prompts."""
+def _reported(one: MeasuredWording) -> tuple[str, str]:
+    """Return the gain, with fixes and regressions, on the held-out prompts."""
     report = one.report
     if report is None:
         return "", ""
@@ -107,7 +107,7 @@ def _reported(one: Measured) -> tuple[str, str]:
 def _wordings(sweep: WordingSweep) -> Iterator[Block]:
     yield Paragraph(
         f"The definition: coverage {rate_text(sweep.here.metrics.coverage)} on the prompts to "
-        f"choose on, at the threshold {sweep.here.threshold:.2f}."
+        f"choose on, at the threshold {threshold_text(sweep.here.threshold)}."
     )
     titles = ("#", "chosen on", "threshold", "gain on the others", "fixed / broken", "wording")
     left = ("gain on the others", "wording")
@@ -116,7 +116,7 @@ def _wordings(sweep: WordingSweep) -> Iterator[Block]:
         gain, counts = _reported(wording)
         change = wording.wording.change or wording.wording.topic.description
         coverage = rate_text(wording.metrics.coverage)
-        threshold = f"{wording.threshold:.2f}"
+        threshold = threshold_text(wording.threshold)
         rows.append((str(number), coverage, threshold, gain, counts, Foreign(change)))
     columns = tuple(Column(title, figure=title not in left) for title in titles)
     yield Table(columns, tuple(rows), named="Wordings")
@@ -143,7 +143,7 @@ def _no_proposal(sweep: WordingSweep) -> str:
     )
 
 
-def _details(best: Measured) -> Iterator[str]:
+def _details(best: MeasuredWording) -> Iterator[str]:
     report = best.report
     assert report is not None  # noqa: S101 - it is advised
     yield (
@@ -151,11 +151,14 @@ def _details(best: Measured) -> Iterator[str]:
         f"{coverages(report.before, report.after)}, {len(report.fixes)} fixed, "
         f"{len(report.regressions)} broken"
     )
-    yield f"threshold {best.threshold:.3f}, fitted on the prompts to choose on"
+    yield (
+        f"threshold {threshold_text(best.threshold)}, fitted on the prompts to choose on: "
+        f"evaluate the wording with --threshold {best.threshold:.9g}"
+    )
     yield f"from {best.wording.origin}"
 
 
-def _document(found: WordingsFound) -> dict[str, Any]:
+def _document(found: WordingsResult) -> dict[str, Any]:
     sweep, used = found.sweep, found.used
     lines = found.prompts.frame["line"]
     return {
@@ -181,7 +184,7 @@ def _document(found: WordingsFound) -> dict[str, Any]:
     }
 
 
-def _wording(one: Measured, lines: pl.Series) -> dict[str, Any]:
+def _wording(one: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
     topic, report = one.wording.topic, one.report
     return {
         "description": topic.description,

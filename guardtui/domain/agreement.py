@@ -65,7 +65,7 @@ class Agreement:
 def agreement(first: NDArray[np.int8], second: NDArray[np.int8]) -> Agreement:
     """Compare verdicts (int8 [N] each, values of `Triggered`) row by row.
 
-    Raises ValueError when the shapes differ.
+    Raises ValueError if the shapes differ.
     """
     if first.shape != second.shape:
         raise ValueError(f"{first.shape} and {second.shape} verdicts")

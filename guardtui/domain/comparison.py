@@ -23,7 +23,7 @@ ABSENT = -1
 
 
 class Change(IntEnum):
-    """How one prompt changed since the baseline."""
+    """Change of one prompt since the baseline."""
 
     SAME = 0
     REGRESSION = 1

@@ -55,7 +55,7 @@ def parts_of(phrase: Phrase) -> tuple[str | Foreign, ...]:
 
 
 class Tone(IntEnum):
-    """How a paragraph is meant: `CAUTION` is a doubt about the result, `ASIDE` a detail."""
+    """Role of a paragraph: `CAUTION` is a doubt about the result, `ASIDE` a detail."""
 
     PLAIN = 0
     CAUTION = 1
@@ -116,7 +116,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TitledLines:
     """Lines below a title, which states their number."""
 
     title: Phrase
@@ -167,7 +167,7 @@ Cell: TypeAlias = "str | int | float | None"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PromptView:
     """A selection of prompts, by their number from 0; `rows` None selects all.
 
     Views that are not `listed` appear in grids only. With `always`, an empty view is listed too.
@@ -194,17 +194,17 @@ class Prompts:
     of: int
     cells: Callable[[int], Sequence[Cell]]
     line: Callable[[int], Phrase]
-    views: tuple[View, ...]
+    views: tuple[PromptView, ...]
     whole: bool = False
 
 
-def listed(prompts: Prompts, view: View) -> Lines:
+def listed(prompts: Prompts, view: PromptView) -> Lines:
     """Return the lines of a view."""
     rows = range(prompts.count) if view.rows is None else view.rows
     return Lines(len(rows), lambda index: prompts.line(rows[index]), prompts.whole)
 
 
-Block: TypeAlias = "Paragraph | Facts | Table | Bullets | Listing | Edits | Prompts"
+Block: TypeAlias = "Paragraph | Facts | Table | Bullets | TitledLines | Edits | Prompts"
 
 
 class Depth(IntEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, describe_changes
-from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.domain.word_diff import DiffKind, word_diff
 
 _CHARACTERS = 24
 _PIECES = 2
@@ -27,11 +27,11 @@ def _changed_words(before: str, after: str) -> str:
     pieces = [(kind, text.strip()) for kind, text in word_diff(before, after)]
     names: list[str] = []
     removed = ""
-    for kind, text in [*pieces, (Kind.SAME, "")]:
-        if kind is Kind.REMOVED:
+    for kind, text in [*pieces, (DiffKind.SAME, "")]:
+        if kind is DiffKind.REMOVED:
             removed = text
             continue
-        if kind is Kind.ADDED and text:
+        if kind is DiffKind.ADDED and text:
             names.append(
                 f"{_quoted(removed)} → {_quoted(text)}" if removed else f"+{_quoted(text)}"
             )

@@ -7,6 +7,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── FileError (2)               a file, with place, problem and remedy
     │   ├── ContentError            in its content
     │   ├── ConfigError             in the settings
+    │   ├── NotATopicError          a file that holds no topic
     │   ├── PromptsChangedError, ChangedOnDiskError, GoneFromDiskError
     │   └── UnknownPromptsError
     ├── PromptSetError (2)          the rows of a prompt set, all errors together
@@ -15,7 +16,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── StoreError (2)              the session's database
     ├── ReportError (2)             a report that cannot be made
     ├── ScannerError                a scan that cannot run
-    │   ├── AirsError, PolicyError, UnreadableWayError
+    │   ├── AirsError, PolicyError, UnreadableJournalError
     │   └── OptionError, TemplateError
     ├── ServiceError                a request to a remote service
     │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError

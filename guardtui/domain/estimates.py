@@ -41,13 +41,12 @@ class RateEstimate:
 class Estimate:
     """Estimated final rates, by the names of `BOUNDED_RATES`.
 
-    A rate is None if its class has no rows, or neither verdicts nor predictions. `open_rows` counts
-    the rows still to be requested. `compared` counts rows with both a verdict and a prediction; in
-    `differing` of them the two differ. Both are 0 for forecast rates.
+    A rate is None if its class has no rows, or neither verdicts nor predictions. `compared` counts
+    rows with both a verdict and a prediction; in `differing` of them the two differ. Both are 0 for
+    forecast rates.
     """
 
     rates: Mapping[str, RateEstimate | None]
-    open_rows: int
     compared: int = 0
     differing: int = 0
 
@@ -211,7 +210,6 @@ def estimate(
     rates = (coverage, first, second, (positive + negative).rate())
     return Estimate(
         rates=dict(zip(BOUNDED_RATES, rates, strict=True)),
-        open_rows=count(is_open),
         compared=count(compared),
         differing=count(differing),
     )

@@ -36,7 +36,7 @@ class ScannerSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationKey:
-    """What an evaluation is about: definition, scanner settings and prompt set.
+    """Subject of an evaluation: definition, scanner settings and prompt set.
 
     An evaluation is up to date if its key equals the key of what is being edited. `prompt_set` is
     `PromptSet.fingerprint`.
@@ -103,7 +103,7 @@ class Evaluation:
 
     @cached_property
     def separation(self) -> Separation | None:
-        """How well the scores separate the classes at any threshold; None like `placements`."""
+        """Separation of the classes by scores, at any threshold; None like `placements`."""
         return None if self.placements is None else separation(self.placements)
 
 

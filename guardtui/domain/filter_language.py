@@ -54,7 +54,7 @@ class FilterError(GuardtuiError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Generic[Rows]):
+class FilterField(Generic[Rows]):
     """A field such as `score`; `read` makes the test for an operator and a value.
 
     `read` raises ValueError with the problem of the value. If `marked`, matches of its values are
@@ -74,7 +74,7 @@ class Language(Generic[Rows]):
 
     word: Callable[[str], Test[Rows] | None]
     text: Callable[[str], Test[Rows]]
-    fields: Sequence[Field[Rows]]
+    fields: Sequence[FilterField[Rows]]
     """Found by name; the exact case is preferred, any case accepted."""
 
 
@@ -152,7 +152,7 @@ def _test_of(term: re.Match[str], language: Language[Rows]) -> tuple[Test[Rows],
         raise problem(str(error)) from None
 
 
-def _field_of(name: str, language: Language[Rows]) -> Field[Rows] | None:
+def _field_of(name: str, language: Language[Rows]) -> FilterField[Rows] | None:
     same = [field for field in language.fields if field.name.lower() == name.lower()]
     return next((field for field in same if field.name == name), same[0] if same else None)
 

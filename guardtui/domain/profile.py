@@ -1,9 +1,8 @@
-"""A profile of several topics: which prompts it stops, and which topics stop them."""
+"""The rules of a profile of several topics: which prompts it stops, and which topics stop them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -12,8 +11,14 @@ from numpy.typing import NDArray
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts, is_answered
 
+MOST_TOPICS = 20
+"""Maximum number of topics in a profile."""
+
 NO_ALLOW = "(no allow topic matched)"
 """Shown as the cause if a closed profile stops a prompt that no allow topic matches."""
+
+NOT_NAMED = "(no topic is named)"
+"""Shown as the cause of a stop if the service does not name the topic."""
 
 BOTH_MATCHED = "an allow topic and a block topic both match; the allow topic is taken to win"
 """Note of a prompt whose verdict relies on reported, undocumented behaviour of services."""
@@ -28,8 +33,8 @@ _Answers: TypeAlias = "NDArray[np.int8]"
 class StoppedBy(Mapping[int, tuple[str, ...]]):
     """Mapping from each stopped row to the topics that stopped it, built lazily.
 
-    `hits` (bool [T, N]) says which of the T `names` (`NO_ALLOW` may be among them) stopped which
-    row.
+    `hits` (bool [T, N]) says which of the T `names` (`NO_ALLOW` or `NOT_NAMED` may be among them)
+    stopped which row.
     """
 
     def __init__(self, names: Sequence[str], hits: NDArray[np.bool_]) -> None:
@@ -79,49 +84,12 @@ def stopped_only_by_others(topic: Topic, verdicts: Verdicts) -> NDArray[np.bool_
     return stopped
 
 
-def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdicts]]) -> Verdicts:
-    """Return the verdicts of the whole profile on N prompts, from those of its topics.
+def closed_by_default(topics: Iterable[Topic]) -> bool:
+    """Return whether a profile that names no default stops what no topic matches.
 
-    `own` are the verdicts of the topic under test; its scores and matched parts are kept. A prompt
-    that an allow topic matches is let through. Any other prompt is stopped if a block topic matches
-    it, or if the topic under test is an allow topic: a profile with an allow topic is assumed to be
-    closed. If the topic under test is a block topic, prompts that match no topic pass. That an
-    allow topic wins over a block topic is reported behaviour of services; such rows have a note.
-
-    If a topic has no verdict on a prompt, neither has the profile, unless the other topics already
-    decide. Without companions, `own` is returned. Raises ValueError if the numbers of prompts
-    differ.
+    It does if any of its topics is an allow topic.
     """
-    if not companions:
-        return own
-    for _, verdicts in companions:
-        if len(verdicts) != len(own):
-            raise ValueError(f"{len(own)} and {len(verdicts)} prompts")
-    members = [(topic, own), *companions]
-    blocks = [
-        (member.name, matches_of(member, answers))
-        for member, answers in members
-        if member.intent is _BLOCK
-    ]
-    allows = [
-        (member.name, matches_of(member, answers))
-        for member, answers in members
-        if member.intent is _ALLOW
-    ]
-    allowed = any_of([matches for _, matches in allows], len(own))
-    blocked = any_of([matches for _, matches in blocks], len(own))
-    triggered = decided(allowed, blocked, closed=topic.intent is _ALLOW)
-    stopped = triggered == _YES
-    names = [*(name for name, _ in blocks), NO_ALLOW]
-    hits = np.stack([*((matches == _YES) & stopped for _, matches in blocks), stopped])
-    hits[-1] &= ~hits[:-1].any(axis=0)
-    return replace(
-        own,
-        triggered=triggered,
-        errors=_errors(triggered, members),
-        notes=_notes(own, (allowed == _YES) & (blocked == _YES)),
-        stopped_by=StoppedBy(names, hits),
-    )
+    return any(topic.intent is _ALLOW for topic in topics)
 
 
 def decided(allowed: _Answers, blocked: _Answers, *, closed: bool) -> _Answers:
@@ -160,29 +128,3 @@ def any_of(answers: Sequence[_Answers], count: int) -> _Answers:
         )
         combined[answer == _YES] = _YES
     return combined
-
-
-def _errors(triggered: _Answers, members: Sequence[tuple[Topic, Verdicts]]) -> dict[int, str]:
-    """Return why rows have no verdict: the reason of the first topic without one.
-
-    Its name comes first, except for the topic under test.
-    """
-    errors: dict[int, str] = {}
-    for row in np.flatnonzero(~is_answered(triggered)).tolist():
-        for index, (topic, verdicts) in enumerate(members):
-            if verdicts.triggered[row] == triggered[row]:
-                reason = verdicts.errors.get(row, "no verdict" if triggered[row] == _NONE else "")
-                if reason:
-                    errors[row] = f"{topic.name}: {reason}" if index else reason
-                break
-    return errors
-
-
-def _notes(own: Verdicts, both: NDArray[np.bool_]) -> Mapping[int, str]:
-    rows = np.flatnonzero(both).tolist()
-    if not rows:
-        return own.notes
-    notes = dict.fromkeys(rows, BOTH_MATCHED)
-    for row, note in own.notes.items():
-        notes[row] = f"{note}; {BOTH_MATCHED}" if row in notes else note
-    return notes

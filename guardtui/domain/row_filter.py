@@ -13,7 +13,7 @@ from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import (
     COMPARISONS,
-    Field,
+    FilterField,
     Language,
     Mask,
     RowFilter,
@@ -51,7 +51,7 @@ _PLURALS = {f"{word}s": word for word in WORDS} | {"fixes": "fix"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class FilterRows:
     """The rows that a filter is applied to; all columns have shape [N]."""
 
     prompts: PromptSet
@@ -62,31 +62,31 @@ class Rows:
         return len(self.evaluation.keys)
 
 
-_Test: TypeAlias = Callable[[Rows], Mask]
+_Test: TypeAlias = Callable[[FilterRows], Mask]
 
 
-def parse_filter(line: str, columns: tuple[str, ...] = ()) -> RowFilter[Rows]:
+def parse_filter(line: str, columns: tuple[str, ...] = ()) -> RowFilter[FilterRows]:
     """Parse a line; `columns` are the prompt set's own. Raises `FilterError`."""
     return parse_line(line, _language(columns))
 
 
-def _language(columns: tuple[str, ...]) -> Language[Rows]:
+def _language(columns: tuple[str, ...]) -> Language[FilterRows]:
     """Return the language; a prompt set's own columns take precedence over our fields."""
     own = {column.lower() for column in columns}
     ours = (
-        Field("score", _score, COMPARISONS),
-        Field("line", _line, COMPARISONS),
-        Field("match", _match, COMPARISONS),
-        Field("was", _was),
-        Field("expected", _expected),
-        Field("stopped", _stopped),
+        FilterField("score", _score, COMPARISONS),
+        FilterField("line", _line, COMPARISONS),
+        FilterField("match", _match, COMPARISONS),
+        FilterField("was", _was),
+        FilterField("expected", _expected),
+        FilterField("stopped", _stopped),
     )
     return Language(
         _word,
         _holds,
         (
             *(field for field in ours if field.name not in own),
-            *(Field(column, _column(column)) for column in columns),
+            *(FilterField(column, _column(column)) for column in columns),
         ),
     )
 
@@ -110,7 +110,7 @@ def _word(text: str) -> _Test | None:
     return None
 
 
-def _changes(rows: Rows) -> NDArray[np.int8]:
+def _changes(rows: FilterRows) -> NDArray[np.int8]:
     if rows.comparison is None:
         return np.zeros(len(rows), np.int8)
     return rows.comparison.changes
@@ -119,7 +119,7 @@ def _changes(rows: Rows) -> NDArray[np.int8]:
 def _holds(text: str) -> _Test:
     wanted = text.lower()
 
-    def test(rows: Rows) -> Mask:
+    def test(rows: FilterRows) -> Mask:
         return rows.prompts.lower_prompts.str.contains(wanted, literal=True).to_numpy()
 
     return test
@@ -129,7 +129,7 @@ def _column(name: str) -> Callable[[str, str], _Test]:
     def read(sign: str, value: str) -> _Test:
         wanted = {part.strip().lower() for part in value.split(",")}
 
-        def test(rows: Rows) -> Mask:
+        def test(rows: FilterRows) -> Mask:
             groups, names = rows.prompts.groups(name)
             codes = [code for code, group in enumerate(names) if group.lower() in wanted]
             return np.isin(groups, codes)
@@ -183,7 +183,7 @@ def _stopped(sign: str, value: str) -> _Test:
     )
 
 
-def _before(rows: Rows) -> NDArray[np.int8]:
+def _before(rows: FilterRows) -> NDArray[np.int8]:
     if rows.comparison is None:
         return np.full(len(rows), -1, np.int8)
     return rows.comparison.before

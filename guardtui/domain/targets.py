@@ -8,7 +8,7 @@ from enum import StrEnum
 from guardtui.domain.topic import Intent, Topic, Violation, violations
 
 
-class Target(StrEnum):
+class ExportTarget(StrEnum):
     """Target of a definition: AIRS, a decision model, or a denied topic of Amazon Bedrock."""
 
     AIRS = "airs"
@@ -25,11 +25,11 @@ BEDROCK_EXAMPLE = 100
 _BEDROCK_NAME = re.compile(r"[0-9a-zA-Z\-_ !?.]+")
 
 
-def refusals(topic: Topic, target: Target) -> tuple[Violation, ...]:
+def refusals(topic: Topic, target: ExportTarget) -> tuple[Violation, ...]:
     """Return what a target would reject in a definition, in the order of its fields."""
-    if target is Target.AIRS:
+    if target is ExportTarget.AIRS:
         return violations(topic)
-    return tuple(_bedrock(topic) if target is Target.BEDROCK else _decision(topic))
+    return tuple(_bedrock(topic) if target is ExportTarget.BEDROCK else _decision(topic))
 
 
 def _decision(topic: Topic) -> list[Violation]:

@@ -69,7 +69,7 @@ class Usage:
 
 
 class Failure(Enum):
-    """Why a prompt got no verdict, as far as a scan distinguishes it."""
+    """Reasons for a missing verdict that a scan distinguishes."""
 
     FAILED = auto()
     """The request failed, or its response cannot be used."""
@@ -148,11 +148,6 @@ class Verdicts:
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
-
-    @cached_property
-    def open_rows(self) -> NDArray[np.intp]:
-        """Rows whose verdict has not been requested yet, intp [k], in order."""
-        return np.flatnonzero(self.triggered == Triggered.NOT_ASKED)
 
     @cached_property
     def flaky(self) -> NDArray[np.bool_]:

@@ -10,15 +10,15 @@ _SHARED = 1 / 3
 _PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-class Kind(StrEnum):
-    """What happened to a piece of text."""
+class DiffKind(StrEnum):
+    """Kinds of pieces in a difference."""
 
     SAME = "same"
     ADDED = "added"
     REMOVED = "removed"
 
 
-def word_diff(old: str, new: str) -> list[tuple[Kind, str]]:
+def word_diff(old: str, new: str) -> list[tuple[DiffKind, str]]:
     """Return pieces in reading order; kept and added ones form `new`, kept and removed ones `old`.
 
     Words, runs of blanks and single signs are the smallest pieces. Neighbours of one kind are
@@ -26,7 +26,7 @@ def word_diff(old: str, new: str) -> list[tuple[Kind, str]]:
     words are shown as replaced as a whole, because single common words mean nothing then.
     """
     before, after = _PIECES.findall(old), _PIECES.findall(new)
-    diff: list[tuple[Kind, str]] = []
+    diff: list[tuple[DiffKind, str]] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     common = sum(
         piece.isalnum()
@@ -35,11 +35,13 @@ def word_diff(old: str, new: str) -> list[tuple[Kind, str]]:
     )
     most = max(sum(map(str.isalnum, pieces)) for pieces in (before, after))
     if old and new and most and common < _SHARED * most:
-        return [(Kind.REMOVED, old), (Kind.ADDED, new)]
+        return [(DiffKind.REMOVED, old), (DiffKind.ADDED, new)]
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
         removed, added = "".join(before[start:stop]), "".join(after[other_start:other_stop])
         if kind == "equal":
-            diff.append((Kind.SAME, removed))
+            diff.append((DiffKind.SAME, removed))
             continue
-        diff += [piece for piece in ((Kind.REMOVED, removed), (Kind.ADDED, added)) if piece[1]]
+        diff += [
+            piece for piece in ((DiffKind.REMOVED, removed), (DiffKind.ADDED, added)) if piece[1]
+        ]
     return diff

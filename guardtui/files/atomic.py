@@ -31,7 +31,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
-            raise FileError(path, "this is a folder", "name a file in it")
+            raise FileError(path, "is a folder", "name a file in it")
         if (number := descriptor_of(path)) is not None:
             # Even if it is a file: write at the current position of its owner.
             _write_into(os.dup(number), data)
@@ -59,7 +59,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
-        raise FileError(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "not a valid file name") from error
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -125,9 +125,9 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
             if (path.is_file() or path.is_fifo()) and path.samefile(output):
                 raise FileError(
                     output,
-                    f"this is what is read ({path}): it would be lost"
+                    f"this is an input ({path}): it would be overwritten"
                     if path != output
-                    else "this is what is read: it would be lost",
+                    else "this is an input: it would be overwritten",
                     "name another file to write to",
                 )
 

@@ -23,7 +23,7 @@ EXAMPLE = '[{"role": "user", "content": "…"}]'
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ChatToolCall:
     """A tool call in an assistant's message."""
 
     function: str
@@ -40,7 +40,7 @@ class ChatMessage:
 
     role: Role
     text: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[ChatToolCall, ...] = ()
     function: str | None = None
     error: str | None = None
     media: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def _media(content: object) -> tuple[str, ...]:
     return tuple(kind for kind in types if isinstance(kind, str) and kind != "text")
 
 
-def _tool_calls(name: str, calls: object) -> tuple[ToolCall, ...]:
+def _tool_calls(name: str, calls: object) -> tuple[ChatToolCall, ...]:
     if calls is None:
         return ()
     if not isinstance(calls, list):
@@ -147,7 +147,7 @@ def _tool_calls(name: str, calls: object) -> tuple[ToolCall, ...]:
     return tuple(_tool_call(name, call) for call in calls)
 
 
-def _tool_call(name: str, call: object) -> ToolCall:
+def _tool_call(name: str, call: object) -> ChatToolCall:
     function = call.get("function") if isinstance(call, dict) else None
     # Services nest the name and encode the arguments as text; inspect_ai does neither.
     named = function if isinstance(function, dict) else call
@@ -160,7 +160,9 @@ def _tool_call(name: str, call: object) -> ToolCall:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             arguments = {"arguments": arguments}
-    return ToolCall(title, arguments if isinstance(arguments, dict) else {"arguments": arguments})
+    return ChatToolCall(
+        title, arguments if isinstance(arguments, dict) else {"arguments": arguments}
+    )
 
 
 def _error(error: object) -> str | None:

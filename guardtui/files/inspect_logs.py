@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 
 from guardtui.files.chats import ChatMessage, last_user_text, read_chat, read_question
-from guardtui.files.json_places import json_members
 from guardtui.files.problems import SIZE_LIMIT, FileError, decode
+from guardtui.files.source_positions import json_members
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93
@@ -36,14 +36,14 @@ _NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
 
 @dataclass(frozen=True, slots=True)
 class LogSample:
-    """One sample of a log: `value` as in the log, `place` its location for messages.
+    """One sample of a log: `value` as in the log, `location` its location for messages.
 
     `number` counts from 1 in the order of the log; `line` is the line in a JSON log, else None.
     """
 
     number: int
     value: Mapping[str, Any]
-    place: str
+    location: str
     line: int | None = None
 
     def text(self, value: object) -> str:
@@ -167,7 +167,7 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
 
     Source: inspect_ai 0.3.285, `inspect_ai.log._recorders.eval` and `.json`.
 
-    Raises FileError with file and place.
+    Raises FileError with file and location.
     """
     if content.startswith(_ZIP):
         header, samples = _zipped(path, content)
@@ -184,11 +184,11 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
     if not samples:
         problem = "the log has no samples"
         if header.get("status") == "started":
-            problem += " yet: its evaluation is still running, or was ended"
+            problem += " yet: its evaluation is still running, or was cancelled"
         raise FileError(path, problem, "run the evaluation with samples logged")
     samples.sort(key=_order)
     numbered = (
-        LogSample(number, sample.value, sample.place, sample.line)
+        LogSample(number, sample.value, sample.location, sample.line)
         for number, sample in enumerate(samples, start=1)
     )
     return InspectLog(tuple(numbered), str(header.get("status", "")))
@@ -202,7 +202,7 @@ def _order(sample: LogSample) -> tuple[int, int, int, str]:
     return (epoch, 0, int(name), "") if re.fullmatch("[0-9]{1,18}", name) else (epoch, 1, 0, name)
 
 
-def _checked(path: Path, value: object, place: str, line: int | None = None) -> LogSample:
+def _checked(path: Path, value: object, location: str, line: int | None = None) -> LogSample:
     """Return a sample that has an id and an epoch. Raises FileError."""
     problem = ""
     if not isinstance(value, dict):
@@ -212,8 +212,8 @@ def _checked(path: Path, value: object, place: str, line: int | None = None) -> 
     elif type(epoch := value.setdefault("epoch", 1)) is not int or not 0 < epoch < 2**31:
         problem = "has no epoch that is a number from 1 on"
     else:
-        return LogSample(0, value, place, line)
-    raise FileError(path, f"{place} {problem}", _WRITE_AGAIN, line)
+        return LogSample(0, value, location, line)
+    raise FileError(path, f"{location} {problem}", _WRITE_AGAIN, line)
 
 
 def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
@@ -264,28 +264,28 @@ def _object(
     path: Path, content: bytes, member: zipfile.ZipInfo, data: bytes | None
 ) -> dict[str, Any]:
     """Return the JSON object of a member, from `data` if already unpacked. Raises FileError."""
-    place = f"{member.filename!r:.200} in it"
+    location = f"{member.filename!r:.200} in it"
     try:
         value = json.loads(_unpacked(content, member) if data is None else data)
     except _UnknownMethodError as error:
-        problem = f"{place} is compressed by a method that is not known ({member.compress_type})"
+        problem = f"{location} is compressed by an unknown method ({member.compress_type})"
         raise FileError(path, problem, "convert it: inspect log convert --to json") from error
     except (ValueError, RecursionError) as error:
-        problem = f"{place} is damaged: it is no JSON, or not what was packed"
+        problem = f"{location} is damaged: not JSON, or not the packed content"
         raise FileError(path, problem, _WRITE_AGAIN) from error
     if not isinstance(value, dict):
-        raise FileError(path, f"{place} is not a JSON object", _WRITE_AGAIN)
-    _require_whole_characters(path, value, place, None)
+        raise FileError(path, f"{location} is not a JSON object", _WRITE_AGAIN)
+    _require_whole_characters(path, value, location, None)
     return value
 
 
-def _require_whole_characters(path: Path, value: object, place: str, line: int | None) -> None:
+def _require_whole_characters(path: Path, value: object, location: str, line: int | None) -> None:
     """Raise FileError for half of a surrogate pair, which JSON can contain as an escape."""
     try:
         for text in _texts(value):
             text.encode()
     except UnicodeEncodeError as error:
-        problem = f"{place} holds half of a surrogate pair, which is not a character"
+        problem = f"{location} holds half of a surrogate pair, which is not a character"
         raise FileError(path, problem, "remove it from the log", line) from error
 
 
@@ -418,7 +418,7 @@ def _require_size(packed: bytes, size: int) -> None:
             most += _BLOCK_AT_MOST if kind == 2 else length
             number(1 if kind == 1 else length)
             if most > allowed:
-                raise ValueError("more than is told")
+                raise ValueError("more than declared")
         number(4 * (described >> 2 & 1))  # checksum
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from guardtui.files.json_places import json_list
 from guardtui.files.problems import FileError
+from guardtui.files.source_positions import json_list
 
 NO_OBJECT = "not a JSON object (is the file truncated?)"
 NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"

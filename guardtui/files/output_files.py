@@ -23,7 +23,7 @@ from guardtui.files.chats import (
 from guardtui.files.inspect_logs import InspectLog, is_inspect_log, read_inspect_log
 from guardtui.files.output_tables import Columns, read_table, row_error
 from guardtui.files.problems import read_bytes
-from guardtui.files.table_formats import Format, detect_format, unpack
+from guardtui.files.table_formats import TableFormat, detect_format, unpack
 
 REQUIRED = ("input", "target", "output")
 KNOWN = (*REQUIRED, "id", "choices", "epoch")
@@ -100,7 +100,7 @@ class OutputSet:
         wanted = name.strip().lower()
         return next(((key, columns[key]) for key in columns if key.lower() == wanted), None)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return the location of a row, for messages."""
         return f"{self.source}:{self.lines[row]}"
 
@@ -120,7 +120,7 @@ def parse_outputs(path: Path, content: bytes) -> OutputSet:
     if path.suffix.lower() == ".eval" or is_inspect_log(path, content):
         return _logged(path, read_inspect_log(path, content))
     columns, lines, errors = read_table(path, content, REQUIRED)
-    delimited = detect_format(path, content) in (Format.DELIMITED, Format.WORKBOOK)
+    delimited = detect_format(path, content) in (TableFormat.DELIMITED, TableFormat.WORKBOOK)
     return _Checked(path, columns, lines, errors, delimited=delimited).output_set()
 
 
@@ -144,7 +144,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
             text, input_chat = sample.question()
             chat = sample.messages()
         except ValueError as error:
-            errors.append(row_error("input", f"{sample.place} {error}", line))
+            errors.append(row_error("input", f"{sample.location} {error}", line))
             continue
         if output is None:
             unanswered.append(line)
@@ -202,7 +202,7 @@ class _Checked:
         self.lines = lines
         self.errors = errors
         self.delimited = delimited
-        self.found: dict[str, list[Any]] = {}
+        self.columns: dict[str, list[Any]] = {}
         self.metadata: Columns = {}
         # An unreadable line may contain the missing column.
         self.whole = not errors
@@ -210,27 +210,27 @@ class _Checked:
             meaning = name.lower() if name.lower() in KNOWN else None
             if meaning is None:
                 self.metadata[name] = values
-            elif meaning in self.found:
-                message = f"there are two columns called {meaning}: rename one of them"
+            elif meaning in self.columns:
+                message = f"two columns are named {meaning}: rename one of them"
                 self.errors.append(row_error("column", message))
             else:
-                self.found[meaning] = values
+                self.columns[meaning] = values
 
     def output_set(self) -> OutputSet:
         count = len(self.lines)
-        missing = [name for name in REQUIRED if name not in self.found]
-        if missing and (self.whole or self.found):
+        missing = [name for name in REQUIRED if name not in self.columns]
+        if missing and (self.whole or self.columns):
             self.errors.append(
-                row_error("column", _missing(missing, [*self.found, *self.metadata]))
+                row_error("column", _missing(missing, [*self.columns, *self.metadata]))
             )
         if not missing and not count and not self.errors:
-            self.errors.append(row_error("empty", "there is no row below the header: add outputs"))
+            self.errors.append(row_error("empty", "no rows below the header: add outputs"))
         input_messages = self._input_messages()
         inputs = self._texts("input")
         outputs = self._texts("output")
         messages = self._messages(outputs)
         targets = self._several("target")
-        choices = self._several("choices") if "choices" in self.found else [()] * count
+        choices = self._several("choices") if "choices" in self.columns else [()] * count
         epochs = self._epochs()
         ids = self._ids(epochs)
         if self.errors:
@@ -253,7 +253,7 @@ class _Checked:
 
     def _input_messages(self) -> list[tuple[ChatMessage, ...]]:
         """Return the inputs that are conversations, and replace each by its text in the column."""
-        values = list(self.found.get("input", []))
+        values = list(self.columns.get("input", []))
         chats: dict[int, tuple[ChatMessage, ...]] = {}
         for row, (line, value) in enumerate(zip(self.lines, values, strict=False)):
             decoded = _decoded(value) if self.delimited else value
@@ -262,7 +262,7 @@ class _Checked:
                 values[row] = last_user_text(chats[row]) or ""
         if not chats:
             return []
-        self.found["input"] = values
+        self.columns["input"] = values
         return [chats.get(row, ()) for row in range(len(values))]
 
     def _messages(self, outputs: Sequence[str]) -> list[tuple[ChatMessage, ...]]:
@@ -297,7 +297,7 @@ class _Checked:
             return ()
 
     def _texts(self, name: str) -> list[str]:
-        values = self.found.get(name, [])
+        values = self.columns.get(name, [])
         texts: list[str] = []
         for line, value in zip(self.lines, values, strict=False):
             if isinstance(value, list | dict):
@@ -312,7 +312,7 @@ class _Checked:
         """Return one text or several per row; a missing target is one empty text."""
         parsed: list[tuple[str, ...]] = []
         nothing = ("",) if name == "target" else ()
-        for line, value in zip(self.lines, self.found.get(name, []), strict=False):
+        for line, value in zip(self.lines, self.columns.get(name, []), strict=False):
             if value is None or value == "":
                 parsed.append(nothing)
             elif isinstance(value, str) and not (self.delimited and value.lstrip()[:1] == "["):
@@ -325,11 +325,11 @@ class _Checked:
         return parsed
 
     def _epochs(self) -> list[int] | None:
-        values = self.found.get("epoch")
+        values = self.columns.get("epoch")
         if values is None:
             return None
-        if "id" not in self.found:
-            message = "epochs are there but no ids: add the column id, the same for all of a sample"
+        if "id" not in self.columns:
+            message = "epochs need ids: add the column id, equal for all rows of a sample"
             self.errors.append(row_error("epoch", message))
         epochs: list[int] = []
         for line, value in zip(self.lines, values, strict=True):
@@ -343,7 +343,7 @@ class _Checked:
         return epochs
 
     def _ids(self, epochs: list[int] | None) -> list[str]:
-        values = self.found.get("id")
+        values = self.columns.get("id")
         if values is None:
             return [str(number) for number in range(1, len(self.lines) + 1)]
         ids: list[str] = []
@@ -360,9 +360,9 @@ class _Checked:
             if before != line:
                 message = f"the id {_shown(name)} is already on line {before}: "
                 if epochs is None:
-                    message += "make it another, or tell epochs of one sample apart (column epoch)"
+                    message += "change it, or number the epochs of one sample (column epoch)"
                 else:
-                    message += f"with the same epoch, {epochs[row]}: correct one of them"
+                    message += f"with the same epoch, {epochs[row]}: fix one of them"
                 self.errors.append(row_error("id", message, line))
             ids.append(name)
         return ids
@@ -383,7 +383,7 @@ def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
     what = ", ".join(missing)
     noun = "column is" if len(missing) == 1 else "columns are"
     shown = ", ".join(map(_shown, present[:LISTED])) or "none"
-    return f"the {noun} missing: {what} (there are: {shown}): name them in the header"
+    return f"the {noun} missing: {what} (existing: {shown}): name them in the header"
 
 
 def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:

@@ -19,7 +19,7 @@ from guardtui.files.json_rows import (
 from guardtui.files.parquet import parse_parquet
 from guardtui.files.problems import FileError, decode
 from guardtui.files.prompt_files import read_rows
-from guardtui.files.table_formats import Format, detect_format, unpack
+from guardtui.files.table_formats import TableFormat, detect_format, unpack
 
 Columns: TypeAlias = dict[str, list[Any]]
 """Values by column name, in the order of the file."""
@@ -40,9 +40,9 @@ def read_table(
     """
     content = unpack(path, content)
     kind = detect_format(path, content)
-    if kind in (Format.JSON_LINES, Format.JSON_ARRAY):
+    if kind in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY):
         return _json(path, decode(path, content))
-    if kind is Format.PARQUET:
+    if kind is TableFormat.PARQUET:
         return _parquet(path, content)
     rows = read_rows(path, content, needed)
     columns = {name: rows.raw[name].to_list() for name in rows.raw.columns}

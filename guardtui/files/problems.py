@@ -52,11 +52,11 @@ class ContentError(FileError):
 
 
 _REMEDIES = {
-    errno.ENOENT: ("there is no such file", "check the name, or the folder you are in"),
-    errno.EISDIR: ("this is a folder", "name a file in it"),
+    errno.ENOENT: ("no such file", "check the name and the current folder"),
+    errno.EISDIR: ("is a folder", "name a file in it"),
     errno.EACCES: ("permission denied", "make it readable and writable for you"),
     errno.EPERM: ("operation not permitted", "make it readable and writable for you"),
-    errno.EROFS: ("the file system is read-only", "copy it to a place you can write"),
+    errno.EROFS: ("the file system is read-only", "copy it to a writable folder"),
     errno.ENOSPC: ("the disk is full", "free some space and try again: nothing was changed"),
     errno.EDQUOT: ("your disk quota is used up", "free some space: nothing was changed"),
     errno.EFBIG: ("the file would become too large", "free some space: nothing was changed"),
@@ -66,7 +66,7 @@ _REMEDIES = {
 def from_os_error(path: Path | str, error: OSError) -> FileError:
     """Return the FileError for an error of the operating system."""
     problem, remedy = _REMEDIES.get(
-        error.errno or 0, (error.strerror or type(error).__name__, "see whether it is accessible")
+        error.errno or 0, (error.strerror or type(error).__name__, "check its permissions")
     )
     return FileError(path, problem, remedy)
 
@@ -94,7 +94,7 @@ def read_bytes(
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
-        raise FileError(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "not a valid file name") from error
     return _not_empty(path, content, if_empty)
 
 
@@ -145,7 +145,7 @@ def _piped(path: Path, limit: int) -> bytes:
 def decode(path: Path, content: bytes) -> str:
     """Return the text of a UTF-8 file, with or without a byte order mark. Raises FileError."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ContentError(path, "this is UTF-16", "save it as UTF-8")
+        raise ContentError(path, "the file is UTF-16", "save it as UTF-8")
     zero = content.find(b"\0")
     if zero >= 0:
         line = content.count(b"\n", 0, zero) + 1

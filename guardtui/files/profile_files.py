@@ -1,4 +1,7 @@
-"""Profile files: a YAML list of topic files with their prompt sets, relative to the file."""
+"""The topics of a profile: profile files, which list topic files, and reading those files.
+
+A profile file is a YAML list of topic files with their prompt sets, relative to the file.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,21 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
+from guardtui.domain.profile import MOST_TOPICS
+from guardtui.domain.text import display_start
 from guardtui.files.problems import FileError, decode, read_bytes
+from guardtui.files.topic_files import TopicFile, load_topic
 
 _LARGEST = 1024 * 1024
 _KEYS = ("name", "default", "prompts", "topics")
 _ENTRY_KEYS = ("topic", "prompts")
 _REMEDY = "write topics: and below it a line for each, as in  - tax.yaml"
+_NAME_CHARACTERS = 60
 _TOPICS = re.compile(r"^topics\s*:", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileTopic:
+class ProfileEntry:
     """A topic file of a profile, with its prompt file if named; `line` counts from 1."""
 
     topic: Path
@@ -37,7 +44,7 @@ class ProfileFile:
     """
 
     path: Path
-    topics: tuple[ProfileTopic, ...]
+    topics: tuple[ProfileEntry, ...]
     name: str = ""
     closed: bool | None = None
     prompts: Path | None = None
@@ -85,7 +92,63 @@ def load_profile(path: Path) -> ProfileFile:
     )
 
 
-def _entry(path: Path, entries: Any, index: int) -> ProfileTopic:
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return a file, followed by the topic files that it lists if it is a profile file."""
+    try:
+        return (path, *(entry.topic for entry in load_profile(path).topics))
+    except FileError:
+        return (path,)
+
+
+class ProfileTopics:
+    """Reads the topic files of one profile: each once, with different names, and not too many."""
+
+    def __init__(self) -> None:
+        self._files: set[object] = set()
+        self._names: dict[str, Path] = {}
+
+    def reserve(self, path: Path, name: str | None = None) -> None:
+        """Add a topic that is known already; its name may still be unknown."""
+        self._files.add(_identity(path))
+        if name is not None:
+            self._names[name] = path
+
+    def read(self, path: Path) -> TopicFile:
+        """Read another topic file. Raises FileError, also if it cannot be part of the profile."""
+        file = load_topic(path)
+        name = file.topic.name
+        if _identity(path) in self._files:
+            raise FileError(
+                path, "this topic file is in the profile already", "list each topic file once"
+            )
+        if name in self._names:
+            raise FileError(
+                path,
+                f"another topic is called {display_start(name, _NAME_CHARACTERS)!r} already: "
+                f"{self._names[name]}",
+                "a profile tells its topics apart by name: rename one of them",
+            )
+        if len(self._files) >= MOST_TOPICS:
+            raise FileError(path, f"a profile has at most {MOST_TOPICS} topics", "remove this one")
+        self.reserve(path, name)
+        return file
+
+
+def same_file(path: Path, other: Path) -> bool:
+    """Return whether two paths name one file."""
+    return _identity(path) == _identity(other)
+
+
+def _identity(path: Path) -> object:
+    """Return an identity that is equal for two names of one file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return str(path)
+    return status.st_dev, status.st_ino
+
+
+def _entry(path: Path, entries: Any, index: int) -> ProfileEntry:
     entry = entries[index]
     line = int(entries.lc.item(index)[0]) + 1
     if isinstance(entry, Mapping):
@@ -100,14 +163,14 @@ def _entry(path: Path, entries: Any, index: int) -> ProfileTopic:
     topic = _path(path, entry, line)
     if topic is None:
         raise FileError(path, "this entry names no topic file", _REMEDY, line)
-    return ProfileTopic(topic, prompts, line)
+    return ProfileEntry(topic, prompts, line)
 
 
 def _path(path: Path, value: object, line: int | None) -> Path | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise FileError(path, "this is no file name", "write the path of a file", line)
+        raise FileError(path, "not a valid file name", "write the path of a file", line)
     return path.parent / value
 
 
@@ -128,7 +191,7 @@ def _parse(path: Path, text: str) -> Any:
         raise FileError(path, problem, "fix the YAML", line) from error
     except Exception as error:  # ruamel raises many kinds for odd tags and characters
         raise FileError(
-            path, "this YAML holds something that cannot be read", "keep to plain texts and lists"
+            path, "the YAML contains an unreadable value", "use plain texts and lists only"
         ) from error
     if not isinstance(document, Mapping):
         raise FileError(path, "not a mapping of keys", _REMEDY, 1)

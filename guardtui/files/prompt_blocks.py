@@ -18,7 +18,7 @@ from guardtui.domain.prompts import PromptSetError
 from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentError, FileError, from_os_error
 from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, split_mark
-from guardtui.files.table_formats import Format, detect_format, is_packed
+from guardtui.files.table_formats import TableFormat, detect_format, is_packed
 
 BLOCK_BYTES = 16 * 1024 * 1024
 """Bytes of text per block: read in a fraction of a second, with some 200 MB of memory."""
@@ -43,9 +43,9 @@ def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
         kind = detect_format(path, start)
         if is_packed(start):
             blocks = _packed(path, file, size)
-        elif kind is Format.PARQUET:
+        elif kind is TableFormat.PARQUET:
             blocks = _parquet(path)
-        elif kind in (Format.DELIMITED, Format.JSON_LINES):
+        elif kind in (TableFormat.DELIMITED, TableFormat.JSON_LINES):
             blocks = _text(path, file, kind, size)
         else:
             blocks = _whole(path)
@@ -71,7 +71,7 @@ def _open(path: Path) -> Iterator[BufferedReader]:
     except ValueError as error:
         if "null byte" not in str(error):
             raise
-        raise FileError(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "not a valid file name") from error
 
 
 def _whole(path: Path) -> Iterator[RawRows]:
@@ -84,14 +84,14 @@ def _packed(path: Path, file: BufferedReader, size: int) -> Iterator[RawRows]:
     try:
         with gzip.GzipFile(fileobj=file) as unpacked:
             kind = detect_format(path, unpacked.peek(_START_BYTES))
-            if kind in (Format.DELIMITED, Format.JSON_LINES):
+            if kind in (TableFormat.DELIMITED, TableFormat.JSON_LINES):
                 yield from _text(path, unpacked, kind, size)
             else:
                 yield from _whole(path)
     except EOFError as error:
-        raise FileError(path, "this gzip file is cut off", "copy the file again") from error
+        raise FileError(path, "the gzip file is truncated", "copy the file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise FileError(path, "this is a damaged gzip file", "copy the file again") from error
+        raise FileError(path, "the gzip file is damaged", "copy the file again") from error
 
 
 def _parquet(path: Path) -> Iterator[RawRows]:
@@ -103,7 +103,7 @@ def _parquet(path: Path) -> Iterator[RawRows]:
 
 
 def _text(
-    path: Path, file: IO[bytes] | gzip.GzipFile, kind: Format, size: int
+    path: Path, file: IO[bytes] | gzip.GzipFile, kind: TableFormat, size: int
 ) -> Iterator[RawRows]:
     header, remainder, line, started = b"", b"", 0, False
     chunk = split_mark(file.read(max(size, 4)))[1]
@@ -127,7 +127,7 @@ def _text(
             raise ContentError(path, "the file is empty", "guardtui sample prints an example")
         if filled:
             yield _rows(path, block, header, line)
-        if not started and kind is Format.DELIMITED:
+        if not started and kind is TableFormat.DELIMITED:
             header = _first_row(block)
         started = True
         line += block.count(b"\n")
@@ -156,9 +156,9 @@ def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
     return RawRows(rows.raw, (rows.lines + np.int64(shift)).astype(np.uint32), unread)
 
 
-def _end_of_rows(content: bytes, kind: Format) -> int:
+def _end_of_rows(content: bytes, kind: TableFormat) -> int:
     """Return how many bytes hold whole rows; a line feed inside quotes ends no row."""
-    if kind is not Format.DELIMITED:
+    if kind is not TableFormat.DELIMITED:
         return content.rfind(b"\n") + 1
     end = content.rfind(b"\n")
     inside = content.count(b'"', 0, end) % 2

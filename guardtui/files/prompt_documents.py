@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from guardtui.domain.prompts import FALSE, TRUE, PromptSet
 from guardtui.files.parquet import as_text, parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import Layout, RawRows, split_mark
-from guardtui.files.table_formats import Format, detect_format
+from guardtui.files.prompt_files import RawRows, RowLayout, split_mark
+from guardtui.files.table_formats import TableFormat, detect_format
 
 Rows: TypeAlias = "NDArray[np.intp]"
 """Indices of rows of a prompt set, ascending."""
@@ -47,7 +47,7 @@ def opposite(cell: str) -> str:
     """
     match = _LABEL.fullmatch(cell)
     if match is None:
-        raise ValueError(f"{cell!r} is no label")
+        raise ValueError(f"{cell!r} is not a label")
     before, word, after = match.groups()
     other = _OPPOSITE[word.lower()]
     if word.isupper():
@@ -57,21 +57,21 @@ def opposite(cell: str) -> str:
     return f"{before}{other}{after}"
 
 
-def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) -> Document:
-    """Return the file with this unpacked content; `found` and `prompts` were read from it.
+def document_of(path: Path, content: bytes, rows: RawRows, prompts: PromptSet) -> PromptDocument:
+    """Return the file with this unpacked content; `rows` and `prompts` were read from it.
 
     Raises FileError for a read-only format.
     """
     kind = detect_format(path, content)
-    if kind is Format.WORKBOOK:
+    if kind is TableFormat.WORKBOOK:
         raise _read_only(path)
-    if kind is Format.PARQUET:
-        return _Parquet(path, content, found.raw, prompts)
-    if found.layout is not None:
-        return _Delimited(path, content, found.raw, prompts, found.layout)
-    if kind is Format.JSON_ARRAY:
-        return _JsonArray(path, content, found.raw, prompts)
-    return _JsonLines(path, content, found.raw, prompts)
+    if kind is TableFormat.PARQUET:
+        return _Parquet(path, content, rows.raw, prompts)
+    if rows.layout is not None:
+        return _Delimited(path, content, rows.raw, prompts, rows.layout)
+    if kind is TableFormat.JSON_ARRAY:
+        return _JsonArray(path, content, rows.raw, prompts)
+    return _JsonLines(path, content, rows.raw, prompts)
 
 
 def refusal_of(path: Path) -> FileError | None:
@@ -81,19 +81,19 @@ def refusal_of(path: Path) -> FileError | None:
             start = file.read(8192)
     except (OSError, ValueError):
         return None
-    return _read_only(path) if detect_format(path, start) is Format.WORKBOOK else None
+    return _read_only(path) if detect_format(path, start) is TableFormat.WORKBOOK else None
 
 
 def _read_only(path: Path) -> FileError:
     name, new = quote(path.name), quote(f"{path.stem}.csv")
     return FileError(
         path,
-        "prompts in an Excel workbook cannot be edited here",
+        "prompts in an Excel workbook cannot be edited",
         f"edit them in Excel, or make a CSV of it and open that: guardtui convert {name} -o {new}",
     )
 
 
-class Document(ABC):
+class PromptDocument(ABC):
     """A prompt file whose rows can be changed; each method returns the file's new content."""
 
     def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
@@ -130,7 +130,7 @@ class Document(ABC):
         """Append a row; `others` are values by the file's own column names."""
 
 
-class _Text(Document):
+class _Text(PromptDocument):
     """A file of rows in one or several lines each; its bytes are cut and joined again.
 
     `starts` and `stops` (intp [N], offsets in `body`) bound the rows without their line feeds.
@@ -206,7 +206,7 @@ class _Text(Document):
 
 class _Delimited(_Text):
     def __init__(
-        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, layout: Layout
+        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, layout: RowLayout
     ) -> None:
         super().__init__(path, content, raw, prompts)
         self.starts, self.stops = layout.starts[1:], layout.stops[1:]
@@ -434,7 +434,7 @@ def _opposite_value(value: str) -> str:
         return json.dumps(opposite(json.loads(value)), ensure_ascii=False)
 
 
-class _Parquet(Document):
+class _Parquet(PromptDocument):
     @cached_property
     def frame(self) -> pl.DataFrame:
         return parse_parquet(self.path, self.content)

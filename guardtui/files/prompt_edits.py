@@ -22,7 +22,7 @@ from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError
 from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
-from guardtui.files.prompt_documents import Document, Rows, column_of, document_of
+from guardtui.files.prompt_documents import PromptDocument, Rows, column_of, document_of
 from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
 from guardtui.files.table_formats import is_packed, pack, unpack
 
@@ -94,9 +94,9 @@ def edit_prompts(
     return EditedPrompts(result, count, before, after)
 
 
-def _same(found: RawRows, prompts: PromptSet) -> bool:
+def _same(rows: RawRows, prompts: PromptSet) -> bool:
     """Return whether the prompt set was made from these rows."""
-    raw = found.raw
+    raw = rows.raw
     try:
         ours = [column_of(raw, name) for name in _own_columns(prompts)]
     except KeyError:
@@ -108,7 +108,7 @@ def _same(found: RawRows, prompts: PromptSet) -> bool:
     given = raw[ours[2]] if prompts.intent_given else pl.Series([prompts.intent.value])
     intent = given.fill_null("").str.strip_chars().str.to_lowercase()
     return (
-        np.array_equal(found.lines, prompts.frame["line"].to_numpy())
+        np.array_equal(rows.lines, prompts.frame["line"].to_numpy())
         and raw[ours[0]].equals(prompts.prompts)
         and label.is_in(TRUE).equals(prompts.frame["expected"])
         and bool((intent == prompts.intent.value).all())
@@ -148,7 +148,7 @@ class _Plan:
         )
 
 
-def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: Document) -> _Plan:
+def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptDocument) -> _Plan:
     """Compute the new content for an edit. Raises FileError if the edit cannot be made."""
     texts, labels = prompts.prompts, prompts.expected
     if isinstance(edit, Rewrite):
@@ -185,7 +185,7 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: Documen
     return _Plan(document.duplicated(rows), texts.gather(rows_twice), labels[rows_twice], len(rows))
 
 
-def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: Document) -> _Plan:
+def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: PromptDocument) -> _Plan:
     """Replace the cells of a row that differ; the count is 0 if none does."""
     row = int(_rows_of(path, prompts, frozenset((edit.key,)))[0])
     _check(path, prompt_problem(edit.prompt, prompts, edit.key))

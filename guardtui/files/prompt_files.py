@@ -38,7 +38,7 @@ from guardtui.files.problems import (
     read_bytes,
     read_standard_input,
 )
-from guardtui.files.table_formats import Format, detect_format, detect_separator, unpack
+from guardtui.files.table_formats import TableFormat, detect_format, detect_separator, unpack
 from guardtui.files.workbooks import read_workbook
 
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
@@ -74,7 +74,7 @@ STANDARD_INPUT = Path("standard input")
 
 
 def load_prompts(path: Path, intent: Intent | None = None) -> PromptSet:
-    """Read and validate a prompt set in any `Format`; the path `-` is standard input.
+    """Read and validate a prompt set in any `TableFormat`; the path `-` is standard input.
 
     `intent` is the topic's; it applies if the file has no column `intent`. Raises FileError if the
     file cannot be read, and PromptSetError with all errors of its rows together.
@@ -110,7 +110,7 @@ def split_mark(content: bytes) -> tuple[bytes, bytes]:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowLayout:
     """Positions of the rows of a delimited file, header first; offsets after the byte order mark.
 
     `starts` and `stops` (intp [R + 1]) bound each row without its line feed, but with a carriage
@@ -135,7 +135,7 @@ class RawRows:
     raw: pl.DataFrame
     lines: NDArray[np.uint32]
     unread: list[Finding]
-    layout: Layout | None = None
+    layout: RowLayout | None = None
     header: str = HEADER
 
 
@@ -150,11 +150,11 @@ def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> 
         remedy = f"make one of it: guardtui convert {path} --output prompts.csv"
         raise FileError(path, "this is a log of inspect_ai, not a prompt set", remedy)
     kind = detect_format(path, content)
-    if kind is Format.PARQUET:
+    if kind is TableFormat.PARQUET:
         return RawRows(*_parquet(path, content), [], header="the file")
-    if kind is Format.WORKBOOK:
+    if kind is TableFormat.WORKBOOK:
         return RawRows(*read_workbook(path, content), [], header="the first sheet")
-    if kind in (Format.JSON_LINES, Format.JSON_ARRAY):
+    if kind in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY):
         return RawRows(*_json(path, decode(path, content)), header="the JSON")
     decode(path, content)
     body = split_mark(content)[1]
@@ -287,7 +287,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     if len(set(names)) != len(names):
         raise FileError(path, "duplicate column in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
-    layout = Layout(starts, stops, separators, separator)
+    layout = RowLayout(starts, stops, separators, separator)
     header = HEADER if separator == "," else f"the header, separated by {_NAMED[separator]}s,"
     return RawRows(raw, line_of[1:].astype(np.uint32), ragged, layout, header)
 

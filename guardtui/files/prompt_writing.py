@@ -15,7 +15,7 @@ from guardtui.domain.topic import Intent
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts, read_rows
-from guardtui.files.table_formats import Format, format_of, separator_of
+from guardtui.files.table_formats import TableFormat, format_of, separator_of
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 
@@ -40,10 +40,10 @@ def prompt_set_bytes(
     a text, and PromptSetError if the result is not a valid prompt set.
     """
     kind = format_of(path)
-    columns = _named(extra, inert=kind is Format.DELIMITED)
-    if kind is Format.PARQUET:
+    columns = _named(extra, inert=kind is TableFormat.DELIMITED)
+    if kind is TableFormat.PARQUET:
         content = _parquet(prompts, expected, intent, columns)
-    elif kind is Format.JSON_LINES:
+    elif kind is TableFormat.JSON_LINES:
         content = _json_lines(prompts, expected, intent, columns)
     else:
         content = _delimited(separator_of(path), prompts, expected, intent, columns)

@@ -66,12 +66,12 @@ def load_shared(path: Path) -> SharedPrompts:
         raise FileError(path, first.message, f"{len(rows.unread)} rows cannot be read", line)
     columns = [name for name in rows.raw.columns if name.strip().lower() == COLUMN]
     if len(columns) != 1:
-        problem = "there is no column topic" if not columns else "the column topic is there twice"
+        problem = "the column topic is missing" if not columns else "the column topic is duplicated"
         raise FileError(path, problem, _REMEDY, 1)
     raw = rows.raw.with_columns(pl.col(columns[0]).fill_null("").str.strip_chars())
     unnamed = (raw[columns[0]] == "").to_numpy()
     if unnamed.any():
         line = int(rows.lines[int(np.argmax(unnamed))])
-        raise FileError(path, "this row names no topic", _REMEDY, line)
+        raise FileError(path, "the row has no topic", _REMEDY, line)
     names = tuple(raw[columns[0]].unique(maintain_order=True).to_list())
     return SharedPrompts(path, raw, rows.lines, columns[0], names)

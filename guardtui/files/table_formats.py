@@ -29,7 +29,7 @@ _HEADER_BYTES = 1 << 20
 """Number of bytes at the start of a file that are searched for the header."""
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """Format of a table file."""
 
     DELIMITED = "delimited"
@@ -40,17 +40,15 @@ class Format(StrEnum):
 
 
 _ENDINGS = {
-    ".csv": Format.DELIMITED,
-    ".tsv": Format.DELIMITED,
-    ".jsonl": Format.JSON_LINES,
-    ".ndjson": Format.JSON_LINES,
-    ".json": Format.JSON_ARRAY,
-    ".parquet": Format.PARQUET,
-    ".xlsx": Format.WORKBOOK,
+    ".csv": TableFormat.DELIMITED,
+    ".tsv": TableFormat.DELIMITED,
+    ".jsonl": TableFormat.JSON_LINES,
+    ".ndjson": TableFormat.JSON_LINES,
+    ".json": TableFormat.JSON_ARRAY,
+    ".parquet": TableFormat.PARQUET,
+    ".xlsx": TableFormat.WORKBOOK,
 }
-
-TABLE_ENDINGS = tuple(_ENDINGS)
-"""Extensions of table files; each may be followed by .gz."""
+"""Formats by extension, which may be followed by .gz."""
 
 
 def unpacked_name(path: Path) -> Path:
@@ -58,21 +56,21 @@ def unpacked_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> TableFormat:
     """Return the format for a file extension, CSV for an unknown one."""
-    return _ENDINGS.get(unpacked_name(path).suffix.lower(), Format.DELIMITED)
+    return _ENDINGS.get(unpacked_name(path).suffix.lower(), TableFormat.DELIMITED)
 
 
-def detect_format(path: Path, content: bytes) -> Format:
+def detect_format(path: Path, content: bytes) -> TableFormat:
     """Return the format by the unpacked content if that is certain, else by the extension."""
     if content.startswith(MAGIC) and content.endswith(MAGIC):
-        return Format.PARQUET
+        return TableFormat.PARQUET
     if content.startswith(_ZIP) and _WORKBOOK_PART in content:
-        return Format.WORKBOOK
+        return TableFormat.WORKBOOK
     by_ending = format_of(path)
     body = content[:_CHUNK].removeprefix(_BYTE_ORDER_MARK)
-    if by_ending in (Format.JSON_LINES, Format.JSON_ARRAY) or _JSON_ROWS.match(body):
-        return Format.JSON_ARRAY if body.lstrip()[:1] == b"[" else Format.JSON_LINES
+    if by_ending in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY) or _JSON_ROWS.match(body):
+        return TableFormat.JSON_ARRAY if body.lstrip()[:1] == b"[" else TableFormat.JSON_LINES
     return by_ending
 
 
@@ -129,9 +127,9 @@ def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             unpacked = file.read(limit + 1)
     except EOFError as error:
-        raise FileError(path, "this gzip file is cut off", "copy the file again") from error
+        raise FileError(path, "the gzip file is truncated", "copy the file again") from error
     except (OSError, zlib.error) as error:
-        raise FileError(path, "this is a damaged gzip file", "copy the file again") from error
+        raise FileError(path, "the gzip file is damaged", "copy the file again") from error
     if len(unpacked) > limit:
         raise FileError(
             path,

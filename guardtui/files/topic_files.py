@@ -53,7 +53,7 @@ class GoneFromDiskError(FileError):
     def __init__(self, path: Path) -> None:
         super().__init__(
             path,
-            "the file is gone: it was deleted or moved since it was opened",
+            "the file is missing: it was deleted or moved since it was opened",
             "save again to create it again with all its content",
         )
 
@@ -73,15 +73,19 @@ class TopicFile:
         return replace(self, topic=topic)
 
 
+class NotATopicError(FileError):
+    """A file that was read, and has none of the keys of a topic."""
+
+
 def load_topic(path: Path) -> TopicFile:
     """Read a topic file. Raises FileError with all problems of the file."""
     content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
-        raise FileError(path, "more than 1 MiB: this is no topic file", "name a topic file")
+        raise FileError(path, "more than 1 MiB: not a topic file", "name a topic file")
     if path.suffix.lower() in _OF_PROMPTS:
         raise FileError(
             path,
-            "this is a file of prompts, and no topic file",
+            "a file of prompts, not a topic file",
             "name the topic file (YAML); prompts are named beside it (--prompts)",
         )
     text = decode(path, content)
@@ -201,11 +205,11 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         position = getattr(error, "position", None)
         if isinstance(position, int):
             line = text.count("\n", 0, position) + 1
-            problem = f"this {kind} holds a character that may not stand in it"
+            problem = f"this {kind} contains an invalid character"
             raise FileError(path, problem, "remove it", line) from error
-        problem = f"this {kind} holds a value that cannot be read"
+        problem = f"this {kind} contains an unreadable value"
         line = None if _is_json(path) else _unreadable_line(text)
-        remedy = "put dates and numbers in quotes, and leave out tags (!!…)"
+        remedy = "put dates and numbers in quotes, and omit tags (!!…)"
         raise FileError(path, problem, remedy, line) from error
     if loaded is None and not _is_json(path):
         raise FileError(path, "the file contains only comments", _KEYS_REMEDY)
@@ -291,7 +295,7 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
         add_problem("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
     if not problems and not any(key in document for key in ("name", "description", "examples")):
         remedy = "write name, description, examples and intent"
-        problems.append(FileError(path, "not a topic: it has none of its keys", remedy))
+        problems.append(NotATopicError(path, "not a topic: it has none of its keys", remedy))
     if len(problems) == 1:
         raise problems[0]
     if problems:

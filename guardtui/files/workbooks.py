@@ -26,7 +26,7 @@ def read_workbook(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.
     if find_spec("fastexcel") is None:
         raise FileError(
             path,
-            "this is an Excel workbook, and the extra that reads it is not installed",
+            "this is an Excel workbook, which needs an extra that is not installed",
             f"pip install 'guardtui[excel]', or {_AS_CSV}",
         )
     _check_size(path, content)

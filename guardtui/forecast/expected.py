@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.forecast.model import Chances
+from guardtui.forecast.model import MatchProbabilities
 
 Array: TypeAlias = "NDArray[np.floating]"
 
@@ -49,7 +49,7 @@ class ExpectedRates:
 
 
 def expected_rates(
-    chances: Chances, belongs: NDArray[np.bool_], before: float | None = None
+    chances: MatchProbabilities, belongs: NDArray[np.bool_], before: float | None = None
 ) -> ExpectedRates:
     """Return the rates expected for prompts that belong to the topic or not, bool [N].
 
@@ -80,7 +80,7 @@ def expected_rates(
     )
 
 
-def _alone(chances: Chances, *, matches: bool) -> Expected | None:
+def _alone(chances: MatchProbabilities, *, matches: bool) -> Expected | None:
     if not len(chances.match):
         return None
     rate = float(chances.match.mean())

@@ -17,10 +17,10 @@ from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import ExpectedRates, expected_rates
-from guardtui.forecast.model import Scan, VerdictModel
+from guardtui.forecast.model import ScannedDefinition, VerdictModel
 from guardtui.forecast.noise import Repeats, noise_of, repeats
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import Stopped
 
@@ -237,7 +237,7 @@ def fit(
         reading = reader.read(evaluation.topic, prompts, report, stopped)
         if reading is None:
             return None
-        scans.append(Scan(reading, _matched(triggered, evaluation.topic.intent)))
+        scans.append(ScannedDefinition(reading, _matched(triggered, evaluation.topic.intent)))
     repeated = repeats(scans, [evaluation.topic for evaluation, _ in answered])
     model = VerdictModel(scans)
     if repeated.pairs:

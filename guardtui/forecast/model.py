@@ -26,8 +26,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.forecast.definitions import likenesses
-from guardtui.forecast.readings import Reading
+from guardtui.forecast.definition_similarity import likenesses
+from guardtui.forecast.engine_features import EngineFeatures
 
 Array: TypeAlias = "NDArray[np.floating]"
 
@@ -51,15 +51,15 @@ _TINY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class ScannedDefinition:
     """Verdicts at one definition: `matched` int8 [N], 1 match, 0 no match, -1 unknown."""
 
-    reading: Reading
+    reading: EngineFeatures
     matched: NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
-class Chances:
+class MatchProbabilities:
     """Match probabilities at one definition.
 
     `match` [N] is the probability that each prompt matches, `density` [N] its derivative with
@@ -72,10 +72,10 @@ class Chances:
     loadings: Array
     shared: Array
 
-    def with_answers(self, matched: NDArray[np.int8]) -> Chances:
-        """Return these with some answers known: `matched` int8 [N] as in `Scan`."""
+    def with_answers(self, matched: NDArray[np.int8]) -> MatchProbabilities:
+        """Return these with some answers known: `matched` int8 [N] as in `ScannedDefinition`."""
         answered = matched >= 0
-        return Chances(
+        return MatchProbabilities(
             np.where(answered, matched, self.match),
             np.where(answered, 0.0, self.density),
             self.loadings,
@@ -88,15 +88,17 @@ class Chances:
         slope: Array = weights @ self.loadings / np.count_nonzero(group)
         return slope
 
-    def among(self, group: NDArray[np.bool_]) -> Chances:
+    def among(self, group: NDArray[np.bool_]) -> MatchProbabilities:
         """Return the chances of a group of prompts, bool [N]."""
-        return Chances(self.match[group], self.density[group], self.loadings[group], self.shared)
+        return MatchProbabilities(
+            self.match[group], self.density[group], self.loadings[group], self.shared
+        )
 
 
 class VerdictModel:
     """A model fitted to scans of one guardrail; safe to use from several threads."""
 
-    def __init__(self, scans: Sequence[Scan], noise: float = NOISE) -> None:
+    def __init__(self, scans: Sequence[ScannedDefinition], noise: float = NOISE) -> None:
         """Fit the model; takes about 0.1 s for 1,000 prompts and 10 scans.
 
         `scans` has at least one scan, all of the same prompts. `noise` is the variance of e.
@@ -118,7 +120,7 @@ class VerdictModel:
         design = self._design([columns[self.asked] for columns in features])
         self._fit(design, sign[self.asked], answered[self.asked])
 
-    def _standardised(self, reading: Reading) -> Array:
+    def _standardised(self, reading: EngineFeatures) -> Array:
         columns: Array = (reading.columns - self._centre) / self._spread
         return columns
 
@@ -215,7 +217,7 @@ class VerdictModel:
             np.where(usable, shifts + damping * (new_shifts - shifts), shifts),
         )
 
-    def chances(self, reading: Reading) -> Chances:
+    def chances(self, reading: EngineFeatures) -> MatchProbabilities:
         """Forecast a definition; prompts without any verdict follow the shared parameters."""
         from scipy.special import ndtr
 
@@ -248,7 +250,7 @@ class VerdictModel:
         z = mean / scale
         z = np.where(reading.nearest >= SAME, np.maximum(z, _SURE), z)
         density = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * scale)
-        return Chances(ndtr(z), density, loadings, shared)
+        return MatchProbabilities(ndtr(z), density, loadings, shared)
 
 
 def _without_prior(prior: Array, sites: Array) -> Array:

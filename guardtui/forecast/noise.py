@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guardtui.forecast.model import NOISE, Chances, Scan
+from guardtui.forecast.model import NOISE, MatchProbabilities, ScannedDefinition
 
 _LARGEST = 4.0
 _POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(21)
@@ -21,7 +21,7 @@ class Repeats:
     differing: int
 
 
-def repeats(scans: Sequence[Scan], same: Sequence[object]) -> Repeats:
+def repeats(scans: Sequence[ScannedDefinition], same: Sequence[object]) -> Repeats:
     """Compare each scan with the next of the same definition; `same` identifies definitions."""
     pairs = differing = 0
     for index, scan in enumerate(scans):
@@ -34,7 +34,7 @@ def repeats(scans: Sequence[Scan], same: Sequence[object]) -> Repeats:
     return Repeats(pairs, differing)
 
 
-def noise_of(found: Repeats, chances: Chances) -> float:
+def noise_of(found: Repeats, chances: MatchProbabilities) -> float:
     """Return the noise variance that explains how often repeated scans differed.
 
     Two answers to one prompt differ with probability E[2 Φ(g/s)(1 − Φ(g/s))], g ~ N(m, 1), s² the

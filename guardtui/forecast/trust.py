@@ -17,6 +17,7 @@ from guardtui.domain.metrics import metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, outcomes
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import (
     Forecast,
@@ -26,7 +27,6 @@ from guardtui.forecast.forecaster import (
     scans_of,
     stopped_by_others,
 )
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import Stopped
 from guardtui.scanners.local.scoring import probability
@@ -40,7 +40,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongVerdicts:
     """Wrong verdicts among `prompts`: of the forecast, the last verdicts, and the engine."""
 
     prompts: int
@@ -50,7 +50,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CalibrationBin:
     """Prompts with a probability to trigger from `low` to `high`.
 
     `expected` is the sum of these probabilities, `triggered` the number of prompts that did
@@ -65,7 +65,7 @@ class Bin:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class ScanCheck:
     """A scan compared with the forecast from the scans before it.
 
     `index` is the scan's index among the evaluations. `prompts` counts those with a verdict in it;
@@ -81,7 +81,7 @@ class Check:
     expected: Expected | None
     coverage: float | None
     before: float | None
-    wrong: Wrong
+    wrong: WrongVerdicts
     triggers: Array
     triggered: NDArray[np.bool_]
     repeated: bool
@@ -106,7 +106,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchecked:
+class UncheckedScan:
     """A scan that could not be checked, and why."""
 
     index: int
@@ -118,19 +118,19 @@ class Trust:
     """Every scan of one guardrail after its first, compared with its forecast."""
 
     settings: ScannerSettings
-    checks: tuple[Check, ...]
-    unchecked: tuple[Unchecked, ...]
+    checks: tuple[ScanCheck, ...]
+    unchecked: tuple[UncheckedScan, ...]
     by_others: int = 0
     """Number of prompts that only other topics of the profile stopped in one of the scans."""
 
     @property
-    def calibration(self) -> tuple[Bin, ...]:
+    def calibration(self) -> tuple[CalibrationBin, ...]:
         """Tenths of probability over all checks, without the empty ones."""
         triggers = np.concatenate([check.triggers for check in self.checks])
         triggered = np.concatenate([check.triggered for check in self.checks])
         tenths = np.minimum((triggers * _BINS).astype(np.intp), _BINS - 1)
         return tuple(
-            Bin(
+            CalibrationBin(
                 tenth / _BINS,
                 (tenth + 1) / _BINS,
                 int(members.sum()),
@@ -152,10 +152,10 @@ class Trust:
         return _counted([check.direction for check in self.checks])
 
     @property
-    def wrong(self) -> Wrong:
+    def wrong(self) -> WrongVerdicts:
         """Wrong verdicts of all checks together."""
         each = [check.wrong for check in self.checks]
-        return Wrong(
+        return WrongVerdicts(
             sum(counts.prompts for counts in each),
             sum(counts.forecast for counts in each),
             sum(counts.kept for counts in each),
@@ -217,18 +217,18 @@ def check_forecasts(
             f"{name} has {'scanned these prompts once' if scans else 'not scanned these prompts'}: "
             "a forecast can be checked from the second scan on. Scan another definition."
         )
-    checks: list[Check] = []
-    unchecked: list[Unchecked] = []
+    checks: list[ScanCheck] = []
+    unchecked: list[UncheckedScan] = []
     for index, triggered in scans[1:]:
         answered = triggered >= 0
         if not answered.any():
-            unchecked.append(Unchecked(index, f"{name} gave no verdict."))
+            unchecked.append(UncheckedScan(index, f"{name} gave no verdict."))
             continue
         earlier, topic = evaluations[:index], evaluations[index].topic
         try:
             forecaster = fit(earlier, settings, prompts, reader, report, stopped)
         except ForecastError as error:
-            unchecked.append(Unchecked(index, str(error)))
+            unchecked.append(UncheckedScan(index, str(error)))
             continue
         if forecaster is None:
             return None
@@ -279,7 +279,7 @@ def _check(
     belongs: NDArray[np.bool_],
     *,
     repeated: bool,
-) -> Check:
+) -> ScanCheck:
     """Compare a forecast with the actual verdicts, int8 [N]; `engine` are the engine's."""
     answered, duty = triggered >= 0, should_trigger(belongs, forecast.topic.intent)
     both = answered & (forecast.last >= 0)
@@ -291,14 +291,14 @@ def _check(
     def count_wrong(verdicts: NDArray[np.bool_]) -> int:
         return int((verdicts != actual)[both].sum())
 
-    return Check(
+    return ScanCheck(
         index=index,
         topic=forecast.topic,
         prompts=int(answered.sum()),
         expected=forecast.rates.coverage,
         coverage=coverage(triggered, answered),
         before=coverage(forecast.last, both),
-        wrong=Wrong(
+        wrong=WrongVerdicts(
             int(both.sum()),
             count_wrong(forecast.likelier == Triggered.YES),
             count_wrong(forecast.last == Triggered.YES),

@@ -47,9 +47,9 @@ class Endpoint:
             raise AddressError("no URL" if not text else "the URL is too long")
         if "@" in text:
             # Not shown: the part before the sign may be a password.
-            raise AddressError("the URL holds user or password: give a key in its own place")
+            raise AddressError("the URL contains user or password: give the key separately")
         if not _SPELLING.fullmatch(text):
-            raise AddressError(f"{shown!r} holds a character that no URL has")
+            raise AddressError(f"{shown!r} contains a character that is invalid in a URL")
         if "://" not in text:
             text = f"https://{text}"
         try:
@@ -60,11 +60,11 @@ class Endpoint:
         if parts.scheme not in ("http", "https"):
             raise AddressError(f"{shown!r} is not an https:// URL")
         if parts.fragment or text.endswith("#"):
-            raise AddressError(f"{shown!r} has a part behind #, which no service is sent")
+            raise AddressError(f"{shown!r} has a fragment (#), which is never sent")
         loopback = _is_loopback(host, shown)
         if parts.scheme == "http" and not loopback and not allow_http:
             raise AddressError(
-                f"http://{host} would send the key and the prompts readable by anyone on the way: "
+                f"http://{host} would send key and prompts unencrypted: "
                 "write https://, or allow http for this service"
             )
         path = parts.path.rstrip("/")
@@ -104,7 +104,7 @@ def _check_path(path: str) -> None:
     if not _PATH.fullmatch(path) or path.startswith("//"):
         raise AddressError(f"{display_text(path[:80])!r} is not a URL path")
     if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
-        raise AddressError(f"{display_text(path[:80])!r} leads out of its place")
+        raise AddressError(f"{display_text(path[:80])!r} leaves the base URL")
 
 
 def _is_loopback(host: str, shown: str) -> bool:
@@ -113,9 +113,9 @@ def _is_loopback(host: str, shown: str) -> bool:
         try:
             return ipaddress.IPv6Address(host).is_loopback
         except ValueError:
-            raise AddressError(f"{shown!r} names no host: write https://[::1]/path") from None
+            raise AddressError(f"{shown!r} has no host: write https://[::1]/path") from None
     if not _HOST.fullmatch(host):
-        raise AddressError(f"{shown!r} names no host: write https://host/path")
+        raise AddressError(f"{shown!r} has no host: write https://host/path")
     if host.rstrip(".") == "localhost":
         return True
     try:

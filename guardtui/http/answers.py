@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.retries import asked_wait
 from guardtui.http.secret import LONGEST, Secret, redacted
 
@@ -16,11 +16,11 @@ _SHOWN_BODY = 120
 _KEPT_BODY = 64 * 1024
 """Maximum number of bytes of an error's JSON that is kept with the error."""
 _USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Codes of a 429 that waiting does not cure (OpenAI)."""
+"""Codes of a 429 that waiting does not resolve (OpenAI)."""
 _REASONS = {
     401: "the key is not accepted",
-    403: "the key may not do this",
-    404: "nothing is there: check the URL",
+    403: "the key lacks the permission",
+    404: "not found: check the URL",
     429: "too many requests",
 }
 
@@ -39,16 +39,16 @@ def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
     if encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise ValueError("it is compressed in a way that was not asked for")
+        raise ValueError("its compression was not requested")
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
         plain = unpacker.decompress(body, largest + 1)
     except zlib.error:
-        raise ValueError("it is said to be compressed, but is not") from None
+        raise ValueError("it is marked as compressed, but is not") from None
     if len(plain) > largest:
         raise AnswerTooLargeError
     if not unpacker.eof:
-        raise ValueError("its compressed form is cut off")
+        raise ValueError("its compressed data is truncated")
     return plain
 
 
@@ -66,7 +66,9 @@ def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
-        problem = "it is cut off" if ends else f"it is not valid JSON from character {error.pos} on"
+        problem = (
+            "it is truncated" if ends else f"it is not valid JSON from character {error.pos} on"
+        )
         raise ValueError(problem) from None
     except ValueError:  # invalid text, and integers of thousands of digits
         raise ValueError("it is not valid JSON") from None
@@ -79,7 +81,7 @@ class _TwiceError(GuardtuiError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise _TwiceError("it has an object with a key that is there twice")
+        raise _TwiceError("an object has a duplicate key")
     return members
 
 
@@ -98,11 +100,11 @@ def read_success(
     try:
         if not is_page(body, content_type):
             return read_json(body, unique_keys=unique_keys)
-        problem = "it is a web page: check the URL, or whether a proxy or a login stands before it"
+        problem = "it is a web page: check the URL, or whether a proxy or a login page answers"
     except ValueError as error:
         problem = str(error)
     return ServiceError(
-        Kind.CONTENT, f"the answer (HTTP {status}) cannot be used: {problem}",
+        ErrorKind.CONTENT, f"the answer (HTTP {status}) cannot be used: {problem}",
         status=status, final=True,
     )  # fmt: skip
 
@@ -122,7 +124,7 @@ def read_failure(
         # Without the query, which may be that of the request.
         target = redacted(headers.get("location", "").partition("?")[0], secrets)
         return ServiceError(
-            Kind.REDIRECT,
+            ErrorKind.REDIRECT,
             f"HTTP {status}: redirected to {target[:100] or 'nowhere'}, which is not followed: "
             "give the URL of the service itself",
             status=status, final=True,
@@ -135,9 +137,11 @@ def read_failure(
     text = "" if page else told_by(data).strip() or _start(body, secrets)
     message = text or _REASONS.get(status, "a web page" if page else "no reason given")
     kind = _kind(status)
-    wait = asked_wait(headers, data, wall) if kind in (Kind.LIMITED, Kind.SERVER) else None
-    final = kind in (Kind.CREDENTIALS, Kind.REQUEST) or status in (501, 505)
-    if kind is Kind.LIMITED and _USED_UP & _codes(data):
+    wait = (
+        asked_wait(headers, data, wall) if kind in (ErrorKind.LIMITED, ErrorKind.SERVER) else None
+    )
+    final = kind in (ErrorKind.CREDENTIALS, ErrorKind.REQUEST) or status in (501, 505)
+    if kind is ErrorKind.LIMITED and _USED_UP & _codes(data):
         final, wait = True, None
     return ServiceError(
         kind, f"HTTP {status}: {message}",
@@ -167,16 +171,16 @@ def _start(body: bytes, secrets: Iterable[Secret]) -> str:
     return redacted(text, secrets)[:_SHOWN_BODY]
 
 
-def _kind(status: int) -> Kind:
+def _kind(status: int) -> ErrorKind:
     if status < 200:
-        return Kind.BROKEN
+        return ErrorKind.BROKEN
     if status in (401, 403, 407):
-        return Kind.CREDENTIALS
+        return ErrorKind.CREDENTIALS
     if status == 408:
-        return Kind.TIMEOUT
+        return ErrorKind.TIMEOUT
     if status in (425, 429):
-        return Kind.LIMITED
-    return Kind.SERVER if status >= 500 else Kind.REQUEST
+        return ErrorKind.LIMITED
+    return ErrorKind.SERVER if status >= 500 else ErrorKind.REQUEST
 
 
 def told_by(data: object) -> str:

@@ -20,7 +20,7 @@ import guardtui
 from guardtui.http.address import Endpoint
 from guardtui.http.answers import AnswerTooLargeError, plain_body, read_failure, read_success
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, PauseTooLongError, Permit
 from guardtui.http.retries import ONCE, Retries
@@ -234,7 +234,7 @@ class RemoteClient:
             else:
                 self._tls = tls
                 return
-        raise ServiceError(Kind.UNREACHABLE, problem, final=True, attempts=0)
+        raise ServiceError(ErrorKind.UNREACHABLE, problem, final=True, attempts=0)
 
     async def _permit(self, patience: float) -> Permit | ServiceError:
         try:
@@ -242,8 +242,8 @@ class RemoteClient:
         except PauseTooLongError as pause:
             seconds = pause.seconds
         return ServiceError(
-            Kind.LIMITED,
-            f"the service asked for a pause of {seconds:.0f} s, longer than a call may take",
+            ErrorKind.LIMITED,
+            f"the service requested a pause of {seconds:.0f} s, longer than a call may take",
             status=429, retry_after=seconds,
         )  # fmt: skip
 
@@ -258,8 +258,8 @@ class RemoteClient:
             trace(call.method, call.url, result, self._clock.now() - start, attempt)
             if isinstance(outcome, ServiceError):
                 outcome.attempts = attempt
-                self._reached = self._reached or outcome.kind is not Kind.UNREACHABLE
-                if outcome.kind is Kind.LIMITED:
+                self._reached = self._reached or outcome.kind is not ErrorKind.UNREACHABLE
+                if outcome.kind is ErrorKind.LIMITED:
                     permit.refused(outcome.retry_after)
                 elif outcome.retry_after:
                     self.limit.pause(outcome.retry_after)
@@ -295,7 +295,7 @@ class RemoteClient:
         except AnswerTooLargeError:
             megabytes = self._largest / 1024**2
             return ServiceError(
-                Kind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
+                ErrorKind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
             return _described(error, self.endpoint, call)
@@ -363,25 +363,33 @@ def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceErro
     return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
-def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str, bool]:
+def _explained(error: Exception, where: str, timeout: float) -> tuple[ErrorKind, str, bool]:
     """Return kind, message, and whether a retry is pointless."""
     reason = str(error)
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
-        return Kind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
+        return ErrorKind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
     if isinstance(error, TimeoutError | httpx.TimeoutException):
-        return Kind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
+        return ErrorKind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
         remedy = "name the file of your own authority in SSL_CERT_FILE"
-        return Kind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
+        return ErrorKind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
     if "WRONG_VERSION_NUMBER" in reason:
-        return Kind.UNREACHABLE, f"{where} does not speak https: is it an http:// address?", True
+        return (
+            ErrorKind.UNREACHABLE,
+            f"{where} does not speak https: is it an http:// address?",
+            True,
+        )
     if isinstance(error, httpx.RemoteProtocolError) and "location header" in reason:
-        return Kind.REDIRECT, f"{where} redirects to an address that is not a URL", True
+        return ErrorKind.REDIRECT, f"{where} redirects to an address that is not a URL", True
     if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-        return Kind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
+        return ErrorKind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
-        return Kind.REQUEST, f"this cannot be sent to {where}: {reason}", True
+        return ErrorKind.REQUEST, f"this cannot be sent to {where}: {reason}", True
     if isinstance(error, ValueError):
-        return Kind.CONTENT, f"the answer cannot be used: {reason}", True
-    return Kind.BROKEN, f"the connection to {where} broke: {reason or type(error).__name__}", False
+        return ErrorKind.CONTENT, f"the answer cannot be used: {reason}", True
+    return (
+        ErrorKind.BROKEN,
+        f"the connection to {where} broke: {reason or type(error).__name__}",
+        False,
+    )

@@ -10,8 +10,8 @@ from typing import Any
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.decisions import Answers, Api, Question, read_answers, request_body
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.decisions import Api, DecisionQuestion, DecisionReply, read_answers, request_body
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from guardtui.http.secret import Secret, bearer
@@ -55,11 +55,11 @@ class DecisionModel:
         """The limit that its calls respect."""
         return self.client.limit
 
-    def body(self, text: str, questions: Sequence[Question]) -> dict[str, Any]:
+    def body(self, text: str, questions: Sequence[DecisionQuestion]) -> dict[str, Any]:
         """Return the request body for these questions about a text."""
         return request_body(self.api, self.model, text, questions)
 
-    async def ask(self, text: str, questions: Sequence[Question]) -> Answers:
+    async def ask(self, text: str, questions: Sequence[DecisionQuestion]) -> DecisionReply:
         """Request the answers to questions about a text. Raises ServiceError."""
         try:
             reply = await self.client.request(
@@ -73,7 +73,7 @@ class DecisionModel:
             return read_answers(self.api, reply.data, len(questions))
         # These services use 409 like others use 503: nothing was done, retry.
         raise ServiceError(
-            Kind.SERVER, conflict.message, status=_CONFLICT, attempts=conflict.attempts
+            ErrorKind.SERVER, conflict.message, status=_CONFLICT, attempts=conflict.attempts
         )
 
     async def aclose(self) -> None:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from guardtui.http.answers import told_by
-from guardtui.http.errors import Kind, ServiceError, inert
-from guardtui.http.usage import Usage
+from guardtui.http.errors import ErrorKind, ServiceError, inert
+from guardtui.http.usage import TokenUsage
 
 
 class Api(StrEnum):
@@ -31,7 +31,7 @@ class Api(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DecisionQuestion:
     """A yes/no question about a text; `yes` and `no` are the criteria of the answers.
 
     Only System One has fields for the criteria; in Decisions they follow the instructions.
@@ -51,7 +51,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecisionAnswer:
     """Result of a question: a probability of yes, from 0 to 1, or the `problem`.
 
     `refused` says that the service answered properly but declined to decide.
@@ -63,15 +63,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class DecisionReply:
     """One answer per question, in order, and the model that gave them ("" if unknown)."""
 
     model: str
-    answers: tuple[Answer, ...]
-    usage: Usage = field(default_factory=Usage)
+    answers: tuple[DecisionAnswer, ...]
+    usage: TokenUsage = field(default_factory=TokenUsage)
 
 
-def request_body(api: Api, model: str, text: str, questions: Sequence[Question]) -> dict[str, Any]:
+def request_body(
+    api: Api, model: str, text: str, questions: Sequence[DecisionQuestion]
+) -> dict[str, Any]:
     """Return the JSON of a request in one of the formats; questions are named by number."""
     if api is Api.DECISIONS:
         return {
@@ -96,7 +98,7 @@ def request_body(api: Api, model: str, text: str, questions: Sequence[Question])
     }
 
 
-def read_answers(api: Api, data: object, count: int) -> Answers:
+def read_answers(api: Api, data: object, count: int) -> DecisionReply:
     """Return the answers to `count` questions in a service's JSON. Raises ServiceError.
 
     A question whose answer is missing, duplicated or not a probability has a problem; the other
@@ -107,20 +109,20 @@ def read_answers(api: Api, data: object, count: int) -> Answers:
     entries = data.get("answers")
     if (error := data.get("error")) and not entries:
         message = told_by(error) or "an error without a message"
-        raise ServiceError(Kind.SERVER, message, status=200)
+        raise ServiceError(ErrorKind.SERVER, message, status=200)
     named: Iterable[tuple[object, object]]
     if api is Api.DECISIONS and isinstance(entries, list):
         named = [(entry.get("name"), entry) for entry in entries if isinstance(entry, Mapping)]
     elif api is Api.SYSTEM_ONE and isinstance(entries, Mapping):
         named = entries.items()
     else:
-        raise _unusable("it holds no answers")
+        raise _unusable("it has no answers")
     by_name: dict[object, list[object]] = {}
     for name, answer in named:
         if isinstance(name, str):
             by_name.setdefault(name, []).append(answer)
     model = data.get("model")
-    return Answers(
+    return DecisionReply(
         model if isinstance(model, str) else "",
         tuple(_answer(api, by_name.get(_name(number), [])) for number in range(count)),
         _usage(data.get("usage")),
@@ -131,38 +133,38 @@ def _name(number: int) -> str:
     return f"q{number + 1}"
 
 
-def _answer(api: Api, given: Sequence[object]) -> Answer:
+def _answer(api: Api, given: Sequence[object]) -> DecisionAnswer:
     if len(given) != 1:
-        return Answer(
+        return DecisionAnswer(
             None, "the answer is missing" if not given else "the question has two answers"
         )
     answer = given[0]
     if not isinstance(answer, Mapping):
-        return Answer(None, "the answer is not a JSON object")
+        return DecisionAnswer(None, "the answer is not a JSON object")
     kind = answer.get("type")
     if kind == "refusal":
-        return Answer(None, "the model refused to answer", refused=True)
+        return DecisionAnswer(None, "the model refused to answer", refused=True)
     wanted, field = ("predicate", "probability") if api is Api.DECISIONS else ("noul", "noul")
     if kind != wanted:
         shown = inert(kind)[:40] if isinstance(kind, str) else "unknown"
-        return Answer(None, f"the answer is of type {shown}, not {wanted}")
+        return DecisionAnswer(None, f"the answer is of type {shown}, not {wanted}")
     value = answer.get(field)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return Answer(None, f"the answer holds no {field}")
+        return DecisionAnswer(None, f"the answer holds no {field}")
     if not 0 <= value <= 1:  # nan fails this too
-        return Answer(None, f"the probability {str(value)[:20]} is not from 0 to 1")
-    return Answer(float(value))
+        return DecisionAnswer(None, f"the probability {str(value)[:20]} is not from 0 to 1")
+    return DecisionAnswer(float(value))
 
 
 def _unusable(problem: str) -> ServiceError:
     message = f"the answer holds no decisions: {problem}"
-    return ServiceError(Kind.CONTENT, message, status=200, final=True)
+    return ServiceError(ErrorKind.CONTENT, message, status=200, final=True)
 
 
-def _usage(data: object) -> Usage:
+def _usage(data: object) -> TokenUsage:
     """Return token counts by the names of either format; missing output counts as 0."""
     if not isinstance(data, Mapping):
-        return Usage()
+        return TokenUsage()
 
     def count(*names: str) -> int | None:
         values = (data.get(name) for name in names)
@@ -171,4 +173,4 @@ def _usage(data: object) -> Usage:
     sent, answered = count("input_tokens", "prompt_tokens"), None
     if sent is not None:
         answered = count("output_tokens", "completion_tokens") or 0
-    return Usage(sent, answered, count("total_tokens"))
+    return TokenUsage(sent, answered, count("total_tokens"))

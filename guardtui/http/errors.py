@@ -13,7 +13,7 @@ from guardtui.http.secret import LONGEST, Secret, redacted
 LONGEST_MESSAGE = 300
 
 
-class Kind(Enum):
+class ErrorKind(Enum):
     """Kinds of failure that callers may distinguish."""
 
     UNREACHABLE = "unreachable"
@@ -53,7 +53,7 @@ class ServiceError(GuardtuiError):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ErrorKind,
         message: str,
         *,
         status: int | None = None,

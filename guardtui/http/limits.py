@@ -37,7 +37,7 @@ class Rate:
 
     def __post_init__(self) -> None:
         if self.sends < 1 or not (0 < self.seconds < math.inf):
-            raise ValueError("a rate is at least one request in a time that is more than nothing")
+            raise ValueError("a rate needs at least one request and a positive duration")
 
     @classmethod
     def per_second(cls, value: float) -> Rate:
@@ -52,7 +52,7 @@ class PauseTooLongError(GuardtuiError):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        super().__init__(f"a pause of {seconds:.0f} s was asked for")
+        super().__init__(f"the service requested a pause of {seconds:.0f} s")
 
 
 class _Pace:

@@ -13,11 +13,11 @@ from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.answers import told_by
 from guardtui.http.client import RemoteClient
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from guardtui.http.secret import Secret, bearer
-from guardtui.http.usage import Usage
+from guardtui.http.usage import TokenUsage
 
 PATH = "/chat/completions"
 
@@ -35,14 +35,14 @@ class MessageLike(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class ChatCompletion:
     """A model's response; `completion` is empty after a refusal or an empty answer.
 
     `finish` is the service's stop reason: with "length" the text is truncated.
     """
 
     completion: str
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     id: str = ""
     finish: str = ""
     refusal: str = ""
@@ -62,7 +62,7 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
     name = name.strip()
     if not sign or not name:
         shown = "…" if "@" in url else display_text(url[:80])
-        raise AddressError(f"{shown!r} names no model: write URL#name, https://host/v1#my-model")
+        raise AddressError(f"{shown!r} has no model: write URL#name, https://host/v1#my-model")
     if len(name) > 256 or not name.isprintable():
         raise AddressError(f"{display_text(name[:80])!r} is not a model name")
     return Endpoint.parse(url, allow_http=allow_http).join(""), name
@@ -113,7 +113,7 @@ class ChatModel:
         """The limit that its calls respect."""
         return self.client.limit
 
-    async def generate(self, input: str | Sequence[MessageLike]) -> Completion:  # noqa: A002
+    async def generate(self, input: str | Sequence[MessageLike]) -> ChatCompletion:  # noqa: A002
         """Send a prompt or messages, and return the response. Raises ServiceError.
 
         An attachment of a message must be a content part of the protocol (a mapping with `type`).
@@ -122,7 +122,9 @@ class ChatModel:
             return await self.complete([{"role": "user", "content": input}])
         return await self.complete([_message(message) for message in input])
 
-    async def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Completion:
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], **options: Any
+    ) -> ChatCompletion:
         """Send messages of the protocol, and return the response. Raises ServiceError."""
         body = {"model": self.model, "messages": list(messages), **self._options, **options}
         reply = await self.client.request("POST", PATH, json=body)
@@ -159,13 +161,13 @@ def _message(message: MessageLike) -> dict[str, Any]:
     parts = [dict(part) for part in attachments if isinstance(part, Mapping) and "type" in part]
     if len(parts) < len(attachments):
         raise ServiceError(
-            Kind.REQUEST, "an attachment is not a message part that can be sent", final=True,
+            ErrorKind.REQUEST, "an attachment is not a message part that can be sent", final=True,
             attempts=0,
         )  # fmt: skip
     return {"role": role, "content": [{"type": "text", "text": text}, *parts]}
 
 
-def read_completion(data: object) -> Completion:
+def read_completion(data: object) -> ChatCompletion:
     """Return the response in a service's JSON; fields may be missing. Raises ServiceError."""
     if not isinstance(data, Mapping):
         raise _unusable("it is not a JSON object")
@@ -174,18 +176,18 @@ def read_completion(data: object) -> Completion:
     if error and not choices:
         code = error.get("code") if isinstance(error, Mapping) else None
         refused = code in (429, "429", "rate_limit_exceeded")
-        kind = Kind.LIMITED if refused else Kind.SERVER
+        kind = ErrorKind.LIMITED if refused else ErrorKind.SERVER
         raise ServiceError(kind, told_by(error) or "an error without a message", status=200)
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise _unusable("it holds no choices")
+        raise _unusable("it has no choices")
     message = choices[0].get("message")
     if not isinstance(message, Mapping):
-        raise _unusable("its choice holds no message")
+        raise _unusable("its choice has no message")
     content = message.get("content")
     if not isinstance(content, str | list | None):
         raise _unusable("its message is not text")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    return Completion(
+    return ChatCompletion(
         completion=_joined(parts, "text"),
         usage=_usage(data.get("usage")),
         id=_text(data.get("id")),
@@ -196,7 +198,7 @@ def read_completion(data: object) -> Completion:
 
 def _unusable(problem: str) -> ServiceError:
     message = f"the answer is not a chat completion: {problem}"
-    return ServiceError(Kind.CONTENT, message, status=200, final=True)
+    return ServiceError(ErrorKind.CONTENT, message, status=200, final=True)
 
 
 def _joined(parts: Sequence[object], kind: str) -> str:
@@ -210,11 +212,11 @@ def _joined(parts: Sequence[object], kind: str) -> str:
     return "".join(texts)
 
 
-def _usage(data: object) -> Usage:
+def _usage(data: object) -> TokenUsage:
     if not isinstance(data, Mapping):
-        return Usage()
+        return TokenUsage()
     counts = (data.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
-    return Usage(*(count if type(count) is int and count >= 0 else None for count in counts))
+    return TokenUsage(*(count if type(count) is int and count >= 0 else None for count in counts))
 
 
 def _text(value: object) -> str:

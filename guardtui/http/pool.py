@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from dataclasses import dataclass
 from typing import TypeVar
 
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 
 Item = TypeVar("Item")
@@ -19,7 +19,7 @@ _RATE_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PoolSnapshot:
     """Progress of a run; `done` counts all finished items, `errors` those that failed.
 
     `in_flight`, `limit` (maximum in flight) and `paused` (seconds left) are current values. `sent`,
@@ -60,11 +60,11 @@ class Counters:
     def _second(self) -> int:
         return self._seconds[-1][0] if self._seconds else -1
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PoolSnapshot:
         """Return the current figures; cheap, and safe to call from any thread."""
         limit, totals = self._limit, self._limit.totals
         sent, retried, refused = self._before
-        return Snapshot(
+        return PoolSnapshot(
             done=self._done,
             errors=self._errors,
             in_flight=limit.in_flight,
@@ -158,6 +158,6 @@ async def _outcome(call: Callable[[Item], Awaitable[Result]], item: Item) -> Res
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return ServiceError(Kind.FAULT, "the call was cancelled")
+        return ServiceError(ErrorKind.FAULT, "the call was cancelled")
     except Exception as error:  # noqa: BLE001 - one item never ends the run
-        return ServiceError(Kind.FAULT, f"{type(error).__name__}: {error}", final=True)
+        return ServiceError(ErrorKind.FAULT, f"{type(error).__name__}: {error}", final=True)

@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 
 LONGEST_WAIT = 86_400.0
 """Longer waits requested by a service are reduced to a day (in seconds)."""
 
-TRANSIENT = frozenset({Kind.UNREACHABLE, Kind.BROKEN, Kind.TIMEOUT, Kind.LIMITED, Kind.SERVER})
-NOTHING_DONE = frozenset({Kind.UNREACHABLE, Kind.LIMITED})
+TRANSIENT = frozenset(
+    {
+        ErrorKind.UNREACHABLE,
+        ErrorKind.BROKEN,
+        ErrorKind.TIMEOUT,
+        ErrorKind.LIMITED,
+        ErrorKind.SERVER,
+    }
+)
+NOTHING_DONE = frozenset({ErrorKind.UNREACHABLE, ErrorKind.LIMITED})
 """Failures after which the service has certainly not processed the request."""
 
 
@@ -33,7 +41,7 @@ class Retries:
     total: float = 300.0
     base: float = 1.0
     longest: float = 30.0
-    on: frozenset[Kind] = TRANSIENT
+    on: frozenset[ErrorKind] = TRANSIENT
 
     def wait(self, error: ServiceError, attempt: int, draw: Callable[[], float]) -> float | None:
         """Return the seconds until the attempt after number `attempt` (from 1); None to give up.

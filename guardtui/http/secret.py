@@ -58,7 +58,7 @@ class Secret:
         return hash((Secret, self._text))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a secret is not written anywhere")
+        raise TypeError("a secret cannot be pickled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def why_no_keyring() -> str:
     try:
         return "" if _backend() is not None else "this system has no keyring that encrypts"
     except ImportError:
-        return "to keep it: pip install 'guardtui[keyring]'"
+        return "to store it: pip install 'guardtui[keyring]'"
     except Exception as error:  # noqa: BLE001 - backends raise what they like
         return f"the keyring fails ({inert(type(error).__name__)})"
 
@@ -51,8 +51,8 @@ def keep_key(account: str, key: Secret) -> None:
     except Exception as error:  # noqa: BLE001 - backends raise what they like
         reason = inert(type(error).__name__)
         raise KeyringError(
-            f"the keyring did not take the key ({reason})\n"
-            "  unlock it, or use the key without keeping it"
+            f"the keyring rejected the key ({reason})\n"
+            "  unlock it, or use the key without storing it"
         ) from None
 
 

@@ -1,1 +1,1 @@
-"""What is written about a session or an evaluation, one file per format."""
+"""Reports on sessions and evaluations, one file per format."""

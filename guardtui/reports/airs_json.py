@@ -8,14 +8,14 @@ from typing import Any
 
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, Row
+from guardtui.reports.base import ReportInput, ReportRow
 from guardtui.reports.json_text import dumps
 
 _RATE = re.compile(r'^    "(tpr|tnr|coverage|f1)": ([^,\n]+)', re.MULTILINE)
 
 
 def write(report: ReportInput) -> str:
-    """What that tool would write for these verdicts: two blanks for each level, one line feed.
+    """Return the tool's output for these verdicts: indented by two blanks, with one line feed.
 
     Only how some characters are spelt differs: what does not show is escaped. That tool stops at a
     prompt without a verdict; here such prompts are left out, as from all rates. A prompt that is
@@ -25,15 +25,15 @@ def write(report: ReportInput) -> str:
         "false_positives": [mistake(row) for row in report.with_outcome(Outcome.FP)],
         "false_negatives": [mistake(row) for row in report.with_outcome(Outcome.FN)],
     }
-    for one in (*document["false_positives"], *document["false_negatives"]):
-        one["prompt"] = one["prompt"] or ""
+    for entry in (*document["false_positives"], *document["false_negatives"]):
+        entry["prompt"] = entry["prompt"] or ""
     text = dumps(document, indent=2)
     # Line ends inside of texts are escaped, so these lines are always those of `metrics`.
-    return _RATE.sub(lambda found: f'    "{found[1]}": {js_number(float(found[2]))}', text) + "\n"
+    return _RATE.sub(lambda match: f'    "{match[1]}": {js_number(float(match[2]))}', text) + "\n"
 
 
 def mirrored(report: ReportInput) -> dict[str, Any]:
-    """The keys before the two lists, in their order; an undefined rate is 0."""
+    """Return the keys before the two lists, in their order; an undefined rate is 0."""
     metrics = report.evaluation.metrics
     true_positives = metrics.true_positive_rate or 0.0
     true_negatives = metrics.true_negative_rate or 0.0
@@ -56,13 +56,13 @@ def mirrored(report: ReportInput) -> dict[str, Any]:
     }
 
 
-def mistake(row: Row) -> dict[str, Any]:
-    """An entry of the lists; `expected` is what the guardrail should have done."""
+def mistake(row: ReportRow) -> dict[str, Any]:
+    """Return an entry of the lists; `expected` is what the guardrail should have done."""
     return {"prompt": row.prompt, "expected": row.should_trigger, "actual": row.triggered}
 
 
 def js_number(value: float) -> str:
-    """A number from 0 to 1 as JavaScript writes it.
+    """Return a number from 0 to 1 as JavaScript writes it.
 
     Source: ECMA-262, Number::toString. Both languages write the fewest digits that read back as the
     same number; they differ in whole numbers and in when and how an exponent is written.

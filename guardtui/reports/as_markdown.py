@@ -1,4 +1,4 @@
-"""A document as Markdown in which no text that is not ours can act."""
+"""A document as Markdown in which no foreign text can act."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
-    Listing,
     Paragraph,
     Phrase,
     Prompts,
     Section,
     Table,
+    TitledLines,
     Tone,
     listed,
     parts_of,
@@ -129,7 +129,7 @@ def _bullets(block: Bullets) -> Iterator[str]:
 
 
 @_lines.register
-def _listing(block: Listing) -> Iterator[str]:
+def _listing(block: TitledLines) -> Iterator[str]:
     yield from (f"{marked(block.title)}:", "")
     yield from _cut_lines(block.lines, LIMIT, "")
     yield ""

@@ -15,12 +15,12 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
-    Listing,
     Paragraph,
     Phrase,
     Prompts,
     Section,
     Table,
+    TitledLines,
     Tone,
     listed,
     parts_of,
@@ -114,7 +114,7 @@ def _bullets(block: Bullets) -> Iterator[str]:
 
 
 @_lines.register
-def _listing(block: Listing) -> Iterator[str]:
+def _listing(block: TitledLines) -> Iterator[str]:
     yield plain(block.title)
     yield from _cut_lines(block.lines, LIMIT, "  ", _LINE)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from guardtui.domain.audit import Audit, Conflict, Kind
 from guardtui.domain.document import (
     Bullets,
     Cell,
@@ -21,14 +20,16 @@ from guardtui.domain.document import (
     Paragraph,
     Phrase,
     Prompts,
+    PromptView,
     Quote,
     Section,
     Table,
-    View,
     quoting,
 )
 from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import measured_by
+from guardtui.domain.profile_conflicts import Conflict, ConflictKind
+from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.audit_base import (
@@ -44,8 +45,8 @@ from guardtui.reports.audit_base import (
     scanner_text,
     verdict_text,
 )
+from guardtui.reports.glossary import AUDIT_TERMS
 from guardtui.reports.rates import counts_text, rates_table
-from guardtui.reports.terms import AUDIT_TERMS
 
 _LABELS_SHOWN = 3  # of one prompt in a line
 _GRID = (
@@ -61,16 +62,18 @@ _GRID = (
 
 def audit_document(report: AuditReport) -> Document:
     """Return the profile, its topics, their conflicts, who matches whose prompts, and mistakes."""
-    audit = report.audit
+    evaluation = report.evaluation
     sections = [
-        Section("The profile as a whole", "composite", tuple(_composite(audit))),
-        Section("Topics", "topics", tuple(_topics(audit))),
-        Section(f"Conflicts ({audit.conflict_count})", "conflicts", tuple(_conflicts(audit))),
+        Section("The profile as a whole", "composite", tuple(_composite(evaluation))),
+        Section("Topics", "topics", tuple(_topics(evaluation))),
+        Section(
+            f"Conflicts ({evaluation.conflict_count})", "conflicts", tuple(_conflicts(evaluation))
+        ),
     ]
-    if audit.cross_table:
-        sections.append(Section("Which topic matches whose prompts", "cross", _cross(audit)))
-    sections.append(Section("Prompts", "prompts", (_prompts(audit),), titled=False))
-    sections.append(Section("Definitions", "definitions", _definitions(audit), Depth.PAGE))
+    if evaluation.cross_table:
+        sections.append(Section("Which topic matches whose prompts", "cross", _cross(evaluation)))
+    sections.append(Section("Prompts", "prompts", (_prompts(evaluation),), titled=False))
+    sections.append(Section("Definitions", "definitions", _definitions(evaluation), Depth.PAGE))
     name: Phrase = "Guardrail profile audit"
     if report.profile:
         name = ("Guardrail profile audit: ", Foreign(report.profile))
@@ -78,7 +81,7 @@ def audit_document(report: AuditReport) -> Document:
         name,
         (
             quoting(lambda quote: measured_by(report.settings, quote)),
-            verdict_text(audit),
+            verdict_text(evaluation),
         ),
         tuple(sections),
         made_with=Facts(tuple(_made_with(report))),
@@ -88,22 +91,25 @@ def audit_document(report: AuditReport) -> Document:
 
 
 def _made_with(report: AuditReport) -> Iterator[tuple[Phrase, Phrase]]:
-    audit = report.audit
+    evaluation = report.evaluation
     if report.profile:
         yield "profile", Foreign(report.profile)
-    yield "topics", f"{len(audit.members)}, over {count_text(len(audit), 'distinct prompt')}"
-    yield "default", f"what no topic matches is {default_text(audit)}"
+    yield (
+        "topics",
+        f"{len(evaluation.members)}, over {count_text(len(evaluation), 'distinct prompt')}",
+    )
+    yield "default", f"what no topic matches is {default_text(evaluation)}"
     yield "scanner", quoting(lambda quote: scanner_text(report, quote))
 
 
-def _composite(audit: Audit) -> Iterator[Paragraph | Table]:
-    yield rates_table(audit.metrics)
-    yield Paragraph(f"{counts_text(audit.metrics)}.")
-    if text := open_text(audit):
+def _composite(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
+    yield rates_table(evaluation.metrics)
+    yield Paragraph(f"{counts_text(evaluation.metrics)}.")
+    if text := open_text(evaluation):
         yield Paragraph(f"{text}.")
 
 
-def _topics(audit: Audit) -> Iterator[Paragraph | Table]:
+def _topics(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
     yield Paragraph(
         "Each topic by itself on its own prompts; the last column is of the whole profile."
     )
@@ -118,13 +124,13 @@ def _topics(audit: Audit) -> Iterator[Paragraph | Table]:
         *map(Column, figures),
     )
     rows = []
-    for index, member in enumerate(audit.members):
+    for index, member in enumerate(evaluation.members):
         alone = member.alone
-        whole = audit.in_profile(index)
+        in_profile = evaluation.in_profile(index)
         rows.append(
             (
                 str(index + 1),
-                _name(audit, index),
+                _name(evaluation, index),
                 member.topic.intent.value,
                 str(len(member.own)),
                 rate_text(alone.coverage),
@@ -134,40 +140,40 @@ def _topics(audit: Audit) -> Iterator[Paragraph | Table]:
                 str(alone.fn),
                 str(alone.fp),
                 str(alone.missing),
-                rate_text(whole.coverage if member.labelled else None),
+                rate_text(in_profile.coverage if member.labelled else None),
             )
         )
     yield Table(columns, tuple(rows), named="Topics")
 
 
-def _conflicts(audit: Audit) -> Iterator[Paragraph | Bullets]:
-    for kind in Kind:
-        conflicts = [conflict for conflict in audit.conflicts if conflict.kind is kind]
+def _conflicts(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Bullets]:
+    for kind in ConflictKind:
+        conflicts = [conflict for conflict in evaluation.conflicts if conflict.kind is kind]
         if conflicts:
             yield Paragraph(f"{KIND_TITLES[kind]}. What to do: {REMEDIES[kind]}.")
-            yield Bullets(tuple(_conflict(audit, conflict) for conflict in conflicts))
+            yield Bullets(tuple(_conflict(evaluation, conflict) for conflict in conflicts))
 
 
-def _conflict(audit: Audit, conflict: Conflict) -> Item:
-    sentence = quoting(lambda quote: conflict_text(audit, conflict, quote))
-    if conflict.kind is Kind.OVERLAP:
+def _conflict(evaluation: ProfileEvaluation, conflict: Conflict) -> Item:
+    sentence = quoting(lambda quote: conflict_text(evaluation, conflict, quote))
+    if conflict.kind is ConflictKind.OVERLAP:
         return Item(sentence)
     rows = conflict.rows
-    return Item(sentence, Lines(len(rows), lambda number: _about(audit, int(rows[number]))))
+    return Item(sentence, Lines(len(rows), lambda number: _about(evaluation, int(rows[number]))))
 
 
-def _cross(audit: Audit) -> tuple[Paragraph, Table]:
-    numbers = [str(index + 1) for index in range(len(audit.members))]
+def _cross(evaluation: ProfileEvaluation) -> tuple[Paragraph, Table]:
+    numbers = [str(index + 1) for index in range(len(evaluation.members))]
     columns = (Column("prompts", figure=False), Column("label", figure=False))
     rows = tuple(
         (
-            _name(audit, line.topic),
+            _name(evaluation, line.topic),
             "in" if line.belongs else "not in",
             str(line.prompts),
             *map(str, line.matched),
             str(line.stopped),
         )
-        for line in audit.cross_table
+        for line in evaluation.cross_table
     )
     return (
         Paragraph("Columns with a number are the topics in the order of the table above."),
@@ -177,44 +183,51 @@ def _cross(audit: Audit) -> tuple[Paragraph, Table]:
     )
 
 
-def _prompts(audit: Audit) -> Prompts:
+def _prompts(evaluation: ProfileEvaluation) -> Prompts:
     def cells(row: int) -> list[Cell]:
-        notes = [audit.errors.get(row, ""), audit.notes.get(row, "")]
-        if audit.undecided[row]:
+        notes = [evaluation.errors.get(row, ""), evaluation.notes.get(row, "")]
+        if evaluation.undecided[row]:
             notes.append("counts as a mistake because a topic that matched has no label here")
         return [
-            audit.outcome(row),
-            audit.prompts[row],
-            labels_text(audit, row, str),
-            ", ".join(audit.matched(row)),
-            ", ".join(audit.stopped_by(row)),
-            ", ".join(audit.places_of(row)),
+            evaluation.outcome(row),
+            evaluation.texts[row],
+            labels_text(evaluation, row, str),
+            ", ".join(evaluation.matched(row)),
+            ", ".join(evaluation.stopped_by.get(row, ())),
+            ", ".join(evaluation.locations(row)),
             "; ".join(filter(None, notes)),
         ]
 
     views = [
-        View("Stopped, and should not be", audit.rows_with(Outcome.FP).tolist()),
-        View("Let through, and should not be", audit.rows_with(Outcome.FN).tolist()),
-        View("Undecided", np.flatnonzero(audit.undecided).tolist(), listed=False),
+        PromptView("Stopped, and should not be", evaluation.rows_with(Outcome.FP).tolist()),
+        PromptView("Let through, and should not be", evaluation.rows_with(Outcome.FN).tolist()),
+        PromptView("Undecided", np.flatnonzero(evaluation.undecided).tolist(), listed=False),
     ]
-    for kind in Kind:
-        rows = sorted({int(row) for one in audit.conflicts if one.kind is kind for row in one.rows})
+    for kind in ConflictKind:
+        rows = sorted(
+            {
+                int(row)
+                for conflict in evaluation.conflicts
+                if conflict.kind is kind
+                for row in conflict.rows
+            }
+        )
         if rows:
-            views.append(View(KIND_TITLES[kind], rows, listed=False))
-    if audit.errors:
-        views.append(View("Without a verdict", sorted(audit.errors)))
-    views.append(View("All", listed=False))
-    count = len(audit)
+            views.append(PromptView(KIND_TITLES[kind], rows, listed=False))
+    if evaluation.errors:
+        views.append(PromptView("Without a verdict", sorted(evaluation.errors)))
+    views.append(PromptView("All", listed=False))
+    count = len(evaluation)
     return Prompts(
-        "Prompts", _GRID, count, count, cells, lambda row: _about(audit, row), tuple(views)
+        "Prompts", _GRID, count, count, cells, lambda row: _about(evaluation, row), tuple(views)
     )
 
 
-def _definitions(audit: Audit) -> tuple[Facts | Paragraph, ...]:
+def _definitions(evaluation: ProfileEvaluation) -> tuple[Facts | Paragraph, ...]:
     blocks: list[Facts | Paragraph] = []
-    for index, member in enumerate(audit.members):
+    for index, member in enumerate(evaluation.members):
         topic = member.topic
-        blocks.append(Paragraph((f"{index + 1}: ", Foreign(audit.name(index)))))
+        blocks.append(Paragraph((f"{index + 1}: ", Foreign(evaluation.name(index)))))
         pairs: list[tuple[Phrase, Phrase]] = [("description", Foreign(topic.description))]
         pairs += [
             (f"example {number}", Foreign(text)) for number, text in enumerate(topic.examples, 1)
@@ -226,14 +239,15 @@ def _definitions(audit: Audit) -> tuple[Facts | Paragraph, ...]:
     return tuple(blocks)
 
 
-def _name(audit: Audit, index: int) -> Phrase:
-    return Foreign(audit.name(index)) if audit.name(index) else "(no name)"
+def _name(evaluation: ProfileEvaluation, index: int) -> Phrase:
+    return Foreign(evaluation.name(index)) if evaluation.name(index) else "(no name)"
 
 
-def _about(audit: Audit, row: int) -> Phrase:
+def _about(evaluation: ProfileEvaluation, row: int) -> Phrase:
     def write(quote: Quote) -> str:
-        places = ", ".join(map(quote, audit.places_of(row)[:2]))
-        labels = labels_text(audit, row, quote, _LABELS_SHOWN)
-        return f"{places}, {labels}; {fate_text(audit, row, quote)}: {quote(audit.prompts[row])}"
+        places = ", ".join(map(quote, evaluation.locations(row)[:2]))
+        labels = labels_text(evaluation, row, quote, _LABELS_SHOWN)
+        fate = fate_text(evaluation, row, quote)
+        return f"{places}, {labels}; {fate}: {quote(evaluation.texts[row])}"
 
     return quoting(write)

@@ -1,4 +1,4 @@
-"""The audit for programs: a documented form with a `schema_version`; undefined rates are null."""
+"""The audit as JSON with a `schema_version`; undefined rates are null."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from guardtui.domain.audit import CONTRADICTORY, Audit, Conflict, Label, Member
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.profile_conflicts import Conflict
+from guardtui.domain.profile_evaluation import CONTRADICTORY, ProfileEvaluation
+from guardtui.domain.profile_labels import Label
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.reports.audit_base import KIND_CODES, AuditReport
@@ -17,37 +19,37 @@ SCHEMA_VERSION = 1
 
 
 def write(report: AuditReport) -> str:
-    """JSON, one line per entry of `conflicts` and `results`; ends with a line feed.
+    """Return JSON, one line per entry of `conflicts` and `results`; ends with a line feed.
 
-    Characters that do not show are escaped, so that the text is inert on a terminal and the same
-    once it is read.
+    Invisible characters are escaped, so that the text is inert on a terminal and unchanged once it
+    is parsed.
     """
-    audit = report.audit
+    evaluation = report.evaluation
     head = _dumps(_document(report), indent=2)[:-2]
-    conflicts = _lines(_conflict(audit, one) for one in audit.conflicts)
-    results = _lines(_results(audit))
+    conflicts = _lines(_conflict(evaluation, conflict) for conflict in evaluation.conflicts)
+    results = _lines(_results(evaluation))
     return f'{head},\n  "conflicts": {conflicts},\n  "results": {results}\n}}\n'
 
 
 def _lines(entries: Iterable[dict[str, Any]]) -> str:
-    """A list with one line for each entry."""
-    body = ",\n".join(f"    {_dumps(one)}" for one in entries)
+    """Return a JSON list with one line per entry."""
+    body = ",\n".join(f"    {_dumps(entry)}" for entry in entries)
     return f"[\n{body}\n  ]" if body else "[]"
 
 
 def _dumps(value: Any, indent: int | None = None) -> str:
-    """As `dumps`; a text of plain ASCII needs no search for what does not show."""
+    """Return the same as `dumps`; plain ASCII needs no search for invisible characters."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return text if text.isascii() and "\x7f" not in text else dumps(value, indent)
 
 
 def _document(report: AuditReport) -> dict[str, Any]:
-    audit, settings = report.audit, report.settings
+    evaluation, settings = report.evaluation, report.settings
     return {
         "schema_version": SCHEMA_VERSION,
         "report": "audit",
         "profile": report.profile,
-        "default": "block" if audit.closed else "allow",
+        "default": "block" if evaluation.closed else "allow",
         "scanner": {
             "name": settings.name,
             "identity": settings.identity,
@@ -56,58 +58,60 @@ def _document(report: AuditReport) -> dict[str, Any]:
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "notices": list(report.notices),
-        "composite": _measured(audit.metrics)
+        "composite": _measured(evaluation.metrics)
         | {
-            "prompts": len(audit),
-            "contradictory": int(audit.contradictory.sum()),
-            "undecided": int(audit.undecided.sum()),
-            "if_undecided_right": _rates(audit.metrics_if_right),
-            "against_rule": len(audit.against_rule),
+            "prompts": len(evaluation),
+            "contradictory": int(evaluation.contradictory.sum()),
+            "undecided": int(evaluation.undecided.sum()),
+            "if_undecided_right": _rates(evaluation.metrics_if_right),
+            "against_rule": len(evaluation.against_rule),
         },
-        "topics": [_topic(audit, place) for place in range(len(audit.members))],
-        "conflict_count": audit.conflict_count,
+        "topics": [_topic(evaluation, index) for index in range(len(evaluation.members))],
+        "conflict_count": evaluation.conflict_count,
         "cross_table": [
             {
-                "topic": audit.name(one.topic),
-                "expected_label": one.belongs,
-                "prompts": one.prompts,
-                "matched": {audit.name(place): count for place, count in enumerate(one.matched)},
-                "stopped": one.stopped,
-                "no_verdict": one.missing,
+                "topic": evaluation.name(row.topic),
+                "expected_label": row.belongs,
+                "prompts": row.prompts,
+                "matched": {
+                    evaluation.name(index): count for index, count in enumerate(row.matched)
+                },
+                "stopped": row.stopped,
+                "no_verdict": row.missing,
             }
-            for one in audit.cross_table
+            for row in evaluation.cross_table
         ],
     }
 
 
-def _topic(audit: Audit, place: int) -> dict[str, Any]:
-    one: Member = audit.members[place]
+def _topic(evaluation: ProfileEvaluation, index: int) -> dict[str, Any]:
+    member = evaluation.members[index]
     return {
-        "name": one.topic.name,
-        "intent": one.topic.intent.value,
-        "description": one.topic.description,
-        "examples": list(one.topic.examples),
-        "fingerprint": one.topic.fingerprint if one.given else None,
-        "given": one.given,
-        "prompt_file": one.source or None,
-        "prompts": len(one.own),
-        "repeated": one.repeats,
-        "changes_verdicts": place not in audit.idle,
-        "alone": _measured(one.alone),
-        "in_profile": _measured(audit.in_profile(place)),
+        "name": member.topic.name,
+        "intent": member.topic.intent.value,
+        "description": member.topic.description,
+        "examples": list(member.topic.examples),
+        "fingerprint": member.topic.fingerprint if member.given else None,
+        "given": member.given,
+        "prompt_file": member.source or None,
+        "prompts": len(member.own),
+        "repeated": member.repeats,
+        "changes_verdicts": index not in evaluation.idle,
+        "alone": _measured(member.alone),
+        "in_profile": _measured(evaluation.in_profile(index)),
     }
 
 
-def _conflict(audit: Audit, one: Conflict) -> dict[str, Any]:
-    interval = one.interval
+def _conflict(evaluation: ProfileEvaluation, conflict: Conflict) -> dict[str, Any]:
+    interval = conflict.interval
     return {
-        "kind": KIND_CODES[one.kind],
-        "first": audit.name(one.first),
-        "second": audit.name(one.second),
-        "prompts": len(one.rows),
-        "share": one.share,
+        "kind": KIND_CODES[conflict.kind],
+        "first": evaluation.name(conflict.first),
+        "second": evaluation.name(conflict.second),
+        "prompts": len(conflict.rows),
+        "share": conflict.share,
         "interval": interval and {"low": interval.low, "high": interval.high},
-        "results": one.rows.tolist(),
+        "results": conflict.rows.tolist(),
     }
 
 
@@ -134,26 +138,26 @@ def _rates(metrics: Metrics) -> dict[str, float | None]:
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
-def _results(audit: Audit) -> Iterator[dict[str, Any]]:
-    """Every prompt, in order. Columns are read as lists: numpy is slow cell by cell."""
-    names = [one.topic.name for one in audit.members]
-    labels = list(zip(*(one.labels.tolist() for one in audit.members), strict=True))
-    matches = list(zip(*(one.matches.tolist() for one in audit.members), strict=True))
+def _results(evaluation: ProfileEvaluation) -> Iterator[dict[str, Any]]:
+    """Yield every prompt, in order. Columns are read as lists: numpy is slow cell by cell."""
+    names = [member.topic.name for member in evaluation.members]
+    labels = list(zip(*(member.labels.tolist() for member in evaluation.members), strict=True))
+    matches = list(zip(*(member.matches.tolist() for member in evaluation.members), strict=True))
     columns = (
-        audit.stopped.tolist(),
-        audit.should_stop.tolist(),
-        audit.contradictory.tolist(),
-        audit.undecided.tolist(),
-        audit.conflict_rows.tolist(),
-        audit.codes.tolist(),
+        evaluation.stopped.tolist(),
+        evaluation.should_stop.tolist(),
+        evaluation.contradictory.tolist(),
+        evaluation.undecided.tolist(),
+        evaluation.conflict_rows.tolist(),
+        evaluation.codes.tolist(),
     )
     for row, (stopped, wanted, contradictory, undecided, conflict, code) in enumerate(
         zip(*columns, strict=True)
     ):
         result: dict[str, Any] = {
             "number": row,
-            "prompt": audit.prompts[row],
-            "places": list(audit.places_of(row)),
+            "prompt": evaluation.texts[row],
+            "places": list(evaluation.locations(row)),
             "expected_labels": {
                 name: "both" if label == Label.BOTH else label == Label.YES
                 for name, label in zip(names, labels[row], strict=True)
@@ -166,13 +170,15 @@ def _results(audit: Audit) -> Iterator[dict[str, Any]]:
             ],
             "should_stop": None if contradictory else wanted,
             "stopped": None if stopped < Triggered.NO else bool(stopped),
-            "stopped_by": list(audit.stopped_by(row)) if stopped == Triggered.YES else [],
+            "stopped_by": list(evaluation.stopped_by.get(row, ()))
+            if stopped == Triggered.YES
+            else [],
             "outcome": CONTRADICTORY if contradictory else Outcome(code).name,
             "undecided": undecided,
             "conflict": conflict,
         }
-        if row in audit.errors:
-            result["error"] = audit.errors[row]
-        if row in audit.notes:
-            result["note"] = audit.notes[row]
+        if row in evaluation.errors:
+            result["error"] = evaluation.errors[row]
+        if row in evaluation.notes:
+            result["note"] = evaluation.notes[row]
         yield result

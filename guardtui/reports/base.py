@@ -1,4 +1,4 @@
-"""What a report is made from, the rows all formats share, and finding a writer by its name."""
+"""Input of reports, the rows shared by all formats, and the registry of writers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from guardtui.domain.figures import UNDEFINED, change_text, rate_text, threshold
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
-from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
+from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
 
@@ -54,20 +54,20 @@ _BUILT_IN = {
 
 
 class ReportError(GuardtuiError):
-    """There is no such format, or its writer cannot be loaded; the message is for the author."""
+    """Unknown format, or a writer that cannot be loaded; the message is for the author."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One prompt of an evaluation, in words.
 
-    `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
-    is `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` says what
-    is doubtful about the verdict, or why the prompt was not asked; `stopped_by` are the topics of
-    the profile that stopped it, and `reason` is what a judge gave as its reason, `epochs` the
-    answers of each, None for none.
+    `prompt` and `line` are None if the prompt set no longer contains the prompt. `matched` is
+    `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` is a caution
+    about the verdict, or why the prompt was not sent; `stopped_by` are the topics of the profile
+    that stopped it, `reason` is a judge's reason, and `epochs` the answers of each epoch, None
+    without one.
     """
 
     number: int
@@ -91,7 +91,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
-    """What came of a demand of automation: `passed` is None where the figures cannot say."""
+    """Result of a gate; `passed` is None if the figures cannot decide."""
 
     option: str
     passed: bool | None
@@ -100,26 +100,23 @@ class GateOutcome:
 
 @dataclass(frozen=True, eq=False)
 class ReportInput:
-    """Everything a report may tell.
+    """Everything a report may show.
 
     `prompts` gives the texts, found by content: its rows may have another order than those of
-    `evaluation`, and may lack some. `comparison` is `evaluation` held against `baseline`, whose
+    `evaluation`, and may lack some. `comparison` compares `evaluation` with `baseline`, whose
     iteration has the number `baseline_number`; `changes` says what was edited in between.
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
-    `reducer` is what made one verdict of several epochs, as the author named it, or "".
-    `fit` is what the threshold was fitted by, None where it was not. `checked` is coverage as a
-    check of the likely flips left it, `before` what was forecast of the scan before it was made.
-    `figures` are what metrics of the user's own say. With `every_mistake` the lists of a table do
-    not end early.
-    `survey` is what is known of groups of alike prompts, None where nobody looked.
-    `prompt_path` is the path by which others should find the prompt file, as relative to the
-    folder where a command ran; "" is the path that the prompt set was read from.
-    Of a prompt set too large to be listed, `category_metrics` are those of all its prompts, and
-    `listed` are the places (intp [k]) of those that are listed one by one, and `places` are the
-    rows of `prompts`, intp [N], -1 where a prompt is not there. `gates` are what automation
-    demanded, and `measured_at` is when the verdicts were given, in ISO 8601 with its zone, or "".
-    `template` is the text of the template that a model was asked by, "" where it is not known.
+    `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
+    any. `checked` is the status of a check of likely flips, `before` the forecast made before the
+    scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
+    `survey` has the groups of similar prompts, if they were computed. `prompt_path` is the path by
+    which others should find the prompt file, as relative to the folder where a command ran; "" is
+    the path that the prompt set was read from. Of a prompt set too large to be listed,
+    `category_metrics` are those of all its prompts, and `listed` are the places (intp [k]) of those
+    that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1 where a prompt
+    is not there. `gates` are the results of gates, and `measured_at` is the time of the verdicts,
+    in ISO 8601 with its zone, or "". `template` is the text of the model's template, or "".
     """
 
     topic: Topic
@@ -139,7 +136,7 @@ class ReportInput:
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
     places: NDArray[np.intp] | None = None
-    figures: tuple[OwnFigure, ...] = ()
+    figures: tuple[UserMetric, ...] = ()
     every_mistake: bool = False
     fit: ThresholdFit | None = None
     checked: CheckedCoverage | None = None
@@ -150,20 +147,20 @@ class ReportInput:
 
     @property
     def baseline_name(self) -> str:
-        """What the baseline is called in a sentence."""
+        """Name of the baseline in a sentence."""
         if self.baseline_number is None:
             return "the baseline"
         return f"the baseline (iteration {self.baseline_number})"
 
     @property
     def sample(self) -> str:
-        """That the prompts are a sample of more, and what that means; "" when they are all."""
+        """Note that the prompts are a sample of a larger set, or ""."""
         findings = self.prompts.findings if self.prompts is not None else ()
-        return next((one.message for one in findings if one.code == SAMPLE), "")
+        return next((finding.message for finding in findings if finding.code == SAMPLE), "")
 
     @property
     def prompt_file(self) -> str:
-        """The path of the prompt file; "" when it is not at hand."""
+        """Path of the prompt file, or ""."""
         return self.prompt_path or (self.prompts.source if self.prompts is not None else "")
 
     @cached_property
@@ -178,7 +175,7 @@ class ReportInput:
         clusters = None
         if self.cluster and self.prompts is not None:
             codes, _ = self.prompts.groups(self.cluster)
-            # Prompts that are not there any more are a cluster each.
+            # Each removed prompt is a cluster.
             alone = np.arange(len(self._places)) + len(codes) + 1
             clusters = np.where(self._places >= 0, codes[self._places], alone)
         share = None
@@ -191,15 +188,15 @@ class ReportInput:
 
     @cached_property
     def held_out(self) -> Metrics | None:
-        """Metrics with each prompt judged by a threshold that its label had no part in.
+        """Metrics with each prompt judged by a threshold fitted without its label.
 
-        None where the threshold was not fitted to these labels.
+        None if the threshold was not fitted to these labels.
         """
         return None if self.fit is None else held_out_metrics(self.fit, self.evaluation)
 
     @property
     def operating_text(self) -> str:
-        """The fitted threshold, what it was fitted to, and coverage cross-validated; else ""."""
+        """The fitted threshold, its labels, and the cross-validated coverage, or ""."""
         fit = self.fit
         if fit is None or not is_fitted_with(self.evaluation, fit):
             return ""
@@ -212,7 +209,7 @@ class ReportInput:
 
     @property
     def epochs_text(self) -> str:
-        """How often prompts were asked and how much the answers differ; "" for once."""
+        """Number of epochs and how much the answers differ, or "" for one epoch."""
         repeats = self.evaluation.verdicts.repeats
         parts = []
         if repeats is not None:
@@ -221,26 +218,26 @@ class ReportInput:
         errors = self.standard_errors
         if errors:
             named = (("TPR", "true_positive_rate"), ("TNR", "true_negative_rate"))
-            told = (
+            figures = (
                 f"{title} ±{errors[name]:.3f}" for title, name in named if errors[name] is not None
             )
             over = f", clustered by {self.cluster}" if self.cluster else ""
-            parts.append(f"standard error {', '.join(told) or UNDEFINED}{over}")
+            parts.append(f"standard error {', '.join(figures) or UNDEFINED}{over}")
         return "; ".join(parts)
 
     @cached_property
     def coverage_bounds(self) -> Bounds | None:
-        """Coverage in the worst and in the best case; None when every prompt has a verdict."""
+        """Coverage in the worst and in the best case; None if every prompt has a verdict."""
         if not self.evaluation.metrics.missing:
             return None
         return coverage_bounds(self.evaluation.codes, self.evaluation.should_trigger)
 
     @cached_property
     def example_prompts(self) -> ExamplePrompts | None:
-        """The topic's examples that are prompts of the set; None when none is.
+        """The topic's examples that are prompts of the set, or None.
 
-        By letters and digits, as `guardtui check` finds them; prompts whose text is not at hand
-        count only when they are exactly the same.
+        Compared by letters and digits, as in `guardtui check`; prompts without a known text only by
+        their exact key.
         """
         known = self._places >= 0
         equal = None if self.prompts is None else EqualTexts(self.prompts.prompts)
@@ -258,7 +255,7 @@ class ReportInput:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Why the rates may flatter or mislead, a sentence each, in our own words and figures."""
+        """Why the rates may mislead, a sentence each, without foreign text."""
         return () if self.example_prompts is None else (self.example_prompts.sentence,)
 
     @cached_property
@@ -289,7 +286,7 @@ class ReportInput:
     def by_category(self) -> dict[str, Metrics]:
         """Metrics of each category; empty without a category column.
 
-        Prompts that the prompt set no longer holds have no category and are left out.
+        Prompts that the prompt set no longer contains are omitted.
         """
         if self.category_metrics is not None:
             return dict(self.category_metrics)
@@ -300,13 +297,13 @@ class ReportInput:
         groups = codes[self._places[known]]
         return metrics_by_group(self.evaluation.codes[known], groups, names)
 
-    def row(self, number: int) -> Row:
-        """The prompt at this place (from 0) of the evaluation."""
+    def row(self, number: int) -> ReportRow:
+        """Return the prompt at this place (from 0) of the evaluation."""
         evaluation, verdicts = self.evaluation, self.evaluation.verdicts
-        place = int(self._places[number])
-        present = place >= 0
+        position = int(self._places[number])
+        present = position >= 0
         triggered = int(verdicts.triggered[number])
-        score, told = float(verdicts.score[number]), verdicts.errors.get(number, "")
+        score, problem = float(verdicts.score[number]), verdicts.errors.get(number, "")
         change, was = "", ""
         if self.comparison is not None:
             kind = Change(int(self.comparison.changes[number]))
@@ -314,10 +311,10 @@ class ReportInput:
             before = int(self.comparison.before[number])
             was = "" if before == ABSENT else Outcome(before).name
         columns = self._columns
-        return Row(
+        return ReportRow(
             number=number,
-            line=int(columns["line"][place]) if present else None,
-            prompt=str(columns["prompt"][place]) if present else None,
+            line=int(columns["line"][position]) if present else None,
+            prompt=str(columns["prompt"][position]) if present else None,
             expected=bool(evaluation.expected[number]),
             should_trigger=bool(evaluation.should_trigger[number]),
             triggered=None if triggered < Triggered.NO else bool(triggered),
@@ -326,9 +323,11 @@ class ReportInput:
             matched=matched_part(int(verdicts.matched[number])),
             change=change,
             was=was,
-            error="" if triggered == Triggered.NOT_ASKED else told,
-            extra=tuple(columns[name][place] if present else None for name in self.extra_columns),
-            note=told if triggered == Triggered.NOT_ASKED else verdicts.notes.get(number, ""),
+            error="" if triggered == Triggered.NOT_ASKED else problem,
+            extra=tuple(
+                columns[name][position] if present else None for name in self.extra_columns
+            ),
+            note=problem if triggered == Triggered.NOT_ASKED else verdicts.notes.get(number, ""),
             stopped_by=tuple(verdicts.stopped_by.get(number, ())),
             reason=verdicts.reasons.get(number, ""),
             epochs=self._epochs(number),
@@ -339,28 +338,28 @@ class ReportInput:
         if repeats is None:
             return ()
         answers = repeats[:, number].tolist()
-        return tuple(None if one < Triggered.NO else bool(one) for one in answers)
+        return tuple(None if answer < Triggered.NO else bool(answer) for answer in answers)
 
-    def rows(self) -> Iterator[Row]:
-        """All prompts that are listed, in the order of the evaluation."""
+    def rows(self) -> Iterator[ReportRow]:
+        """Return all prompts that are listed, in the order of the evaluation."""
         if self.listed is not None:
             return map(self.row, self.listed.tolist())
         return map(self.row, range(len(self.evaluation.keys)))
 
-    def with_outcome(self, outcome: Outcome) -> Listing:
-        """The prompts of one outcome."""
-        return Listing(self, np.flatnonzero(self.evaluation.codes == outcome))
+    def with_outcome(self, outcome: Outcome) -> ReportRows:
+        """Return the prompts of one outcome."""
+        return ReportRows(self, np.flatnonzero(self.evaluation.codes == outcome))
 
-    def with_change(self, change: Change) -> Listing:
-        """The prompts that changed in this way; none without a comparison."""
+    def with_change(self, change: Change) -> ReportRows:
+        """Return the prompts that changed in this way; none without a comparison."""
         if self.comparison is None:
-            return Listing(self, np.empty(0, np.intp))
-        return Listing(self, np.flatnonzero(self.comparison.changes == change))
+            return ReportRows(self, np.empty(0, np.intp))
+        return ReportRows(self, np.flatnonzero(self.comparison.changes == change))
 
 
 @dataclass(frozen=True, eq=False)
-class Listing:
-    """Some prompts of a report, made into rows only as far as they are asked for."""
+class ReportRows:
+    """Some prompts of a report as rows, which are made on demand."""
 
     report: ReportInput
     numbers: NDArray[np.intp]
@@ -368,43 +367,43 @@ class Listing:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ReportRow]:
         return self.first(len(self.numbers))
 
-    def first(self, count: int) -> Iterator[Row]:
-        """The first rows, at most `count`."""
+    def first(self, count: int) -> Iterator[ReportRow]:
+        """Return the first rows, at most `count`."""
         return (self.report.row(int(number)) for number in self.numbers[:count])
 
 
 def matched_part(code: int) -> str:
-    """A code of `Verdicts.matched` in words; empty when unknown."""
+    """Return a code of `Verdicts.matched` in words; empty when unknown."""
     if code < 0:
         return ""
     return f"example {code}" if code else "description"
 
 
 def delta_text(value: float | None) -> str:
-    """A difference of rates with its sign; empty when there is none."""
+    """Return a difference of rates with its sign; empty when there is none."""
     return "" if value is None else change_text(value)
 
 
 def missing_text(report: ReportInput) -> str:
-    """How many prompts have no verdict and what that leaves open; empty when all have one."""
+    """Return how many prompts have no verdict, and the bounds of coverage, or ""."""
     metrics, bounds = report.evaluation.metrics, report.coverage_bounds
     if not metrics.missing:
         return ""
     counts = ((metrics.open, "not asked"), (metrics.errors, "asked without a verdict"))
     text = f"{metrics.errors} of {metrics.prompts} prompts have no verdict"
     if metrics.open:
-        told = ", ".join(f"{count} {what}" for count, what in counts if count)
-        text = f"the scan is not complete: of {metrics.prompts} prompts {told}"
+        listed = ", ".join(f"{count} {state}" for count, state in counts if count)
+        text = f"the scan is not complete: of {metrics.prompts} prompts {listed}"
     if bounds is None:
         return text
     return f"{text}: with theirs, coverage is from {bounds.low:.3f} to {bounds.high:.3f}"
 
 
 def usage_text(used: Usage | None) -> str:
-    """What models used, for a line about it; empty when none was asked."""
+    """Return the usage of models in a line, or ""."""
     if used is None or not used.calls:
         return ""
     text = (
@@ -418,13 +417,13 @@ def usage_text(used: Usage | None) -> str:
     return text
 
 
-def other_topics(report: ReportInput, row: Row) -> str:
-    """Who stopped the prompt, where the topic of the report had no part in it; else empty."""
+def other_topics(report: ReportInput, row: ReportRow) -> str:
+    """Return the topics that stopped the prompt, if the report's topic is not among them."""
     return ", ".join(only_others(report.topic, row.stopped_by))
 
 
-def verdict_text(row: Row) -> str:
-    """Score, matched part and what became of it, for a line about one prompt."""
+def verdict_text(row: ReportRow) -> str:
+    """Return score, matched part and change of a prompt, for a line."""
     parts = [] if row.score is None else [f"score {row.score:.3f}"]
     if row.matched:
         parts.append(row.matched)
@@ -434,11 +433,11 @@ def verdict_text(row: Row) -> str:
 
 
 Writer = Callable[[ReportInput], str]
-"""Makes the whole text of a report; the same input gives the same text."""
+"""Writer of a report's text; the same input gives the same text."""
 
 
 def report_formats() -> tuple[str, ...]:
-    """All formats: the built-in ones, then those that other packages add, sorted."""
+    """Return all formats: the built-in ones, then those that other packages add, sorted."""
     from importlib.metadata import entry_points
 
     added = {point.name for point in entry_points(group=GROUP)} - set(_BUILT_IN)
@@ -446,7 +445,7 @@ def report_formats() -> tuple[str, ...]:
 
 
 def load_writer(name: str) -> Writer:
-    """The writer of a format; raises `ReportError` when there is none or it cannot be loaded."""
+    """Return the writer of a format. Raises `ReportError` if it is unknown or cannot be loaded."""
     if name in _BUILT_IN:
         writer: Writer = import_module(_BUILT_IN[name]).write
         return writer
@@ -467,9 +466,9 @@ def load_writer(name: str) -> Writer:
 
 
 def write_report(name: str, report: ReportInput, path: Path) -> None:
-    """Write a report to a file, atomically; raises `ReportError`, and `FileError`."""
+    """Write a report to a file atomically. Raises `ReportError` and `FileError`."""
     from guardtui.files.atomic import write_atomically
 
     text = load_writer(name)(report)
-    # A lone surrogate of a topic is the one thing that UTF-8 cannot carry.
+    # A lone surrogate of a topic is not valid in UTF-8.
     write_atomically(path, text.encode("utf-8", "replace"), backup_folder=None)

@@ -9,5 +9,5 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def write(report: ReportInput) -> str:
-    """The CSV report, with a byte order mark before it."""
+    """Return the CSV report, with a byte order mark before it."""
     return BYTE_ORDER_MARK + csv_report.write(report)

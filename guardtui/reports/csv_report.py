@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 
 from guardtui.domain.text import display_text, spreadsheet_text
-from guardtui.reports.base import ReportInput, Row
+from guardtui.reports.base import ReportInput, ReportRow
 
 COLUMNS = (
     "line",
@@ -45,8 +45,8 @@ def write(report: ReportInput) -> str:
         bool(verdicts.reasons),
         verdicts.repeats is not None,
     )
-    told = [name for name, there in zip(TOLD, known, strict=True) if there]
-    header = [*COLUMNS, *told]
+    names = [name for name, is_known in zip(TOLD, known, strict=True) if is_known]
+    header = [*COLUMNS, *names]
     for name in map(_cell, report.extra_columns):
         # Two names may look the same once they are inert.
         while name in header:
@@ -65,7 +65,7 @@ def write(report: ReportInput) -> str:
             row.matched,
             row.change,
             row.was,
-            *(_TOLD_OF[name](row) for name in told),
+            *(_TOLD_OF[name](row) for name in names),
             *row.extra,
         )
         writer.writerow([_cell(cell) for cell in cells])
@@ -73,7 +73,7 @@ def write(report: ReportInput) -> str:
 
 
 _ANSWERS = {True: "yes", False: "no", None: "none"}
-_TOLD_OF: dict[str, Callable[[Row], str]] = {
+_TOLD_OF: dict[str, Callable[[ReportRow], str]] = {
     "error": lambda row: row.error,
     "note": lambda row: row.note,
     "stopped_by": lambda row: ", ".join(row.stopped_by),

@@ -1,4 +1,4 @@
-"""What each format of reports is for, and how its files are called; for lists to choose from."""
+"""Descriptions and file suffixes of report formats, for lists."""
 
 from __future__ import annotations
 
@@ -7,41 +7,47 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ReportFormat:
     """`ending` is that of the file's name, without its first dot; `about` is one line."""
 
     ending: str
     about: str
 
 
-FORMATS: dict[str, Format] = {
-    "html": Format("html", "one page to read and pass on, with charts and a search"),
-    "md": Format("md", "to read, in a pull request: metrics, changes, mistakes"),
-    "table": Format("txt", "plain text, as 'guardtui eval' prints it"),
-    "json": Format("json", "everything, for programs; other commands read it back"),
-    "csv": Format("csv", "one row for each prompt, for a spreadsheet"),
-    "csv-excel": Format("excel.csv", "the same for Excel: it opens with all its letters"),
-    "tsv": Format("tsv", "one row for each iteration (results.tsv)"),
-    "junit": Format("junit.xml", "a test for each prompt, for CI systems"),
-    "junit-regressions": Format("regressions.xml", "the same; only regressions fail"),
-    "sarif": Format("sarif", "mistakes as findings, for code scanning"),
-    "airs-json": Format("airs.json", "what 'airs runtime topics eval' prints, with its names"),
-    "litellm": Format("litellm.yaml", "the guardrail as LiteLLM reads it, with its threshold"),
-    "inspect-log": Format("inspect.json", "a log that 'inspect view' opens, with every sample"),
+FORMATS: dict[str, ReportFormat] = {
+    "html": ReportFormat("html", "one page to read and pass on, with charts and a search"),
+    "md": ReportFormat("md", "to read, in a pull request: metrics, changes, mistakes"),
+    "table": ReportFormat("txt", "plain text, as 'guardtui eval' prints it"),
+    "json": ReportFormat("json", "everything, for programs; other commands read it back"),
+    "csv": ReportFormat("csv", "one row for each prompt, for a spreadsheet"),
+    "csv-excel": ReportFormat("excel.csv", "the same for Excel: it opens with all its letters"),
+    "tsv": ReportFormat("tsv", "one row for each iteration (results.tsv)"),
+    "junit": ReportFormat("junit.xml", "a test for each prompt, for CI systems"),
+    "junit-regressions": ReportFormat("regressions.xml", "the same; only regressions fail"),
+    "sarif": ReportFormat("sarif", "mistakes as findings, for code scanning"),
+    "airs-json": ReportFormat(
+        "airs.json", "what 'airs runtime topics eval' prints, with its names"
+    ),
+    "litellm": ReportFormat(
+        "litellm.yaml", "the guardrail as LiteLLM reads it, with its threshold"
+    ),
+    "inspect-log": ReportFormat(
+        "inspect.json", "a log that 'inspect view' opens, with every sample"
+    ),
 }
 """The formats that are known here; other packages may add more."""
 
-_ORDER = {name: place for place, name in enumerate(FORMATS)}
+_ORDER = {name: index for index, name in enumerate(FORMATS)}
 
 
-def format_of(name: str) -> Format:
-    """The format of this name; one that another package adds is only known by its name."""
+def format_of(name: str) -> ReportFormat:
+    """Return the format of this name; one that another package adds is only known by its name."""
     known = FORMATS.get(name)
     if known is not None:
         return known
     # The name becomes a part of a file's name.
     ending = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII).strip("-") or "report"
-    return Format(ending, "added by another package")
+    return ReportFormat(ending, "added by another package")
 
 
 def in_order(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from guardtui import __version__
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
-from guardtui.reports.base import ReportInput, Row
+from guardtui.reports.base import ReportInput, ReportRow
 
 SCORER = "guardrail"
 """Name of the scorer, and of its score in each sample."""
@@ -61,7 +61,7 @@ def _line(value: Any) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text with U+FFFD in the place of half characters, which readers of JSON refuse."""
+    """Return the text with U+FFFD in the place of half characters, which readers of JSON refuse."""
     return _LONE.sub("\ufffd", text)
 
 
@@ -78,7 +78,7 @@ class _Log:
         self.reducer = self._reducer()
 
     def _seed(self) -> bytes:
-        """What all ids are made of: the evaluation, and when it was recorded."""
+        """Seed of all ids: the evaluation, and when it was recorded."""
         evaluation, verdicts = self.evaluation, self.evaluation.verdicts
         digest = hashlib.sha256()
         for text in (
@@ -106,7 +106,7 @@ class _Log:
         return signs
 
     def _reducer(self) -> str | None:
-        """What made one verdict of the epochs: as named, else `mode` where that gives the same."""
+        """Name of the reducer of epochs; if unknown, `mode` if that gives the same verdicts."""
         if self.repeats is None:
             return None
         if self.report.reducer:
@@ -119,7 +119,7 @@ class _Log:
         return "mode" if as_mode else "unknown"
 
     def header(self) -> dict[str, Any]:
-        """All but samples and reductions."""
+        """Return all but samples and reductions."""
         return {
             "version": 2,
             "status": "success",
@@ -243,13 +243,13 @@ class _Log:
                     yield row, epoch, None if answer == Triggered.NO_VERDICT else bool(answer)
 
     def samples(self) -> Iterator[dict[str, Any]]:
-        """A sample for each prompt that is listed, and epoch."""
+        """Yield a sample for each prompt that is listed, and epoch."""
         rows = {row.number: row for row in self.report.rows()}
         for place, epoch, answer in self._places():
             if place in rows:
                 yield self._sample(rows[place], epoch, answer)
 
-    def _sample(self, row: Row, epoch: int, answer: bool | None) -> dict[str, Any]:
+    def _sample(self, row: ReportRow, epoch: int, answer: bool | None) -> dict[str, Any]:
         number = row.number + 1
         prompt = GONE if row.prompt is None else _whole(row.prompt)
         said = {
@@ -310,7 +310,7 @@ class _Log:
             "output": output,
         }
 
-    def _metadata(self, row: Row) -> dict[str, Any]:
+    def _metadata(self, row: ReportRow) -> dict[str, Any]:
         metadata: dict[str, Any] = {}
         for name, value in zip(self.report.extra_columns, row.extra, strict=True):
             name = _whole(name)
@@ -321,8 +321,8 @@ class _Log:
         ours = (row.expected, row.should_trigger, intent, row.line)
         return metadata | dict(zip(_OURS, ours, strict=True))
 
-    def _score(self, row: Row, answer: bool) -> dict[str, Any]:
-        """The score of one answer; what is told of the whole row goes where it agrees."""
+    def _score(self, row: ReportRow, answer: bool) -> dict[str, Any]:
+        """Return the score of one answer; what is told of the whole row goes where it agrees."""
         outcome = _OUTCOMES[row.should_trigger, answer]
         agrees = row.triggered is answer
         parts = [outcome.name]
@@ -357,7 +357,7 @@ class _Log:
         }
 
     def reductions(self) -> list[dict[str, Any]]:
-        """The score of each prompt with a verdict, all epochs together."""
+        """Return the score of each prompt with a verdict, all epochs together."""
         samples = [
             self._score(row, row.triggered) | {"sample_id": row.number + 1}
             for row in self.report.rows()

@@ -17,7 +17,7 @@ from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.airs_json import mirrored, mistake
-from guardtui.reports.base import ReportInput, Row
+from guardtui.reports.base import ReportInput, ReportRow
 from guardtui.reports.json_text import dumps as dumps
 from guardtui.session.session import Iteration
 
@@ -98,7 +98,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
 
 
 def _operating_point(report: ReportInput) -> dict[str, Any] | None:
-    """What the threshold was fitted by; None where it was not fitted.
+    """Return the fit of the threshold, or None.
 
     `kept` says whether it is that of the session, fitted to the prompt file `prompts`.
     """
@@ -116,7 +116,7 @@ def _operating_point(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _checked(report: ReportInput) -> dict[str, Any] | None:
-    """What a check of the likely flips came to; None where there was none."""
+    """Return the result of a check of likely flips, or None."""
     checked = report.checked
     if checked is None:
         return None
@@ -130,7 +130,7 @@ def _checked(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _forecast_before(report: ReportInput) -> dict[str, Any] | None:
-    """What was forecast before the scan; None where nothing was, or it is not known."""
+    """Return the forecast made before the scan, or None."""
     before = report.before
     if before is None:
         return None
@@ -148,7 +148,7 @@ def _forecast_before(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _separation(report: ReportInput) -> dict[str, Any] | None:
-    """The area under the ROC curve; None for a scanner without scores."""
+    """Return the area under the ROC curve; None for a scanner without scores."""
     found, comparison = report.evaluation.separation, report.comparison
     if found is None:
         return None
@@ -162,7 +162,7 @@ def _separation(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _epochs(report: ReportInput) -> dict[str, Any] | None:
-    """How often prompts were asked, and errors of the rates over prompts; None for once."""
+    """Return how often prompts were asked, and errors of the rates over prompts; None for once."""
     repeats, errors = report.evaluation.verdicts.repeats, report.standard_errors
     if repeats is None and not errors:
         return None
@@ -190,12 +190,12 @@ def _examples_in_prompts(report: ReportInput) -> dict[str, Any] | None:
 
 
 def rates_of(metrics: Metrics) -> dict[str, float | None]:
-    """The rates by their keys; null where one is undefined."""
+    """Return the rates by their keys; null where one is undefined."""
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
 def counts_of(metrics: Metrics) -> dict[str, int]:
-    """The six counts, and the prompts with a verdict."""
+    """Return the six counts, and the prompts with a verdict."""
     return {
         "tp": metrics.tp,
         "tn": metrics.tn,
@@ -207,7 +207,7 @@ def counts_of(metrics: Metrics) -> dict[str, int]:
     }
 
 
-def _mistake(row: Row) -> dict[str, Any]:
+def _mistake(row: ReportRow) -> dict[str, Any]:
     return {
         **mistake(row),
         "line": row.line,
@@ -217,7 +217,7 @@ def _mistake(row: Row) -> dict[str, Any]:
     }
 
 
-def _changed(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def _changed(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
     return [
         {
             **mistake(row),
@@ -261,7 +261,7 @@ def _comparison(report: ReportInput) -> dict[str, Any] | None:
 
 
 def significance_of(found: Significance) -> dict[str, Any]:
-    """What a difference is worth."""
+    """Return the significance of a difference."""
     changes = observed_changes(found.pairs)
     return {
         "test": "McNemar, exact",
@@ -283,7 +283,7 @@ def significance_of(found: Significance) -> dict[str, Any]:
 
 
 def scanner_of(settings: ScannerSettings) -> dict[str, str]:
-    """What answered."""
+    """Return the scanner."""
     return {
         "name": settings.name,
         "identity": settings.identity,
@@ -292,7 +292,7 @@ def scanner_of(settings: ScannerSettings) -> dict[str, str]:
 
 
 def definition_of(topic: Topic) -> dict[str, Any]:
-    """The fields of a topic."""
+    """Return the fields of a topic."""
     return topic.model_dump(mode="json")
 
 
@@ -310,7 +310,7 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
     }
 
 
-def _result(row: Row) -> dict[str, Any]:
+def _result(row: ReportRow) -> dict[str, Any]:
     return {
         "prompt": row.prompt,
         "line": row.line,
@@ -324,13 +324,13 @@ def _result(row: Row) -> dict[str, Any]:
     }
 
 
-def _about(row: Row) -> dict[str, Any]:
-    """What only few rows have: a key is there when its value is."""
-    told = {
+def _about(row: ReportRow) -> dict[str, Any]:
+    """Return optional values of a row, without empty ones."""
+    entry = {
         "error": row.error,
         "note": row.note,
         "stopped_by": list(row.stopped_by),
         "reason": row.reason,
         "epochs": list(row.epochs),
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in entry.items() if value}

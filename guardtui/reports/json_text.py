@@ -17,4 +17,4 @@ def dumps(value: Any, indent: int | None = None) -> str:
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     if text.isascii() and "\x7f" not in text:
         return text
-    return HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+    return HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)

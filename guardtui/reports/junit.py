@@ -9,8 +9,9 @@ from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, Row
-from guardtui.reports.findings import (
+from guardtui.reports.base import ReportInput, ReportRow
+from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.prompt_problems import (
     about,
     claim,
     evidence,
@@ -19,7 +20,6 @@ from guardtui.reports.findings import (
     prompt_line,
     prompt_start,
 )
-from guardtui.reports.json_report import RATE_KEYS
 
 NAME_CHARACTERS = 80
 """Of a prompt, in the name of its test."""
@@ -68,13 +68,13 @@ def _title(report: ReportInput) -> str:
     return f"guardtui: {report.topic.name}"
 
 
-def _suites(report: ReportInput) -> dict[str, list[Row]]:
+def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
     """Rows by category, those without one as "(none)"; a single suite, called like the topic."""
     column = None if report.prompts is None else report.prompts.category_column
     if column is None:
         return {report.topic.name: list(report.rows())}
     at = report.extra_columns.index(column)
-    suites: dict[str, list[Row]] = {}
+    suites: dict[str, list[ReportRow]] = {}
     for row in report.rows():
         value = row.extra[at]
         name = "" if value is None else str(value)
@@ -82,7 +82,7 @@ def _suites(report: ReportInput) -> dict[str, list[Row]]:
     return suites
 
 
-def _metrics(rows: Iterable[Row]) -> Metrics:
+def _metrics(rows: Iterable[ReportRow]) -> Metrics:
     outcomes = [row.outcome for row in rows]
     return Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
 
@@ -90,7 +90,7 @@ def _metrics(rows: Iterable[Row]) -> Metrics:
 def _suite(
     report: ReportInput,
     name: str,
-    rows: list[Row],
+    rows: list[ReportRow],
     whole: list[tuple[str, str]],
     only_regressions: bool,
 ) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _suite(
     yield "  </testsuite>"
 
 
-def _element(row: Row, only_regressions: bool) -> str:
+def _element(row: ReportRow, only_regressions: bool) -> str:
     """Return the element that says why a prompt's test did not pass; "" for one that passed."""
     if row.outcome in ("TP", "TN"):
         return ""
@@ -120,7 +120,7 @@ def _element(row: Row, only_regressions: bool) -> str:
     return "skipped" if is_skipped else "failure"
 
 
-def _case(report: ReportInput, suite: str, row: Row, element: str) -> Iterator[str]:
+def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iterator[str]:
     where = {"file": report.prompt_file} if report.prompt_file and row.line else {}
     if where and (line := prompt_line(report, row)):
         where["line"] = str(line)
@@ -140,7 +140,7 @@ def _case(report: ReportInput, suite: str, row: Row, element: str) -> Iterator[s
     yield "    </testcase>"
 
 
-def case_name(report: ReportInput, row: Row) -> str:
+def case_name(report: ReportInput, row: ReportRow) -> str:
     """Return the name of a prompt's test, made of its text alone and unique among the prompts.
 
     The start of the prompt, with its hash where that is not exactly the prompt.

@@ -10,7 +10,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.json_text import dumps
-from guardtui.scanners.decision.template import Template, default_template, parse_template
+from guardtui.scanners.decision.template import DecisionTemplate, default_template, parse_template
 
 DEFAULT_THRESHOLD = 0.7
 """The threshold of a check for which LiteLLM is told none."""
@@ -21,7 +21,7 @@ _HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 
 
 def write(report: ReportInput) -> str:
-    """The part `guardrails` of a config.yaml.
+    """Return the part `guardrails` of a config.yaml.
 
     `decision_model` is the model by the name that LiteLLM's `model_list` knows. Raises ReportError
     for an allow topic, which LiteLLM has no action for, and where the question that was asked is
@@ -59,11 +59,11 @@ def _lines(report: ReportInput) -> Iterator[str]:
 
 
 def _model(identity: str) -> str:
-    """The model that was asked for, by the identity of its scanner."""
+    """Return the model that was asked for, by the identity of its scanner."""
     return identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
 
 
-def _template(report: ReportInput) -> Template:
+def _template(report: ReportInput) -> DecisionTemplate:
     """The question's template: the one that was asked by; the shipped one where none was asked."""
     settings, shipped = report.evaluation.settings, default_template()
     used = settings.identity.rpartition("template ")[2] if settings.name == DECISION else shipped.id
@@ -78,13 +78,13 @@ def _template(report: ReportInput) -> Template:
 
 
 def _scalar(text: str) -> str:
-    """A YAML scalar in double quotes, with everything escaped that does not show."""
+    """Return a YAML scalar in double quotes, with everything escaped that does not show."""
     quoted = _PAIR.sub(_astral, dumps(text))
     # Half a character cannot stand in YAML.
     return _HALF.sub(r"\1\\ufffd", quoted)
 
 
-def _astral(found: re.Match[str]) -> str:
+def _astral(match: re.Match[str]) -> str:
     """One escape for a character that JSON writes as two."""
-    high, low = (int(half, 16) for half in found.groups())
+    high, low = (int(half, 16) for half in match.groups())
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

@@ -12,11 +12,8 @@ _MODULES = {
     "html": "guardtui.reports.html.as_page",
 }
 
-RENDERED = tuple(_MODULES)
-"""Names of the formats that a document can have: for terminals, as Markdown, as a page."""
-
 
 def render(document: Document, name: str) -> str:
-    """Return a document in one of the formats `RENDERED`; it ends with a line feed."""
+    """Return a document as "table", "md" or "html"; it ends with a line feed."""
     text: str = import_module(_MODULES[name]).write(document)
     return text

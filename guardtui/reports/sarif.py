@@ -9,8 +9,9 @@ import numpy as np
 
 from guardtui.domain.metrics import RATES
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, Row, missing_text
-from guardtui.reports.findings import (
+from guardtui.reports.base import ReportInput, ReportRow, missing_text
+from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.prompt_problems import (
     about,
     claim,
     evidence,
@@ -19,11 +20,10 @@ from guardtui.reports.findings import (
     prompt_line,
     prompt_start,
 )
-from guardtui.reports.json_report import RATE_KEYS
-from guardtui.reports.sarif_log import Finding, Rule, sarif_log
+from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 
 RULES = (
-    Rule(
+    SarifRule(
         "false-negative",
         "FalseNegative",
         "The guardrail did not trigger, and should",
@@ -31,7 +31,7 @@ RULES = (
         "the description or an example nearer to it; correct the label if it is wrong.",
         "warning",
     ),
-    Rule(
+    SarifRule(
         "false-positive",
         "FalsePositive",
         "The guardrail triggered, and should not",
@@ -40,7 +40,7 @@ RULES = (
         "narrow; correct the label if it is wrong.",
         "warning",
     ),
-    Rule(
+    SarifRule(
         "no-verdict",
         "NoVerdict",
         "The scanner gave no verdict",
@@ -79,19 +79,19 @@ def write(report: ReportInput) -> str:
     )
 
 
-def _findings(report: ReportInput) -> Iterator[Finding]:
+def _findings(report: ReportInput) -> Iterator[SarifResult]:
     codes = report.evaluation.codes
     others = (Outcome.TP, Outcome.TN, Outcome.OPEN)
     rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, others))]
 
-    def order(row: Row) -> tuple[bool, int, int]:
+    def order(row: ReportRow) -> tuple[bool, int, int]:
         return not is_regression(row), _PLACES[_KINDS[row.outcome]], row.number
 
     for row in sorted(rows, key=order):
         yield _finding(report, row)
 
 
-def _finding(report: ReportInput, row: Row) -> Finding:
+def _finding(report: ReportInput, row: ReportRow) -> SarifResult:
     rule = RULES[_PLACES[_KINDS[row.outcome]]]
     regression = is_regression(row)
     why = evidence(report, row)
@@ -103,7 +103,7 @@ def _finding(report: ReportInput, row: Row) -> Finding:
     properties |= {name: value for name, value in known if value}
     path = report.prompt_file if row.line is not None else ""
     line = prompt_line(report, row)
-    return Finding(
+    return SarifResult(
         rule=rule.id,
         level=_REGRESSION if regression else rule.level,
         message=f"{message}: {prompt_start(row, _CHARACTERS)}",
@@ -115,8 +115,8 @@ def _finding(report: ReportInput, row: Row) -> Finding:
     )
 
 
-def _state(report: ReportInput, row: Row) -> str:
-    """What the result is since the baseline, in SARIF's words; "" without a baseline."""
+def _state(report: ReportInput, row: ReportRow) -> str:
+    """Return the baseline state of a result in SARIF, or ""."""
     if report.comparison is None:
         return ""
     if not row.was or is_regression(row):

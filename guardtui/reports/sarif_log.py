@@ -32,7 +32,7 @@ _RESULTS = '"results": []'
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SarifRule:
     """A kind of finding. `level` is `error`, `warning` or `note`; all texts are ours."""
 
     id: str
@@ -43,7 +43,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SarifResult:
     """One finding. `message` may hold any text; `lines` count from 1 and may be none.
 
     `fingerprint` is made from what the finding is about, not from where it stands. `state` is
@@ -61,8 +61,8 @@ class Finding:
 
 
 def sarif_log(
-    rules: Sequence[Rule],
-    findings: Sequence[Finding],
+    rules: Sequence[SarifRule],
+    findings: Sequence[SarifResult],
     *,
     run: str,
     successful: bool = True,
@@ -120,7 +120,7 @@ def message_text(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def uri(path: str) -> str:
-    """A path as a URI: relative paths stay relative, absolute ones are file://."""
+    """Return a path as a URI: relative paths stay relative, absolute ones are file://."""
     pure: PurePath = PurePosixPath(path)
     if "\\" in path or PureWindowsPath(path).drive:
         pure = PureWindowsPath(path)
@@ -138,7 +138,7 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: SarifRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,
@@ -155,7 +155,7 @@ def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
     return {"executionSuccessful": successful, "toolExecutionNotifications": told}
 
 
-def _result(one: Finding, places: Mapping[str, int], repeat: int) -> dict[str, Any]:
+def _result(one: SarifResult, places: Mapping[str, int], repeat: int) -> dict[str, Any]:
     """One result; `repeat` counts from 1 the findings of the log with this fingerprint."""
     result: dict[str, Any] = {
         "ruleId": one.rule,

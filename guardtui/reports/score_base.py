@@ -1,4 +1,4 @@
-"""What the reports on scored outputs are made from."""
+"""Input of reports on scored outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from guardtui.files.output_files import OutputSet
 from guardtui.scorer.registry import is_registered, registry_info
 from guardtui.scorer.types import Score
-from guardtui.session.score_run import Judge, JudgeResult
+from guardtui.session.score_run import NamedScorer, ScorerResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class ScoreReport:
     """
 
     outputs: OutputSet
-    results: Sequence[JudgeResult]
+    results: Sequence[ScorerResult]
     group: str | None = None
     cluster: str | None = None
     models: Sequence[str] = ()
@@ -30,7 +30,7 @@ class ScoreReport:
     asked: int = 0
     found: int = 0
 
-    def rows(self) -> Iterator[tuple[int, JudgeResult, Score | None, str]]:
+    def rows(self) -> Iterator[tuple[int, ScorerResult, Score | None, str]]:
         """Row, judge, score and error of every score, in the order of the file."""
         for row in range(len(self.outputs)):
             for result in self.results:
@@ -38,8 +38,8 @@ class ScoreReport:
                 yield row, result, scores.scores[row], scores.errors.get(row, "")
 
 
-def scorer_metadata(judge: Judge) -> dict[str, Any]:
-    """What the decorator of a scorer was given besides its name and metrics, as JSON has it."""
+def scorer_metadata(judge: NamedScorer) -> dict[str, Any]:
+    """Return the other arguments of a scorer's decorator, as JSON values."""
     if not is_registered(judge.scorer):
         return {}
     metadata = registry_info(judge.scorer).metadata
@@ -47,7 +47,7 @@ def scorer_metadata(judge: Judge) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON can hold it: null for NaN, a text for infinities and what is unknown.
+    """Return a value as JSON can hold it: null for NaN, a text for infinities and what is unknown.
 
     Objects with fields, such as the messages of a grader, are what their fields hold.
     """

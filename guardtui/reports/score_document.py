@@ -12,16 +12,16 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
-    Listing,
     Paragraph,
     Phrase,
     Section,
     Table,
+    TitledLines,
 )
 from guardtui.domain.figures import UNDEFINED, count_text
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scorer.aggregate import ScorerSummary
-from guardtui.session.score_run import JudgeResult
+from guardtui.session.score_run import ScorerResult
 
 
 def score_document(report: ScoreReport) -> Document:
@@ -56,7 +56,7 @@ def _head(report: ScoreReport) -> Iterator[tuple[Phrase, Phrase]]:
         yield "cluster", Foreign(report.cluster)
 
 
-def _scorer(result: JudgeResult) -> Iterator[tuple[Phrase, Phrase]]:
+def _scorer(result: ScorerResult) -> Iterator[tuple[Phrase, Phrase]]:
     scores = result.scores
     yield "scorer", Foreign(scores.judge.expression)
     counts = {
@@ -72,7 +72,7 @@ def _scorer(result: JudgeResult) -> Iterator[tuple[Phrase, Phrase]]:
     )
 
 
-def _metrics(result: JudgeResult) -> Iterator[list[Block]]:
+def _metrics(result: ScorerResult) -> Iterator[list[Block]]:
     for summary in result.summaries:
         if summary.metrics:
             pairs = tuple(
@@ -82,8 +82,8 @@ def _metrics(result: JudgeResult) -> Iterator[list[Block]]:
             yield [*_title(summary, result), Facts(pairs)]
 
 
-def _title(summary: ScorerSummary, result: JudgeResult) -> list[Block]:
-    """What tells this summary from the others of the scorer; nothing when there is but one."""
+def _title(summary: ScorerSummary, result: ScorerResult) -> list[Block]:
+    """Return what distinguishes this summary from the scorer's others; empty for a single one."""
     parts: list[str | Foreign] = []
     if summary.name != result.scores.judge.name:
         parts += ["key ", Foreign(summary.name)]
@@ -97,7 +97,7 @@ def _title(summary: ScorerSummary, result: JudgeResult) -> list[Block]:
     return [Paragraph(tuple(parts))] if parts else []
 
 
-def _groups(report: ScoreReport, result: JudgeResult) -> Iterator[list[Block]]:
+def _groups(report: ScoreReport, result: ScorerResult) -> Iterator[list[Block]]:
     """Yield a table for each summary that some group has."""
     if report.group is None:
         return
@@ -133,7 +133,7 @@ def _groups(report: ScoreReport, result: JudgeResult) -> Iterator[list[Block]]:
         yield [*_title(found[0][1], result), Table(columns, rows, named="Groups")]
 
 
-def _errors(report: ScoreReport, result: JudgeResult) -> Iterator[list[Block]]:
+def _errors(report: ScoreReport, result: ScorerResult) -> Iterator[list[Block]]:
     errors = result.scores.errors
     rows = sorted(errors)
 
@@ -144,7 +144,7 @@ def _errors(report: ScoreReport, result: JudgeResult) -> Iterator[list[Block]]:
         return (f"line {report.outputs.lines[row]}, id ", identity, ": ", Foreign(reason))
 
     if rows:
-        yield [Listing(f"not scored ({len(rows)})", Lines(len(rows), line))]
+        yield [TitledLines(f"not scored ({len(rows)})", Lines(len(rows), line))]
 
 
 def number_text(value: float) -> str:

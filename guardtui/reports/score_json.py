@@ -9,7 +9,7 @@ from typing import Any
 from guardtui.reports.score_base import ScoreReport, json_value, scorer_metadata
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.scorer.types import Score, is_unscored
-from guardtui.session.score_run import JudgeResult
+from guardtui.session.score_run import ScorerResult
 
 SCHEMA_VERSION = 1
 
@@ -46,11 +46,11 @@ def _document(report: ScoreReport) -> dict[str, Any]:
         "roles": {role: list(names) for role, names in report.roles.items()},
         "asked": report.asked,
         "known": report.found,
-        "scorers": [_judge(one) for one in report.results],
+        "scorers": [_judge(summary) for summary in report.results],
     }
 
 
-def _judge(result: JudgeResult) -> dict[str, Any]:
+def _judge(result: ScorerResult) -> dict[str, Any]:
     scores = result.scores
     return {
         "name": scores.judge.name,
@@ -71,26 +71,26 @@ def _judge(result: JudgeResult) -> dict[str, Any]:
 def _summaries(summaries: Sequence[ScorerSummary]) -> list[dict[str, Any]]:
     return [
         {
-            "of": one.name,
-            "reducer": one.reducer,
-            "scored": one.scored,
-            "unscored": one.unscored,
-            "values": {name: json_value(metric.value) for name, metric in one.metrics.items()},
+            "of": summary.name,
+            "reducer": summary.reducer,
+            "scored": summary.scored,
+            "unscored": summary.unscored,
+            "values": {name: json_value(metric.value) for name, metric in summary.metrics.items()},
             "params": {
                 name: json_value(dict(metric.params))
-                for name, metric in one.metrics.items()
+                for name, metric in summary.metrics.items()
                 if metric.params
             },
         }
-        for one in summaries
+        for summary in summaries
     ]
 
 
 def _row(
-    report: ScoreReport, row: int, result: JudgeResult, score: Score | None, error: str
+    report: ScoreReport, row: int, result: ScorerResult, score: Score | None, error: str
 ) -> dict[str, Any]:
     outputs = report.outputs
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "line": outputs.lines[row],
         "id": outputs.ids[row],
         "epoch": outputs.epochs[row],
@@ -107,12 +107,12 @@ def _row(
         "output": outputs.outputs[row],
     }
     if outputs.choices[row]:
-        told["choices"] = list(outputs.choices[row])
+        entry["choices"] = list(outputs.choices[row])
     if outputs.input_messages and outputs.input_messages[row]:
-        told["input_messages"] = json_value(outputs.input_messages[row])
+        entry["input_messages"] = json_value(outputs.input_messages[row])
     if outputs.metadata:
-        told["metadata"] = json_value(outputs.metadata_of(row))
-    return told
+        entry["metadata"] = json_value(outputs.metadata_of(row))
+    return entry
 
 
 def _status(score: Score | None, error: str) -> str:

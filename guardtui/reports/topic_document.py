@@ -31,9 +31,10 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
+from guardtui.reports.clusters_document import clusters_table, near_duplicates_text
+from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.rates import Row as RateRow
 from guardtui.reports.rates import change_interval_text, counts_text, rates_table
-from guardtui.reports.terms import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.topic_prompts import topic_prompts
 from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
@@ -94,7 +95,7 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
 
 
 def gates_text(report: ReportInput) -> str:
-    """Return whether the demands of automation are met, in a sentence; "" without any."""
+    """Return whether the gates passed, in a sentence, or "" without gates."""
     failed = [gate for gate in report.gates if gate.passed is False]
     unsure = [gate for gate in report.gates if gate.passed is None]
     if not report.gates:
@@ -107,7 +108,7 @@ def gates_text(report: ReportInput) -> str:
 
 
 def _next_step(report: ReportInput) -> Phrase:
-    """What a reader can do now, from the figures alone."""
+    """Return the next step for a reader, or None."""
     metrics, comparison = report.evaluation.metrics, report.comparison
     if metrics.missing:
         return f"finish the scan: {count_text(metrics.missing, 'prompt')} without a verdict."
@@ -149,7 +150,7 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
 
 
 def time_text(created: str) -> str:
-    """Return a time of ISO 8601 as `2026-11-23 14:05 UTC`; as it is where it is none."""
+    """Return a time of ISO 8601 as `2026-11-23 14:05 UTC`; other texts are unchanged."""
     try:
         moment = datetime.fromisoformat(created)
     except ValueError:
@@ -267,8 +268,11 @@ def _definition(report: ReportInput) -> Iterator[Block]:
         yield Paragraph("Measured together with:")
         yield Facts(
             tuple(
-                (Foreign(one.name), (f"({one.intent.value}) ", Foreign(one.description)))
-                for one in report.companions
+                (
+                    Foreign(companion.name),
+                    (f"({companion.intent.value}) ", Foreign(companion.description)),
+                )
+                for companion in report.companions
             )
         )
 
@@ -279,7 +283,7 @@ def _definition(report: ReportInput) -> Iterator[Block]:
 def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
-    left = ("decision", "measured by", "edit", "recorded")
+    texts = ("decision", "measured by", "edit", "recorded")
     titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
     signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}
     rows: list[tuple[Phrase, ...]] = []
@@ -302,7 +306,7 @@ def _history(report: ReportInput) -> Iterator[Block]:
                 Foreign(iteration.created),
             )
         )
-    columns = tuple(Column(title, figure=title not in left) for title in titles)
+    columns = tuple(Column(title, figure=title not in texts) for title in titles)
     yield Table(columns, tuple(rows), named="Iterations")
     yield from _cut(len(report.iterations), "iterations before these")
 
@@ -345,51 +349,20 @@ def _clusters(report: ReportInput) -> Iterator[Block]:
             Tone.ASIDE,
         )
         return
-    texts = survey.prompts.prompts
     yield Paragraph(
         "Prompts that are alike, worst error rate first; true and false count labels. "
         "The vectors are those of the embedded engine."
     )
-    titles = ("prompts", "true", "false", "error", "95 % interval", "FP", "FN")
-    columns = (
-        Column("cluster", figure=False),
-        *map(Column, titles),
-        Column("lacks", figure=False),
-        Column("typical", figure=False),
-    )
-    rows = tuple(
-        (
-            Foreign(cluster.name),
-            str(cluster.size),
-            str(cluster.belong),
-            str(cluster.others),
-            rate_text(cluster.error_rate),
-            interval_text(cluster.error_interval),
-            str(cluster.metrics.fp),
-            str(cluster.metrics.fn),
-            cluster.lacks,
-            Foreign(_start(str(texts[cluster.central]))),
-        )
-        for cluster in survey.clusters[:LIMIT]
-    )
-    yield Table(columns, rows, named="Clusters")
-    found = survey.duplicates
-    yield Paragraph(
-        f"Near-duplicates (cosine {found.near} or more): {count_text(found.total, 'pair')}, "
-        f"{found.contradicting} with contradicting labels."
-    )
+    yield clusters_table(survey)
+    yield Paragraph(near_duplicates_text(survey))
 
 
-def _cut(count: int, what: str) -> Iterator[Block]:
+def _cut(count: int, noun: str) -> Iterator[Block]:
     if count > LIMIT:
-        yield Paragraph(f"… and {count - LIMIT} {what}.")
+        yield Paragraph(f"… and {count - LIMIT} {noun}.")
 
 
-def _start(text: str, most: int = 160) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
-# --- where it comes from ------------------------------------------------------------------
+# --- provenance -----------------------------------------------------------------------
 
 
 def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:

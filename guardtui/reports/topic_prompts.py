@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import Change
-from guardtui.domain.document import Cell, Foreign, GridColumn, Phrase, Prompts, View
+from guardtui.domain.document import Cell, Foreign, GridColumn, Phrase, Prompts, PromptView
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, Row, other_topics, verdict_text
+from guardtui.reports.base import ReportInput, ReportRow, other_topics, verdict_text
 
 GONE = "(no longer in the prompt file)"
 
@@ -86,9 +86,9 @@ def topic_prompts(report: ReportInput) -> Prompts:
     )
 
 
-def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[View]:
-    def view(title: str, codes: NDArray[np.int8], code: int, *, always: bool = False) -> View:
-        return View(title, np.flatnonzero(codes[numbers] == code).tolist(), always=always)
+def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptView]:
+    def view(title: str, codes: NDArray[np.int8], code: int, *, always: bool = False) -> PromptView:
+        return PromptView(title, np.flatnonzero(codes[numbers] == code).tolist(), always=always)
 
     evaluation = report.evaluation
     if report.comparison is not None:
@@ -101,11 +101,11 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[View]:
         yield view("Without a verdict", evaluation.codes, Outcome.ERROR)
     if evaluation.metrics.open:
         rows = np.flatnonzero(evaluation.codes[numbers] == Outcome.OPEN).tolist()
-        yield View("Not asked", rows, listed=False)
-    yield View("All prompts", listed=False)
+        yield PromptView("Not asked", rows, listed=False)
+    yield PromptView("All prompts", listed=False)
 
 
-def prompt_line(report: ReportInput, row: Row) -> Phrase:
+def prompt_line(report: ReportInput, row: ReportRow) -> Phrase:
     """Return a line about a prompt: where it stands, its outcome and why, and its text."""
     place = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
     parts: list[str | Foreign] = [f"{place}, {_STATES.get(row.outcome, row.outcome)}"]
@@ -131,6 +131,6 @@ def _cell(value: object) -> Cell:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _epochs(row: Row) -> str:
+def _epochs(row: ReportRow) -> str:
     names = {True: "triggered", False: "did not", None: "no verdict"}
     return ", ".join(names[answer] for answer in row.epochs)

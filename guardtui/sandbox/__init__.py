@@ -1,1 +1,1 @@
-"""An AIRS-compatible server for this machine, with faults on demand, judged by the local engine."""
+"""A local AIRS-compatible server with faults on demand; the embedded engine judges."""

@@ -1,4 +1,4 @@
-"""The server: requests from the wire to the APIs, and answers back, with the faults on the way."""
+"""The server: routes requests to the APIs, and applies faults to responses."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from guardtui.sandbox import routes, trouble
-from guardtui.sandbox.clock import Clock
+from guardtui.sandbox import fault_payloads, routes
+from guardtui.sandbox.clock import SandboxClock
 from guardtui.sandbox.control import PREFIX, Control
 from guardtui.sandbox.decisions import DecisionAnswers
-from guardtui.sandbox.faults import Struck
-from guardtui.sandbox.judging import Engine, Judge
+from guardtui.sandbox.faults import DrawnFault
+from guardtui.sandbox.judging import PolicyJudge, TopicMatcher
 from guardtui.sandbox.limits import RollingLimit
-from guardtui.sandbox.management import Management
-from guardtui.sandbox.replies import Asked, RefusedError, Reply, error_reply
-from guardtui.sandbox.scan import Scans
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.management import ManagementEndpoints
+from guardtui.sandbox.replies import RefusedError, SandboxReply, SandboxRequest, error_reply
+from guardtui.sandbox.scan import ScanEndpoints
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.sandbox.state_file import StateFile
 from guardtui.sandbox.stats import prompt_key
 from guardtui.sandbox.tenant import Tenant
-from guardtui.sandbox.tokens import Tokens
+from guardtui.sandbox.tokens import IssuedTokens
 
 HOST = "127.0.0.1"
 SYNC_BYTES = 2 * 1024**2
 OTHER_BYTES = 5 * 1024**2
-"""Largest body of a sync scan, and of anything else."""
+"""Maximum bytes of the body of a sync scan, and of any other request."""
 
 _NEVER = 3600.0
-"""Seconds after which a request that is never answered is forgotten."""
+"""Seconds after which an unanswered request is dropped."""
 _CLOSING = 1.0
 _ANSWERING = ("sync", "async", *routes.DECISIONS)
 """Endpoints that judge texts."""
@@ -50,23 +50,23 @@ Defect = Callable[[BaseException], None]
 
 
 class Sandbox:
-    """One server with its tenant. Not started until `start`; ends with `stop`.
+    """A server with its tenant; runs from `start` to `stop`.
 
-    Raises `FileError` for a state that cannot be used, and `ScannerError` for the engine.
+    Raises `FileError` for an invalid state file, and `ScannerError` for the engine.
     """
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: SandboxSettings | None = None,
         *,
         state: Path | None = None,
-        engine: Engine | None = None,
-        clock: Clock | None = None,
+        engine: TopicMatcher | None = None,
+        clock: SandboxClock | None = None,
         defect: Defect = lambda _error: None,
     ) -> None:
-        self.clock = clock or Clock()
-        self.control = Control(settings or Settings(), self.clock)
-        self._engine = engine or Engine()
+        self.clock = clock or SandboxClock()
+        self.control = Control(settings or SandboxSettings(), self.clock)
+        self._engine = engine or TopicMatcher()
         self._state = StateFile(state)
         try:
             self.tenant = Tenant(self.clock, self._state.load())
@@ -74,12 +74,12 @@ class Sandbox:
         except BaseException:
             self._state.close()
             raise
-        self._tokens = Tokens(self.clock)
-        judge = Judge(self._engine, lambda name, number: self.tenant.topic(name).at(number))
-        self._management = Management(
+        self._tokens = IssuedTokens(self.clock)
+        judge = PolicyJudge(self._engine, lambda name, number: self.tenant.topic(name).at(number))
+        self._management = ManagementEndpoints(
             self.tenant, self._state, self._tokens, lambda: self.control.settings
         )
-        self._scans = Scans(
+        self._scans = ScanEndpoints(
             self.tenant,
             judge,
             self.clock,
@@ -111,9 +111,9 @@ class Sandbox:
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str = HOST, port: int = 0) -> int:
-        """Listen, and return the port; 0 takes a free one. Raises `OSError`."""
+        """Listen, and return the port; 0 chooses a free port. Raises `OSError`."""
         self._only_local = host in _LOCAL_NAMES
-        # Clients that break off are what faults are for: nothing to log.
+        # Faults make clients disconnect: that is not worth a log entry.
         logger = logging.getLogger("guardtui.sandbox")
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
@@ -125,102 +125,104 @@ class Sandbox:
         return int(address[1])
 
     async def stop(self) -> None:
-        """End all connections and let go of the state."""
+        """Close all connections and release the state file."""
         if self._runner is not None:
             await self._runner.cleanup()
         self._state.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The answer to whatever comes over the wire."""
+        """Answer any request."""
         path = request.path
         if self._only_local and not _is_own(request):
-            return _json(Reply({"error": {"message": "only pages of this machine"}}, 403))
+            return _json(
+                SandboxReply({"error": {"message": "only for pages of this machine"}}, 403)
+            )
         if path.startswith(PREFIX):
             return await self._controlled(request, path.removeprefix(PREFIX))
         group = routes.api_of(path.removeprefix("/aisec"))
         stats, endpoint = self.control.stats, "other"
-        stats.arrived()
+        stats.begin_request()
         outcome = "gone"
         try:
             endpoint, parameters = routes.find(request.method, path)
-            answer, outcome = await self._carry_out(request, endpoint, parameters, group)
+            answer, outcome = await self._process(request, endpoint, parameters, group)
         except RefusedError as refused:
             answer, outcome = _json(error_reply(group, refused)), str(refused.status)
         except (asyncio.CancelledError, ConnectionError):
             raise
-        except Exception as error:  # noqa: BLE001 - a defect is told, and the server goes on
+        except Exception as error:  # noqa: BLE001 - a defect is reported, and the server continues
             self._defect(error)
             answer, outcome = _json(error_reply(group, RefusedError(500))), "500"
         finally:
-            stats.left()
-            stats.answered(endpoint, outcome)
+            stats.end_request()
+            stats.count_outcome(endpoint, outcome)
         return answer
 
-    async def _carry_out(
+    async def _process(
         self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str], group: str
     ) -> tuple[web.StreamResponse, str]:
         since = asyncio.get_running_loop().time()
-        asked = await self._asked(request, endpoint, parameters)
+        parsed = await self._parsed(request, endpoint, parameters)
         plan = self.control.plan
-        key = b"".join(prompt_key("", text) for text in self._texts(asked))
+        key = b"".join(prompt_key("", text) for text in self._texts(parsed))
         slow = plan.draw("slow", endpoint, key) is not None
-        struck = plan.draw("wire", endpoint, key)
+        drawn = plan.draw("wire", endpoint, key)
         scanning = endpoint in _ANSWERING
         self._scanning += scanning
         try:
             reply = self._over_limit(endpoint)
-            if reply is None and (struck is None or _needs_work(struck)):
-                reply = await self._work(asked, group)
-            elif reply is None and struck is not None and struck.fault.kind[:3].isdigit():
-                reply = self._status(group, struck)
+            if reply is None and (drawn is None or _needs_work(drawn)):
+                reply = await self._work(parsed, group)
+            elif reply is None and drawn is not None and drawn.fault.kind[:3].isdigit():
+                reply = self._status(group, drawn)
             await self._delay(slow, since)
         finally:
             self._scanning -= scanning
-        if struck is not None and struck.fault.after_work and struck.fault.kind[0].isdigit():
-            reply = self._status(group, struck)
-        if struck is not None and (reply is None or not _is_status(struck)):
-            return await self._spoilt(request, struck.fault.kind, reply)
+        if drawn is not None and drawn.fault.after_work and drawn.fault.kind[0].isdigit():
+            reply = self._status(group, drawn)
+        if drawn is not None and (reply is None or not _is_status(drawn)):
+            return await self._spoilt_response(request, drawn.fault.kind, reply)
         if reply is None:
-            raise RuntimeError("a request without an answer")
-        for one in reply.prompts:
-            self.control.stats.delivered(one)
+            raise RuntimeError("a request without a reply")
+        for prompt in reply.prompts:
+            self.control.stats.count_delivered(prompt)
         return _json(reply), str(reply.status)
 
-    async def _work(self, asked: Asked, group: str) -> Reply:
-        """What the API answers."""
+    async def _work(self, request: SandboxRequest, group: str) -> SandboxReply:
+        """Return the reply of the API."""
         if not self._engine.fast:
-            for text in self._texts(asked):
+            for text in self._texts(request):
                 await asyncio.to_thread(self._engine.text, text)
         try:
             if group == "decision":
-                return self._decisions.answer(asked)
+                return self._decisions.answer(request)
             if group == "scan":
-                return self._scan_handlers[asked.endpoint](asked)
+                return self._scan_handlers[request.endpoint](request)
             if group == "token":
-                return self._tokens.management_token(asked)
-            return self._management.answer(asked)
+                return self._tokens.management_token(request)
+            return self._management.answer(request)
         except RefusedError as refused:
             return error_reply(group, refused)
 
-    def _texts(self, asked: Asked) -> list[str]:
-        """The texts that a request asks about."""
-        if asked.endpoint in routes.DECISIONS:
-            return list(self._decisions.texts(asked.content))
-        return list(self._scans.texts(asked.content)) if asked.endpoint in _ANSWERING else []
+    def _texts(self, request: SandboxRequest) -> list[str]:
+        """Return the texts that a request asks about."""
+        if request.endpoint in routes.DECISIONS:
+            return list(self._decisions.texts(request.content))
+        return list(self._scans.texts(request.content)) if request.endpoint in _ANSWERING else []
 
-    async def _asked(
+    async def _parsed(
         self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str]
-    ) -> Asked:
-        """Read a request; raises `RefusedError` for a credential or a body that will not do."""
+    ) -> SandboxRequest:
+        """Parse a request. Raises `RefusedError` for an invalid credential or body."""
         query = request.query if request.query_string else {}
-        asked = Asked(endpoint, query, request.headers, None, parameters)
+        parsed = SandboxRequest(endpoint, query, request.headers, None, parameters)
         scan = endpoint in self._scan_handlers
         if scan:
-            self._tokens.require_scan(asked)
+            self._tokens.require_scan(parsed)
         if endpoint in routes.DECISIONS:
-            self._decisions.require_key(asked)
+            self._decisions.require_key(parsed)
         if request.method not in ("POST", "PUT"):
-            return asked
+            return parsed
         if scan and request.content_type != "application/json":
             raise RefusedError(415)
         body = await _body(request, SYNC_BYTES if endpoint == "sync" else OTHER_BYTES)
@@ -231,33 +233,33 @@ class Sandbox:
             try:
                 content = json.loads(body) if body or scan else None
             except (ValueError, RecursionError) as error:
-                raise RefusedError(400, detail="the body is no JSON") from error
-        return Asked(endpoint, query, request.headers, content, parameters)
+                raise RefusedError(400, detail="the body is not JSON") from error
+        return SandboxRequest(endpoint, query, request.headers, content, parameters)
 
-    def _over_limit(self, endpoint: str) -> Reply | None:
-        """A 429 when a limit is exceeded, which the request then does not count to."""
+    def _over_limit(self, endpoint: str) -> SandboxReply | None:
+        """Return a 429 if a limit is exceeded; such requests do not count towards it."""
         settings, now = self.control.settings, self.clock.now()
         if endpoint in ("results", "reports"):
             wait = self._limits[endpoint].take(settings.poll_limit, now)
         elif endpoint in _ANSWERING:
             if 0 < settings.concurrent_limit < self._scanning:
-                return trouble.limited("scan", settings.retry_after, now)
+                return fault_payloads.limited("scan", settings.retry_after, now)
             wait = self._limits["scan"].take(settings.rate_limit, now)
         else:
             return None
         if not wait:
             return None
-        reply = trouble.limited("scan", math.ceil(wait * 1000) / 1000, now)
+        reply = fault_payloads.limited("scan", math.ceil(wait * 1000) / 1000, now)
         reply.headers["Retry-After"] = str(math.ceil(wait))
         return reply
 
-    def _status(self, group: str, struck: Struck) -> Reply:
-        return trouble.status_reply(
-            group, struck, self.control.settings.retry_after, self.clock.now()
+    def _status(self, group: str, drawn: DrawnFault) -> SandboxReply:
+        return fault_payloads.status_reply(
+            group, drawn, self.control.settings.retry_after, self.clock.now()
         )
 
     async def _delay(self, slow: bool, since: float) -> None:
-        """Wait until the answer is due; its own work is part of the latency, as with a service."""
+        """Wait until the response is due; the time for its own work is part of the latency."""
         settings = self.control.settings
         low, high = settings.latency
         seconds = low + self._random.random() * (high - low) if high > low else low
@@ -267,10 +269,10 @@ class Sandbox:
         if rest > 0:
             await asyncio.sleep(rest)
 
-    async def _spoilt(
-        self, request: web.BaseRequest, kind: str, reply: Reply | None
+    async def _spoilt_response(
+        self, request: web.BaseRequest, kind: str, reply: SandboxReply | None
     ) -> tuple[web.StreamResponse, str]:
-        """An answer that is none, and the word that the counts have for it."""
+        """Return an unusable response, and its name in the counts."""
         if kind == "timeout":
             await asyncio.sleep(_NEVER)
         if kind in ("reset", "timeout"):
@@ -278,7 +280,7 @@ class Sandbox:
             return web.Response(), kind
         if kind.startswith("html"):
             status = 503 if kind == "html-503" else 200
-            page = web.Response(body=trouble.HTML, status=status, content_type="text/html")
+            page = web.Response(body=fault_payloads.HTML, status=status, content_type="text/html")
             return page, f"{status} html"
         if kind == "empty" or reply is None:
             return web.Response(content_type="application/json"), "200 empty"
@@ -299,40 +301,40 @@ class Sandbox:
     async def _controlled(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
         try:
             if not _is_loopback(request.remote):
-                raise RefusedError(403, "only from this machine")
+                raise RefusedError(403, "only for this machine")
             body = None
             if request.method == "POST":
                 try:
                     body = json.loads(await _body(request, OTHER_BYTES))
                 except ValueError as error:
-                    raise RefusedError(400, "the body is no JSON") from error
+                    raise RefusedError(400, "the body is not JSON") from error
             return _json(self.control.answer(request.method, name, request.query, body))
         except RefusedError as refused:
-            return _json(Reply({"error": refused.message}, refused.status))
+            return _json(SandboxReply({"error": refused.message}, refused.status))
 
 
-def _needs_work(struck: Struck) -> bool:
-    return struck.fault.after_work or struck.fault.kind in ("truncated", "cut")
+def _needs_work(drawn: DrawnFault) -> bool:
+    return drawn.fault.after_work or drawn.fault.kind in ("truncated", "cut")
 
 
-def _is_status(struck: Struck) -> bool:
-    return struck.fault.kind[0].isdigit()
+def _is_status(drawn: DrawnFault) -> bool:
+    return drawn.fault.kind[0].isdigit()
 
 
 def _is_loopback(address: str | None) -> bool:
     try:
-        found = ipaddress.ip_address(address or "")
+        parsed = ipaddress.ip_address(address or "")
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return bool((mapped or found).is_loopback)
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return bool((mapped or parsed).is_loopback)
 
 
 def _is_own(request: web.BaseRequest) -> bool:
-    """Whether a program or page of this machine asks.
+    """Return whether a program or page of this machine sent the request.
 
-    A page of somebody else can send some requests to any address, and have a name of its own point
-    here; Origin and Host tell both apart.
+    A foreign page can send some requests to any address, and can have a host name that points
+    here; Origin and Host reveal both.
     """
     host = request.headers.get("Host", HOST)
     name = host if host in _LOCAL_NAMES else host.rpartition(":")[0]
@@ -343,7 +345,7 @@ def _is_own(request: web.BaseRequest) -> bool:
 
 
 async def _body(request: web.BaseRequest, limit: int) -> bytes:
-    """The body, of at most `limit` bytes; raises `RefusedError` (413)."""
+    """Return the body of at most `limit` bytes. Raises `RefusedError` (413)."""
     length = request.content_length
     if length is not None and length > limit:
         raise RefusedError(413)
@@ -363,7 +365,7 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
 
 
 def _reset(request: web.BaseRequest) -> None:
-    """Close the connection with a reset, not with an orderly end."""
+    """Close the connection with a reset."""
     transport = request.transport
     if transport is None:
         return
@@ -373,7 +375,7 @@ def _reset(request: web.BaseRequest) -> None:
     transport.abort()
 
 
-def _json(reply: Reply) -> web.Response:
+def _json(reply: SandboxReply) -> web.Response:
     body = b"" if reply.content is None else json.dumps(reply.content).encode()
     return web.Response(
         body=body, status=reply.status, headers=reply.headers, content_type="application/json"

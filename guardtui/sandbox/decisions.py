@@ -1,4 +1,4 @@
-"""The decision endpoints: typed questions about a text, answered by the embedded engine."""
+"""Decision endpoints: typed questions about a text, answered by the embedded engine."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from guardtui.sandbox.faults import FaultPlan, Struck
-from guardtui.sandbox.judging import Engine, TopicVectors
-from guardtui.sandbox.replies import Asked, RefusedError, Reply
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.faults import DrawnFault, FaultPlan
+from guardtui.sandbox.judging import TopicMatcher, TopicVectors
+from guardtui.sandbox.replies import RefusedError, SandboxReply, SandboxRequest
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.sandbox.stats import Stats, prompt_key
 from guardtui.sandbox.tokens import API_KEY
 
 DECISIONS, SYSTEM_ONE = "decisions", "systemone"
 MOST_QUESTIONS = {DECISIONS: 200, SYSTEM_ONE: 128}
-"""Questions in a request, as the services have it; more are refused."""
+"""Maximum number of questions per request, as in the services."""
 _REFUSED_WITH = {DECISIONS: 422, SYSTEM_ONE: 413}
 _NEWER = "-2026-11-01"
-_TOPICS_KEPT = 1000
+_CACHED_TOPICS = 1000
 _LINE = re.compile(r"^(topic|definition|examples)\s*:\s*(.*)$", re.IGNORECASE)
 _FIELDS = {DECISIONS: ("predicate", "probability"), SYSTEM_ONE: ("noul", "noul")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question by its name in the request; `wording` is all that its answer depends on."""
+    """A question with its name in the request; its answer depends only on `wording`."""
 
     name: str
     instructions: str
@@ -35,16 +35,16 @@ class _Question:
 
 
 class DecisionAnswers:
-    """Answers for both formats: a monotone map of the engine's score on the question's topic.
+    """Answers in both formats: a monotone map of the engine's score on the question's topic.
 
     The engine's own threshold becomes a probability of one half.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TopicMatcher,
         stats: Stats,
-        settings: Callable[[], Settings],
+        settings: Callable[[], SandboxSettings],
         plan: Callable[[], FaultPlan],
     ) -> None:
         self._engine, self._stats = engine, stats
@@ -52,23 +52,23 @@ class DecisionAnswers:
         self._topics: dict[str, TopicVectors] = {}
         self._power = math.log(0.5) / math.log(float(engine.threshold))
 
-    def require_key(self, asked: Asked) -> None:
+    def require_key(self, request: SandboxRequest) -> None:
         """Raise `RefusedError` (401) without the sandbox's key."""
-        if asked.headers.get("Authorization", "") != f"Bearer {API_KEY}":
+        if request.headers.get("Authorization", "") != f"Bearer {API_KEY}":
             raise RefusedError(401)
 
     def texts(self, content: Any) -> Iterator[str]:
-        """The text that a body asks about, as far as it can be read."""
+        """Yield the text of a body, if it can be read."""
         if isinstance(content, dict):
             for name in ("input", "state"):
                 if isinstance(text := content.get(name), str):
                     yield text
 
-    def answer(self, asked: Asked) -> Reply:
-        """The answers to one request. Raises `RefusedError` (400, 413, 422)."""
-        content, api = asked.content, asked.endpoint
+    def answer(self, request: SandboxRequest) -> SandboxReply:
+        """Answer one request. Raises `RefusedError` (400, 413, 422)."""
+        content, api = request.content, request.endpoint
         if not isinstance(content, dict):
-            raise RefusedError(400, detail="the request is no object")
+            raise RefusedError(400, detail="the request is not an object")
         model, text = content.get("model"), content.get("input" if api == DECISIONS else "state")
         if not isinstance(model, str) or not model:
             raise RefusedError(400, detail="model is missing")
@@ -78,16 +78,16 @@ class DecisionAnswers:
         most = self._settings().max_questions or MOST_QUESTIONS[api]
         if len(questions) > most:
             raise RefusedError(
-                _REFUSED_WITH[api], f"{len(questions)} questions: at most {most} are answered"
+                _REFUSED_WITH[api], f"{len(questions)} questions: the maximum is {most}"
             )
         keys = tuple(prompt_key(question.wording, text) for question in questions)
         for key in keys:
-            self._stats.asked(key)
-        struck = self._plan().draw("answer", api, prompt_key("", text))
+            self._stats.count_asked(key)
+        drawn = self._plan().draw("answer", api, prompt_key("", text))
         answers = [
-            (question.name, self._answer(api, question, text, struck)) for question in questions
+            (question.name, self._answer(api, question, text, drawn)) for question in questions
         ]
-        kind = "" if struck is None else struck.fault.kind
+        kind = "" if drawn is None else drawn.fault.kind
         if kind == "missing":
             answers = answers[:-1]
         elif kind == "doubled":
@@ -99,15 +99,15 @@ class DecisionAnswers:
         characters = len(text) + sum(len(question.wording) for question in questions)
         usage = {"input_tokens": math.ceil(characters / 4), "output_tokens": len(questions)}
         spoilt = kind not in ("", "rounded", "newer-model")
-        return Reply(
+        return SandboxReply(
             {"model": model, "answers": _named(api, answers), "usage": usage},
             prompts=() if spoilt else keys,
         )
 
     def _answer(
-        self, api: str, question: _Question, text: str, struck: Struck | None
+        self, api: str, question: _Question, text: str, drawn: DrawnFault | None
     ) -> dict[str, Any]:
-        kind = "" if struck is None else struck.fault.kind
+        kind = "" if drawn is None else drawn.fault.kind
         if kind == "refused":
             return {"type": "refusal"}
         probability = float(self._engine.score(self._topic(question), text)) ** self._power
@@ -119,47 +119,47 @@ class DecisionAnswers:
         return {"type": name, field: probability}
 
     def _topic(self, question: _Question) -> TopicVectors:
-        """The topic that a question is about: its lines of a topic, or else all of it."""
-        found = self._topics.get(question.instructions)
-        if found is None:
+        """Return the topic of a question: from its topic lines, or else its whole text."""
+        vectors = self._topics.get(question.instructions)
+        if vectors is None:
             lines = filter(None, map(_LINE.match, question.instructions.splitlines()))
             parts = {line[1].lower(): line[2].strip() for line in lines}
             examples = (text.strip() for text in parts.get("examples", "").split("|"))
             description = parts.get("definition") or question.instructions
-            if len(self._topics) >= _TOPICS_KEPT:
+            if len(self._topics) >= _CACHED_TOPICS:
                 self._topics.clear()
-            found = self._topics[question.instructions] = self._engine.topic(
+            vectors = self._topics[question.instructions] = self._engine.topic(
                 parts.get("topic", ""), description, list(filter(None, examples))
             )
-        return found
+        return vectors
 
 
 def _questions(api: str, given: Any) -> list[_Question]:
-    """The questions of a request in their order. Raises `RefusedError` (400)."""
+    """Return the questions of a request, in order. Raises `RefusedError` (400)."""
     named: list[tuple[Any, Any]]
     if api == DECISIONS:
         rows = given if isinstance(given, list) else []
-        named = [(one.get("name"), one) for one in rows if isinstance(one, dict)]
+        named = [(row.get("name"), row) for row in rows if isinstance(row, dict)]
     else:
         named = list(given.items()) if isinstance(given, dict) else []
     kind = _FIELDS[api][0]
     questions = []
-    for name, one in named:
-        instructions = one.get("instructions") if isinstance(one, dict) else None
+    for name, question in named:
+        instructions = question.get("instructions") if isinstance(question, dict) else None
         if not isinstance(name, str) or not isinstance(instructions, str) or not instructions:
             raise RefusedError(400, detail="a question has no name or no instructions")
-        if one.get("type") != kind:
-            raise RefusedError(400, detail=f"a question is not of the type {kind}")
-        criteria = one.get("criteria")
+        if question.get("type") != kind:
+            raise RefusedError(400, detail=f"a question does not have the type {kind}")
+        criteria = question.get("criteria")
         more = "".join(map(str, criteria.values())) if isinstance(criteria, Mapping) else ""
         questions.append(_Question(name, instructions, instructions + more))
     if not questions or len({question.name for question in questions}) < len(questions):
-        raise RefusedError(400, detail="questions are missing, or one is there twice")
+        raise RefusedError(400, detail="questions are missing or duplicated")
     return questions
 
 
 class _Pairs(dict[str, Any]):
-    """An object that may hold a key twice, as no dict can; for what becomes JSON."""
+    """A JSON object with duplicate keys, which a dict cannot have."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)

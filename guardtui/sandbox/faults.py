@@ -1,4 +1,4 @@
-"""Faults on demand: which request is met by which, decided by a seed and what is asked."""
+"""Faults on demand: a seed and the content of requests determine which requests are affected."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ WIRE = {
     "429-top": "429 with retry_after at the top of the body",
     "429-none": "429 without a hint",
     "reset": "the connection is reset",
-    "timeout": "no answer ever comes",
-    "slow": "the answer comes late, by --slow",
-    "truncated": "the JSON ends in the middle",
-    "cut": "the connection ends in the middle of the body",
+    "timeout": "no response is sent",
+    "slow": "the response is delayed by --slow",
+    "truncated": "the JSON is truncated",
+    "cut": "the connection is closed in the middle of the body",
     "html": "200 with a page of HTML",
     "html-503": "503 with a page of HTML",
     "empty": "200 without a body",
 }
-"""What can happen to an answer as a whole, besides any status from 400 to 599."""
+"""Faults of a whole response, besides any status from 400 to 599."""
 
 VERDICTS = {
     "flag-timeout": "timeout is true",
     "flag-error": "error is true",
     "category-timeout": "the category is timeout",
     "category-error": "the category is error",
-    "topic-timeout": "errors says that topic_violation timed out",
-    "topic-error": "errors says that topic_violation failed",
-    "dlp-error": "errors says that dlp failed; the topic's verdict is there",
+    "topic-timeout": "errors reports that topic_violation timed out",
+    "topic-error": "errors reports that topic_violation failed",
+    "dlp-error": "errors reports that dlp failed; the topic has its verdict",
     "no-detected": "prompt_detected is missing",
     "row-failed": "the row of a batch has the status FAILED",
 }
-"""What can be wrong in a verdict that comes with 200."""
+"""Faults of a verdict with status 200."""
 
 ANSWERS = {
     "rounded": "probabilities have two decimals",
@@ -50,23 +50,23 @@ ANSWERS = {
     "other-model": "another model answers",
     "newer-model": "a dated version of the model answers",
 }
-"""What can be wrong in the answers to questions, which come with 200."""
+"""Faults of the answers to questions, with status 200."""
 
 _SPEC = re.compile(r"(?P<kind>[a-z0-9-]+?)(?:@(?P<where>[a-z-]+))?=(?P<amount>[a-z0-9.:]+)")
 _AFTER = re.compile(r"(?:[45]\d\d(?:-\w+)?|reset)-after")
 
 
 class FaultError(GuardtuiError, ValueError):
-    """A fault's text cannot be read; the message says what can be."""
+    """The text of a fault is invalid; the message describes valid texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`kind` happens to requests of `where` (an endpoint or a group of them).
+    """A fault of some `kind` for requests to `where` (an endpoint or a group of endpoints).
 
     `mode` is `share` (of the requests, from 0 to 1), `first` (n requests), `every` (nth request)
-    or `after` (n requests, from then on); `amount` is that number. With `after_work` the request
-    is carried out first, and only its answer is lost.
+    or `after` (all after n requests); `amount` is that number. With `after_work` the request is
+    processed, and only its response is lost.
     """
 
     text: str
@@ -78,35 +78,35 @@ class Fault:
 
     @property
     def layer(self) -> str:
-        """What it meets: `wire`, `slow`, `verdict`, or `answer` (one to questions)."""
+        """What it affects: `wire`, `slow`, `verdict`, or `answer` (of questions)."""
         if self.kind in VERDICTS:
             return "verdict"
         if self.kind in ANSWERS:
             return "answer"
         return "slow" if self.kind == "slow" else "wire"
 
-    def meets(self, endpoint: str) -> bool:
-        """Whether requests of this endpoint can be met by it."""
+    def affects(self, endpoint: str) -> bool:
+        """Return whether it can affect requests to this endpoint."""
         return self.where == endpoint or endpoint in GROUPS.get(self.where, ())
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
-    """A fault that met a request; `number` varies what it looks like (the hints of a 429)."""
+class DrawnFault:
+    """A fault that affects a request; `number` varies its form (the hints of a 429)."""
 
     fault: Fault
     number: int
 
 
 def parse_fault(text: str) -> Fault:
-    """Read KIND[@WHERE]=AMOUNT; raises `FaultError`.
+    """Parse KIND[@WHERE]=AMOUNT. Raises `FaultError`.
 
     For example `429=0.2`, `500@sync=first:3`, `reset-after@async=every:10`, `403=after:100`.
     """
     match = _SPEC.fullmatch(text.strip().lower())
     if match is None:
         raise FaultError(
-            f"{text!r} is no fault: write KIND=SHARE or KIND@WHERE=SHARE, such as 429=0.2"
+            f"{text!r} is not a fault: write KIND=SHARE or KIND@WHERE=SHARE, such as 429=0.2"
         )
     written = match["kind"]
     after_work = bool(_AFTER.fullmatch(written))
@@ -117,11 +117,11 @@ def parse_fault(text: str) -> Fault:
         raise FaultError(
             f"unknown fault {written!r}: choose a status from 400 to 599 or one of {known}"
         )
-    usual = "verdicts" if kind in VERDICTS else "answers" if kind in ANSWERS else "scan"
-    where = match["where"] or usual
+    default = "verdicts" if kind in VERDICTS else "answers" if kind in ANSWERS else "scan"
+    where = match["where"] or default
     if where not in GROUPS and where not in ENDPOINTS:
         known = ", ".join([*GROUPS, *ENDPOINTS])
-        raise FaultError(f"{text!r}: {where!r} is no endpoint: choose one of {known}")
+        raise FaultError(f"{text!r}: unknown endpoint {where!r}: choose one of {known}")
     if kind in VERDICTS and where not in ("verdicts", "sync", "async"):
         raise FaultError(
             f"{text!r}: a fault in a verdict can be at sync, async or verdicts (both), "
@@ -142,7 +142,7 @@ def _amount(text: str, written: str) -> tuple[str, float]:
         if mode not in ("first", "every", "after") or not number.isdigit():
             raise FaultError(f"{text!r}: write first:N, every:N or after:N with a whole number")
         if mode == "every" and int(number) == 0:
-            raise FaultError(f"{text!r}: every:0 never comes; write every:1 for all")
+            raise FaultError(f"{text!r}: every:0 never occurs; write every:1 for all")
         return mode, float(number)
     try:
         share = float(written)
@@ -150,35 +150,34 @@ def _amount(text: str, written: str) -> tuple[str, float]:
         share = -1.0
     if not 0 <= share <= 1:
         raise FaultError(
-            f"{text!r}: {written} is no share from 0 to 1; for a number of requests "
+            f"{text!r}: {written} is not a share from 0 to 1; for a number of requests "
             "write first:N, every:N or after:N"
         )
     return "share", share
 
 
 def parse_faults(texts: Sequence[str]) -> tuple[Fault, ...]:
-    """Read several; raises `FaultError`, also when shares at one endpoint exceed 1 together."""
+    """Parse several faults. Raises `FaultError`, also if shares of an endpoint sum to over 1."""
     faults = tuple(parse_fault(text) for text in texts)
     for endpoint in ENDPOINTS:
         for layer in ("wire", "slow", "verdict", "answer"):
             total = sum(
                 fault.amount
                 for fault in faults
-                if fault.mode == "share" and fault.layer == layer and fault.meets(endpoint)
+                if fault.mode == "share" and fault.layer == layer and fault.affects(endpoint)
             )
             if total > 1 + 1e-9:
                 raise FaultError(
-                    f"the shares of the faults at {endpoint} are {total:g} together: "
-                    "at most 1 can be met"
+                    f"the shares of the faults at {endpoint} sum to {total:g}: the maximum is 1"
                 )
     return faults
 
 
 class FaultPlan:
-    """Decides for each request, reproducibly: by seed, by what is asked, by how often it was.
+    """Decides reproducibly for each request: by seed, content, and number of repetitions.
 
-    A share does not depend on the order in which requests come, so that the same prompts are met
-    by the same faults however many are in flight.
+    A share does not depend on the order of requests, so that the same prompts get the same faults
+    for any number in flight.
     """
 
     def __init__(self, faults: Sequence[Fault] = (), seed: int = 0) -> None:
@@ -187,61 +186,61 @@ class FaultPlan:
         self._calls = [0] * len(self.faults)
         self._asked: dict[bytes, int] = {}
         self._known: dict[tuple[str, str], tuple[int, ...]] = {}
-        self.struck: dict[str, int] = {fault.text: 0 for fault in self.faults}
-        """How often each has come, by its text."""
+        self.counts: dict[str, int] = {fault.text: 0 for fault in self.faults}
+        """Number of occurrences of each fault, by its text."""
 
-    def draw(self, layer: str, endpoint: str, key: bytes) -> Struck | None:
-        """The fault of a layer (see `Fault.layer`) that meets this request, or None.
+    def draw(self, layer: str, endpoint: str, key: bytes) -> DrawnFault | None:
+        """Return the fault of a layer (see `Fault.layer`) for this request, or None.
 
-        `key` names what is asked. The first of the counted faults that is due comes before shares.
+        `key` identifies the content. The first counted fault that is due precedes shares.
         """
-        places = self._places(layer, endpoint)
-        if not places:
+        indices = self._indices(layer, endpoint)
+        if not indices:
             return None
-        counted: Struck | None = None
-        for place in places:
-            fault = self.faults[place]
+        counted: DrawnFault | None = None
+        for index in indices:
+            fault = self.faults[index]
             if fault.mode == "share":
                 continue
-            self._calls[place] += 1
-            if counted is None and _due(fault, self._calls[place]):
-                counted = Struck(fault, self._calls[place])
+            self._calls[index] += 1
+            if counted is None and _due(fault, self._calls[index]):
+                counted = DrawnFault(fault, self._calls[index])
         if counted is None:
-            counted = self._by_share(places, layer, endpoint, key)
+            counted = self._by_share(indices, layer, endpoint, key)
         if counted is not None:
-            self.struck[counted.fault.text] += 1
+            self.counts[counted.fault.text] += 1
         return counted
 
     def _by_share(
-        self, places: Sequence[int], layer: str, endpoint: str, key: bytes
-    ) -> Struck | None:
+        self, indices: Sequence[int], layer: str, endpoint: str, key: bytes
+    ) -> DrawnFault | None:
         name = hashlib.blake2b(
             b"\0".join((self._seed, layer.encode(), endpoint.encode(), key)), digest_size=16
         ).digest()
         times = self._asked[name] = self._asked.get(name, 0) + 1
         digest = hashlib.blake2b(name + times.to_bytes(8, "big"), digest_size=16).digest()
         drawn = int.from_bytes(digest[:8], "big") / 2**64
-        for place in places:
-            fault = self.faults[place]
+        for index in indices:
+            fault = self.faults[index]
             if fault.mode == "share":
                 drawn -= fault.amount
                 if drawn < 0:
-                    return Struck(fault, digest[8])
+                    return DrawnFault(fault, digest[8])
         return None
 
-    def _places(self, layer: str, endpoint: str) -> tuple[int, ...]:
-        found = self._known.get((layer, endpoint))
-        if found is None:
-            found = self._known[layer, endpoint] = tuple(
-                place
-                for place, fault in enumerate(self.faults)
-                if fault.layer == layer and fault.meets(endpoint)
+    def _indices(self, layer: str, endpoint: str) -> tuple[int, ...]:
+        indices = self._known.get((layer, endpoint))
+        if indices is None:
+            indices = self._known[layer, endpoint] = tuple(
+                index
+                for index, fault in enumerate(self.faults)
+                if fault.layer == layer and fault.affects(endpoint)
             )
-        return found
+        return indices
 
 
 def _due(fault: Fault, call: int) -> bool:
-    """Whether a counted fault meets the call of this number, from 1."""
+    """Return whether a counted fault affects the call with this number, from 1."""
     if fault.mode == "first":
         return call <= fault.amount
     if fault.mode == "after":

@@ -1,4 +1,4 @@
-"""Judges texts against a profile's guardrails with the embedded engine."""
+"""Judgement of texts against a profile's guardrails, by the embedded engine."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from guardtui.scanners.local.vectors import rounded
 
 Floats: TypeAlias = "NDArray[np.float32]"
 TopicAt = Callable[[str, int], TopicRevision]
-"""The text of a topic, by id and revision."""
+"""Returns the text of a topic, by id and revision."""
 
-_TEXTS_KEPT = 20_000
-"""Vectors of texts that are kept: 1 KB each."""
-_TOPICS_KEPT = 1000
+_CACHED_TEXTS = 20_000
+"""Maximum number of cached text vectors, 1 KB each."""
+_CACHED_TOPICS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TopicVectors:
-    """A topic's texts made ready: vectors [k, d] of description and examples, and its terms."""
+    """A prepared topic: vectors [k, d] of description and examples, and its terms."""
 
     name: str
     vectors: Floats
@@ -43,11 +43,11 @@ class TopicVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """The verdict on one text. `violation` is None when the profile has no topic guardrail.
+class TextJudgement:
+    """The verdict on one text. `violation` is None if the profile has no topic guardrail.
 
-    `allowed` and `blocked` are the names of the topics that matched; `detectors` the keys of the
-    others that are switched on, none of which ever finds anything here.
+    `allowed` and `blocked` are the names of the topics that matched. `detectors` are the keys of
+    other enabled detectors, which never fire in the sandbox.
     """
 
     violation: bool | None = None
@@ -68,11 +68,11 @@ class _Guardrail:
     blocked: list[TopicVectors] = field(default_factory=list)
 
 
-class Engine:
-    """Whether a text matches a topic, as the local scanner says it.
+class TopicMatcher:
+    """Matches texts with topics by the scores of the local scanner.
 
-    `threshold` is a score from 0 to 1, without one the shipped default. Raises `ScannerError` when
-    the encoder cannot be loaded.
+    `threshold` is a score from 0 to 1, by default the shipped one. Raises `ScannerError` if the
+    encoder cannot be loaded.
     """
 
     def __init__(self, encoder: str = "static", threshold: float | None = None) -> None:
@@ -88,39 +88,39 @@ class Engine:
         self._known: OrderedDict[bytes, tuple[Floats, Floats]] = OrderedDict()
 
     def topic(self, name: str, description: str, examples: Sequence[str]) -> TopicVectors:
-        """Make a topic ready."""
+        """Return the vectors and terms of a topic."""
         texts = topic_texts(name, description, examples)
         vectors = rounded(self._encoder.encode(texts))
         return TopicVectors(name, vectors, self._scoring.topic_terms(texts, vectors))
 
     def text(self, text: str) -> tuple[Floats, Floats]:
-        """Vector [1, d] and prompt term [1] of a text. Safe to call from another thread."""
+        """Return vector [1, d] and prompt term [1] of a text. Safe to call from another thread."""
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        found = self._known.get(key)
-        if found is None:
+        cached = self._known.get(key)
+        if cached is None:
             vector = rounded(self._encoder.encode([text]))
-            found = vector, self._scoring.prompt_terms(vector)
-            self._known[key] = found
-            if len(self._known) > _TEXTS_KEPT:
+            cached = vector, self._scoring.prompt_terms(vector)
+            self._known[key] = cached
+            if len(self._known) > _CACHED_TEXTS:
                 self._known.popitem(last=False)
-        return found
+        return cached
 
     def score(self, topic: TopicVectors, text: str) -> np.float32:
-        """The score of a text, from 0 to 1."""
+        """Return the score of a text, from 0 to 1."""
         vector, terms = self.text(text)
-        rows = similarity_rows(vector, topic.vectors)
+        rows = similarity_rows(vector, topic.vectors, self._scoring.english_columns)
         score: np.float32 = probability(self._scoring.combine(rows, topic.terms, terms))[0]
         return score
 
     def matches(self, topic: TopicVectors, text: str) -> bool:
-        """Whether the score reaches the threshold."""
+        """Return whether the score reaches the threshold."""
         return bool(self.score(topic, text) >= self.threshold)
 
 
-class Judge:
-    """Judges by profile revision, with the topic texts as of the revisions that it pins."""
+class PolicyJudge:
+    """Judges texts by a profile revision, with the topic revisions that it pins."""
 
-    def __init__(self, engine: Engine, topic_at: TopicAt) -> None:
+    def __init__(self, engine: TopicMatcher, topic_at: TopicAt) -> None:
         self.engine = engine
         self._topic_at = topic_at
         self._version = -1
@@ -129,25 +129,26 @@ class Judge:
 
     def judge(
         self, profile: ProfileRevision, version: int, direction: str, text: str | None
-    ) -> Finding:
-        """The verdict on a text; `direction` is `prompt` or `response`.
+    ) -> TextJudgement:
+        """Return the verdict on a text; `direction` is `prompt` or `response`.
 
-        `version` is the tenant's: with another one all is looked up anew. Without a text nothing
-        is found. An allow topic wins over a block topic; without either the default holds.
+        `version` is that of the tenant; a new version discards cached topics. Without a text
+        nothing matches. An allow topic has precedence over a block topic; if neither matches, the
+        default applies.
         """
         rails, others = self._prepared(profile, version, direction)
         if text is None or not rails:
-            return Finding(detectors=others)
+            return TextJudgement(detectors=others)
         violation = False
         allowed: list[str] = []
         blocked: list[str] = []
         for rail in rails:
-            allows = [one.name for one in rail.allowed if self.engine.matches(one, text)]
-            blocks = [one.name for one in rail.blocked if self.engine.matches(one, text)]
+            allows = [topic.name for topic in rail.allowed if self.engine.matches(topic, text)]
+            blocks = [topic.name for topic in rail.blocked if self.engine.matches(topic, text)]
             allowed += allows
             blocked += blocks
             violation |= not allows and (bool(blocks) or rail.default_blocks)
-        return Finding(violation, tuple(allowed), tuple(blocked), others)
+        return TextJudgement(violation, tuple(allowed), tuple(blocked), others)
 
     def _prepared(
         self, profile: ProfileRevision, version: int, direction: str
@@ -158,8 +159,8 @@ class Judge:
         key = profile.profile_id, direction
         if key not in self._guardrails:
             rails = []
-            for where, item in guardrails(profile.policy):
-                if where not in ("", direction):
+            for guardrail_direction, item in guardrails(profile.policy):
+                if guardrail_direction not in ("", direction):
                     continue
                 rail = _Guardrail(item["action"] == "block")
                 for action, members in buckets(item):
@@ -174,11 +175,11 @@ class Judge:
 
     def _vectors(self, revision: TopicRevision) -> TopicVectors:
         key = revision.topic_name, revision.description, *revision.examples
-        found = self._topics.get(key)
-        if found is None:
-            if len(self._topics) >= _TOPICS_KEPT:
+        vectors = self._topics.get(key)
+        if vectors is None:
+            if len(self._topics) >= _CACHED_TOPICS:
                 self._topics.clear()
-            found = self._topics[key] = self.engine.topic(
+            vectors = self._topics[key] = self.engine.topic(
                 revision.topic_name, revision.description, revision.examples
             )
-        return found
+        return vectors

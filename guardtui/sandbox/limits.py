@@ -1,4 +1,4 @@
-"""Rate limits as the service has them: so many requests in a rolling span of time."""
+"""Rate limits like those of the service: a number of requests in a rolling time span."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import deque
 
 
 class RollingLimit:
-    """Counts what came within the last `span` seconds."""
+    """Counts requests within the last `span` seconds."""
 
     def __init__(self, span: float) -> None:
         self._span = span
         self._times: deque[float] = deque()
 
     def take(self, limit: int, now: float) -> float:
-        """0 when one more is allowed (and counted), or else the seconds until one is.
+        """Count a request and return 0, or return the seconds until a request is allowed.
 
-        A `limit` of 0 allows all.
+        A `limit` of 0 means no limit.
         """
         if limit <= 0:
             self._times.clear()

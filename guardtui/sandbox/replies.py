@@ -1,4 +1,4 @@
-"""What the parts of the sandbox pass around: a request, a reply, and a refusal."""
+"""Request, reply and refusal, as the modules of the sandbox exchange them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from guardtui.domain.errors import GuardtuiError
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as the parts see it. `parameters` are the named pieces of its path.
+class SandboxRequest:
+    """A parsed request. `parameters` are the named parts of its path.
 
-    Names of `headers` compare without regard to case; `content` is the body's JSON or form.
+    Names of `headers` are case-insensitive; `content` is the JSON or form of the body.
     """
 
     endpoint: str
@@ -24,10 +24,10 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Reply:
+class SandboxReply:
     """A reply whose `content` becomes JSON; None is an empty body.
 
-    `prompts` are the keys of the prompts whose verdicts it brings.
+    `prompts` are the keys of the prompts whose verdicts it contains.
     """
 
     content: Any
@@ -37,9 +37,9 @@ class Reply:
 
 
 class RefusedError(GuardtuiError):
-    """A request is answered with an error; `extra` joins the body.
+    """A request is answered with an error; `extra` is added to the body.
 
-    `detail` says what a developer wants to know beside the service's own words.
+    `detail` explains the error to a developer, besides the service's own message.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ CANONICAL = {
     503: "Service unavailable",
     504: "Gateway timeout",
 }
-"""What the scan service says for each status."""
+"""Message of the scan service for each status."""
 
 
-def error_reply(group: str, refused: RefusedError) -> Reply:
-    """The error in the form of its API: `scan`, `decision`, `token`, or else the management's."""
+def error_reply(group: str, refused: RefusedError) -> SandboxReply:
+    """Return the error in the format of its API: scan, decision, token, or else management."""
     content: dict[str, Any]
     if group in ("scan", "decision"):
         content = {"error": {"message": refused.message}}
@@ -84,4 +84,4 @@ def error_reply(group: str, refused: RefusedError) -> Reply:
             "status_code": refused.status,
             "error_message": refused.detail or refused.message,
         }
-    return Reply(content | refused.extra, refused.status)
+    return SandboxReply(content | refused.extra, refused.status)

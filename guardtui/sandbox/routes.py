@@ -1,4 +1,4 @@
-"""The paths of the APIs, and the endpoints and groups of them that faults can name."""
+"""Paths of the APIs, and the endpoints and groups that faults can name."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _PLAIN = {
 
 
 def api_of(path: str) -> str:
-    """Which API a path belongs to, for its errors: scan, decision, token or management."""
+    """Return the API of a path, for its errors: scan, decision, token or management."""
     if path.startswith("/v1/scan"):
         return "scan"
     if path.removeprefix("/v1/") in DECISIONS:
@@ -74,7 +74,7 @@ def api_of(path: str) -> str:
 
 
 def find(method: str, path: str) -> tuple[str, dict[str, str]]:
-    """Endpoint and pieces of the path. Raises `RefusedError` with 404 or 405.
+    """Return endpoint and named parts of a path. Raises `RefusedError` with 404 or 405.
 
     The management API may have the prefix /aisec, as in the service's own base URL.
     """

@@ -1,4 +1,4 @@
-"""The scan API: verdicts at once or in batches, their results and their reports."""
+"""Endpoints of the scan API: single scans, batches, results and reports."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from guardtui.sandbox import trouble
-from guardtui.sandbox.clock import Clock
+from guardtui.sandbox import fault_payloads
+from guardtui.sandbox.clock import SandboxClock
 from guardtui.sandbox.faults import FaultPlan
-from guardtui.sandbox.judging import Finding, Judge
-from guardtui.sandbox.replies import Asked, RefusedError, Reply
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.judging import PolicyJudge, TextJudgement
+from guardtui.sandbox.replies import RefusedError, SandboxReply, SandboxRequest
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.sandbox.stats import Stats, prompt_key
 from guardtui.sandbox.tenant import ProfileRevision, Tenant
 
 IDS_AT_MOST = 5
-"""Ids in one query of results or reports."""
+"""Maximum number of ids in a query of results or reports."""
 LABEL_AT_MOST = 100
-"""Characters of tr_id, session_id and profile_name."""
-SCANS_KEPT = 5000
-"""Scans whose results can be asked for; older ones are forgotten."""
+"""Maximum characters of tr_id, session_id and profile_name."""
+MAX_SCANS = 5000
+"""Number of scans whose results can be queried; older scans are dropped."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TEXTS = ("prompt", "response", "code_prompt", "code_response", "context")
 
 
 @dataclass(frozen=True, slots=True)
-class ScanRequest:
-    """One request that has been checked: the revision that judges it, and its last content."""
+class CheckedScan:
+    """A validated request: the profile revision that judges it, and its last content."""
 
     profile: ProfileRevision
     content: dict[str, Any]
@@ -41,18 +41,18 @@ class ScanRequest:
 
     @property
     def prompt(self) -> str | None:
-        """What is judged as the prompt."""
+        """Text that is judged as the prompt."""
         return self.content.get("prompt") or self.content.get("code_prompt")
 
     @property
     def response(self) -> str | None:
-        """What is judged as the response."""
+        """Text that is judged as the response."""
         return self.content.get("response") or self.content.get("code_response")
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A verdict, to be had from `ready` on; None failed. A sync scan has no `req_id`."""
+    """A verdict, available from `ready` on; None if it failed. A sync scan has no `req_id`."""
 
     req_id: int | None
     ready: float
@@ -60,16 +60,16 @@ class _Row:
     echoes: dict[str, str]
 
 
-class Scans:
-    """Answers for every endpoint of the scan API."""
+class ScanEndpoints:
+    """Handlers of all endpoints of the scan API."""
 
     def __init__(
         self,
         tenant: Tenant,
-        judge: Judge,
-        clock: Clock,
+        judge: PolicyJudge,
+        clock: SandboxClock,
         stats: Stats,
-        settings: Callable[[], Settings],
+        settings: Callable[[], SandboxSettings],
         plan: Callable[[], FaultPlan],
     ) -> None:
         self._tenant, self._judge, self._clock, self._stats = tenant, judge, clock, stats
@@ -77,93 +77,92 @@ class Scans:
         self._random = random.Random(settings().seed)
         self._scans: OrderedDict[str, list[_Row]] = OrderedDict()
 
-    def sync(self, asked: Asked) -> Reply:
-        """The verdict on one request; raises `RefusedError` (400)."""
-        request = self._request(asked.content)
-        self._stats.asked(request.key)
+    def sync(self, request: SandboxRequest) -> SandboxReply:
+        """Return the verdict on one request. Raises `RefusedError` (400)."""
+        scan = self._checked(request.content)
+        self._stats.count_asked(scan.key)
         scan_id = str(uuid.uuid4())
-        verdict = self._verdict(request, scan_id)
-        struck = self._plan().draw("verdict", "sync", request.key)
-        if struck is not None:
-            trouble.spoil(verdict, struck.fault.kind)
-        self._keep(scan_id, [_Row(None, 0.0, verdict, request.echoes)])
-        return Reply(verdict, prompts=() if struck else (request.key,))
+        verdict = self._verdict(scan, scan_id)
+        drawn = self._plan().draw("verdict", "sync", scan.key)
+        if drawn is not None:
+            fault_payloads.spoil(verdict, drawn.fault.kind)
+        self._store(scan_id, [_Row(None, 0.0, verdict, scan.echoes)])
+        return SandboxReply(verdict, prompts=() if drawn else (scan.key,))
 
-    def batch(self, asked: Asked) -> Reply:
-        """Take a batch, for which there is one scan id; raises `RefusedError` (400)."""
-        items, settings = asked.content, self._settings()
+    def batch(self, request: SandboxRequest) -> SandboxReply:
+        """Accept a batch, which has one scan id. Raises `RefusedError` (400)."""
+        items, settings = request.content, self._settings()
         if not isinstance(items, list) or not 1 <= len(items) <= settings.max_batch:
-            raise RefusedError(
-                400, detail=f"a list of 1 to {settings.max_batch} requests is needed"
-            )
-        numbers = [one.get("req_id") if isinstance(one, dict) else None for one in items]
-        if not all(type(one) is int and 0 <= one < 2**32 for one in numbers):
+            raise RefusedError(400, detail=f"not a list of 1 to {settings.max_batch} requests")
+        numbers = [item.get("req_id") if isinstance(item, dict) else None for item in items]
+        if not all(type(number) is int and 0 <= number < 2**32 for number in numbers):
             raise RefusedError(400, detail="req_id must be a whole number below 2^32")
         if len(set(numbers)) != len(numbers):
-            raise RefusedError(400, detail="a req_id is there twice")
-        requests = [self._request(one.get("scan_req")) for one in items]
+            raise RefusedError(400, detail="duplicate req_id")
+        scans = [self._checked(item.get("scan_req")) for item in items]
         scan_id, now = str(uuid.uuid4()), self._clock.now()
         rows = []
-        for number, request in zip(numbers, requests, strict=True):
-            self._stats.asked(request.key)
-            verdict: dict[str, Any] | None = self._verdict(request, scan_id)
-            struck = self._plan().draw("verdict", "async", request.key)
-            if struck is not None and struck.fault.kind == "row-failed":
+        for number, scan in zip(numbers, scans, strict=True):
+            self._stats.count_asked(scan.key)
+            verdict: dict[str, Any] | None = self._verdict(scan, scan_id)
+            drawn = self._plan().draw("verdict", "async", scan.key)
+            if drawn is not None and drawn.fault.kind == "row-failed":
                 verdict = None
-            elif struck is not None and verdict is not None:
-                trouble.spoil(verdict, struck.fault.kind)
+            elif drawn is not None and verdict is not None:
+                fault_payloads.spoil(verdict, drawn.fault.kind)
             ready = now + settings.pending * (0.5 + self._random.random() / 2)
-            rows.append(_Row(number, ready, verdict, request.echoes))
-        self._keep(scan_id, rows)
+            rows.append(_Row(number, ready, verdict, scan.echoes))
+        self._store(scan_id, rows)
         content = {
             "source": "AI-Runtime-API",
             "received": self._clock.stamp(),
             "scan_id": scan_id,
             "report_id": f"R{scan_id}",
         }
-        return Reply(content, prompts=tuple(request.key for request in requests))
+        return SandboxReply(content, prompts=tuple(scan.key for scan in scans))
 
-    def results(self, asked: Asked) -> Reply:
-        """Rows of batches, in any order; unknown ids have none. Raises `RefusedError`."""
+    def results(self, request: SandboxRequest) -> SandboxReply:
+        """Return rows of batches in random order; none for unknown ids. Raises `RefusedError`."""
         rows = [
             self._result(scan_id, row)
-            for scan_id in _ids(asked, "scan_ids", "")
+            for scan_id in _ids(request, "scan_ids", "")
             for row in self._scans.get(scan_id, ())
         ]
         self._random.shuffle(rows)
-        return Reply(rows)
+        return SandboxReply(rows)
 
-    def reports(self, asked: Asked) -> Reply:
-        """Reports of what is complete, one for each request of a batch. Raises `RefusedError`."""
+    def reports(self, request: SandboxRequest) -> SandboxReply:
+        """Return reports of completed rows, one per request of a batch. Raises `RefusedError`."""
         now = self._clock.now()
         rows = [
             _report(scan_id, row)
-            for scan_id in _ids(asked, "report_ids", "R")
+            for scan_id in _ids(request, "report_ids", "R")
             for row in self._scans.get(scan_id, ())
             if row.ready <= now and row.verdict is not None
         ]
         self._random.shuffle(rows)
-        return Reply(rows)
+        return SandboxReply(rows)
 
     def texts(self, content: Any) -> Iterator[str]:
-        """The texts that a body asks to be judged, as far as it can be read."""
-        for one in content if isinstance(content, list) else [{"scan_req": content}]:
-            request = one.get("scan_req") if isinstance(one, dict) else None
-            last = _last_content(request)
+        """Yield the texts of a body, as far as it can be read."""
+        for item in content if isinstance(content, list) else [{"scan_req": content}]:
+            last = _last_content(item.get("scan_req") if isinstance(item, dict) else None)
             for name in ("prompt", "response", "code_prompt", "code_response"):
                 if isinstance(text := last.get(name), str):
                     yield text
 
-    def _request(self, body: Any) -> ScanRequest:
+    def _checked(self, body: Any) -> CheckedScan:
         if not isinstance(body, dict):
-            raise RefusedError(400, detail="a scan request is no object")
+            raise RefusedError(400, detail="a scan request is not an object")
         echoes: dict[str, str] = {}
         for name in ("tr_id", "session_id", "transaction_id"):
             value = body.get(name)
             if value is None:
                 continue
             if not isinstance(value, str) or len(value) > LABEL_AT_MOST:
-                raise RefusedError(400, detail=f"{name} is no text of at most {LABEL_AT_MOST}")
+                raise RefusedError(
+                    400, detail=f"{name} is not a text of at most {LABEL_AT_MOST} characters"
+                )
             echoes[name] = value
         contents = body.get("contents")
         if not isinstance(contents, list) or not contents:
@@ -175,34 +174,34 @@ class Scans:
         key = prompt_key(profile.profile_name, "\0".join(str(last.get(name)) for name in _TEXTS))
         if set(last) == {"prompt"}:
             key = prompt_key(profile.profile_name, last["prompt"])
-        return ScanRequest(profile, last, echoes, key)
+        return CheckedScan(profile, last, echoes, key)
 
     def _profile(self, named: Any) -> ProfileRevision:
         if not isinstance(named, dict):
             raise RefusedError(400, detail="ai_profile is missing")
         profile_id, name = named.get("profile_id"), named.get("profile_name")
-        found: ProfileRevision | None = None
+        profile: ProfileRevision | None = None
         if isinstance(profile_id, str) and profile_id:
             try:
                 return self._tenant.profile(profile_id)
             except RefusedError as error:
                 raise RefusedError(400, detail=str(error)) from error
         if isinstance(name, str) and 0 < len(name) <= LABEL_AT_MOST:
-            found = self._tenant.current(name)
-        if found is None:
-            raise RefusedError(400, detail=f"there is no profile {name!r}")
-        return found
+            profile = self._tenant.current(name)
+        if profile is None:
+            raise RefusedError(400, detail=f"unknown profile {name!r}")
+        return profile
 
-    def _verdict(self, request: ScanRequest, scan_id: str) -> dict[str, Any]:
-        profile, version, stamp = request.profile, self._tenant.version, self._clock.stamp()
-        prompt = self._judge.judge(profile, version, "prompt", request.prompt)
-        response = self._judge.judge(profile, version, "response", request.response)
+    def _verdict(self, scan: CheckedScan, scan_id: str) -> dict[str, Any]:
+        profile, version, stamp = scan.profile, self._tenant.version, self._clock.stamp()
+        prompt = self._judge.judge(profile, version, "prompt", scan.prompt)
+        response = self._judge.judge(profile, version, "response", scan.response)
         blocks = prompt.blocks or response.blocks
         verdict: dict[str, Any] = {
             "source": "AI-Runtime-API",
             "scan_id": scan_id,
             "report_id": f"R{scan_id}",
-            **request.echoes,
+            **scan.echoes,
             "profile_id": profile.profile_id,
             "profile_name": profile.profile_name,
             "category": "malicious" if blocks else "benign",
@@ -211,32 +210,32 @@ class Scans:
             "error": False,
             "errors": [],
         }
-        for side, finding, text in (
-            ("prompt", prompt, request.prompt),
-            ("response", response, request.response),
+        for side, judgement, text in (
+            ("prompt", prompt, scan.prompt),
+            ("response", response, scan.response),
         ):
-            verdict[f"{side}_detected"] = {} if text is None else _detected(finding)
-            if details := _details(finding):
+            verdict[f"{side}_detected"] = {} if text is None else _detected(judgement)
+            if details := _details(judgement):
                 verdict[f"{side}_detection_details"] = {"topic_guardrails_details": details}
-        event = request.content.get("tool_event")
+        event = scan.content.get("tool_event")
         if isinstance(event, dict):
             verdict["tool_detected"] = {"verdict": "benign", "metadata": event.get("metadata", {})}
         verdict["created_at"] = verdict["completed_at"] = stamp
         return verdict
 
-    def _keep(self, scan_id: str, rows: list[_Row]) -> None:
+    def _store(self, scan_id: str, rows: list[_Row]) -> None:
         self._scans[scan_id] = rows
-        if len(self._scans) > SCANS_KEPT:
+        if len(self._scans) > MAX_SCANS:
             self._scans.popitem(last=False)
 
     def _result(self, scan_id: str, row: _Row) -> dict[str, Any]:
-        found: dict[str, Any] = {"source": "AI-Runtime-API", "scan_id": scan_id}
-        found["req_id"] = row.req_id or 0
+        result: dict[str, Any] = {"source": "AI-Runtime-API", "scan_id": scan_id}
+        result["req_id"] = row.req_id or 0
         if row.ready > self._clock.now():
-            return {**found, "status": "pending"}
+            return {**result, "status": "pending"}
         if row.verdict is None:
-            return {**found, "status": "FAILED"}
-        return {**found, "status": "complete", "result": row.verdict}
+            return {**result, "status": "FAILED"}
+        return {**result, "status": "complete", "result": row.verdict}
 
 
 def _last_content(request: Any) -> dict[str, Any]:
@@ -247,52 +246,52 @@ def _last_content(request: Any) -> dict[str, Any]:
 
 def _check_content(content: Any) -> None:
     if not isinstance(content, dict):
-        raise RefusedError(400, detail="an element of contents is no object")
-    there = False
+        raise RefusedError(400, detail="an element of contents is not an object")
+    has_text = False
     for name in _TEXTS:
         if name in content:
             text = content[name]
             if not isinstance(text, str) or not text:
                 raise RefusedError(400, detail=f"{name} is empty")
-            there |= name != "context"
+            has_text |= name != "context"
     event = content.get("tool_event")
     if event is not None:
         if not isinstance(event, dict) or not (event.get("input") or event.get("output")):
             raise RefusedError(400, detail="tool_event has neither input nor output")
-        there = True
-    if not there:
+        has_text = True
+    if not has_text:
         raise RefusedError(400, detail="an element of contents has nothing to scan")
 
 
-def _detected(finding: Finding) -> dict[str, bool]:
-    found = dict.fromkeys(finding.detectors, False)
-    if finding.violation is not None:
-        found["topic_violation"] = finding.violation
-    return found
+def _detected(judgement: TextJudgement) -> dict[str, bool]:
+    detected = dict.fromkeys(judgement.detectors, False)
+    if judgement.violation is not None:
+        detected["topic_violation"] = judgement.violation
+    return detected
 
 
-def _details(finding: Finding) -> dict[str, list[str]]:
+def _details(judgement: TextJudgement) -> dict[str, list[str]]:
     details = {}
-    if finding.allowed:
-        details["allowed_topics"] = list(finding.allowed)
-    if finding.blocked:
-        details["blocked_topics"] = list(finding.blocked)
+    if judgement.allowed:
+        details["allowed_topics"] = list(judgement.allowed)
+    if judgement.blocked:
+        details["blocked_topics"] = list(judgement.blocked)
     return details
 
 
-def _ids(asked: Asked, name: str, letter: str) -> list[str]:
-    """Scan ids from a list of ids joined by commas; raises `RefusedError` (400)."""
-    written = [one for one in asked.query.get(name, "").split(",") if one]
-    ids = [one.removeprefix(letter) for one in written]
-    proper = all(
-        one.startswith(letter) and _UUID.fullmatch(rest)
-        for one, rest in zip(written, ids, strict=True)
+def _ids(request: SandboxRequest, name: str, letter: str) -> list[str]:
+    """Return scan ids from a comma-separated list. Raises `RefusedError` (400)."""
+    written = [text for text in request.query.get(name, "").split(",") if text]
+    ids = [text.removeprefix(letter) for text in written]
+    valid = all(
+        text.startswith(letter) and _UUID.fullmatch(scan_id)
+        for text, scan_id in zip(written, ids, strict=True)
     )
-    if not 1 <= len(ids) <= IDS_AT_MOST or not proper:
+    if not 1 <= len(ids) <= IDS_AT_MOST or not valid:
         raise RefusedError(
-            400, detail=f"{name}: 1 to {IDS_AT_MOST} ids joined by commas are needed"
+            400, detail=f"{name}: not a list of 1 to {IDS_AT_MOST} ids joined by commas"
         )
-    return list(dict.fromkeys(one.lower() for one in ids))
+    return list(dict.fromkeys(scan_id.lower() for scan_id in ids))
 
 
 def _report(scan_id: str, row: _Row) -> dict[str, Any]:
@@ -320,7 +319,7 @@ def _report(scan_id: str, row: _Row) -> dict[str, Any]:
             "result_detail": {"topic_guardrails_report": report},
         }
         detections.append(detection)
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "source": "AI-Runtime-API",
         "report_id": f"R{scan_id}",
         "scan_id": scan_id,
@@ -328,7 +327,7 @@ def _report(scan_id: str, row: _Row) -> dict[str, Any]:
         "detection_results": detections,
     }
     if "tr_id" in row.echoes:
-        found["transaction_id"] = row.echoes["tr_id"]
+        content["transaction_id"] = row.echoes["tr_id"]
     if "session_id" in row.echoes:
-        found["session_id"] = row.echoes["session_id"]
-    return found
+        content["session_id"] = row.echoes["session_id"]
+    return content

@@ -1,4 +1,4 @@
-"""How the sandbox behaves: one grammar for flags and for what is changed at run time."""
+"""Settings of the sandbox, in one grammar for flags and for changes at run time."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ CHOICES = {
 
 
 class SettingsError(GuardtuiError, ValueError):
-    """A setting has no usable value; the message names it and says what is possible."""
+    """A setting has an invalid value; the message names the setting and valid values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """All times in seconds; a limit of 0 is none.
+class SandboxSettings:
+    """Settings of the sandbox. All times are in seconds; a limit of 0 means no limit.
 
-    `latency` is the shortest and longest time that every answer takes more than it needs; `slow`
-    is what the fault of that name adds; `propagation` is how long scans by name keep judging with
-    the previous revision after a profile was changed; `pending` is the longest time that a row of
-    a batch waits. `poll_limit` is per minute, for results and for reports; `rate_limit` is per
-    second and `concurrent_limit` at a time, for scans and questions. `max_questions` is how many
-    one request may have, 0 as many as the services of its format allow.
+    `latency` is the minimum and maximum latency of a response; `slow` is the delay of the fault
+    with that name. For `propagation` seconds after a change, scans by name use the previous
+    revision of a profile. `pending` is the maximum time that a row of a batch waits. `poll_limit`
+    is per minute, for results and for reports. `rate_limit` is per second, `concurrent_limit` the
+    number in flight, for scans and questions. `max_questions` is per request; 0 means the limit of
+    the services of its format.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -53,12 +53,12 @@ class Settings:
     empty_topic_list: str = "accept"
     max_questions: int = 0
 
-    def changed(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with some changed: durations as "3s", faults as a list of their texts.
+    def changed(self, values: Mapping[str, Any]) -> SandboxSettings:
+        """Return a copy with other values: durations as "3s", faults as a list of their texts.
 
-        Raises `SettingsError`, and then nothing is changed.
+        Raises `SettingsError`.
         """
-        known = {one.name for one in fields(self)}
+        known = {field.name for field in fields(self)}
         new: dict[str, Any] = {}
         for name, value in values.items():
             if name not in known:
@@ -68,32 +68,36 @@ class Settings:
         return replace(self, **new)
 
     def shown(self) -> dict[str, Any]:
-        """The settings as `changed` takes them."""
+        """Return the settings in the form that `changed` accepts."""
         shown: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name == "faults":
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "faults":
                 value = [fault.text for fault in value]
-            elif one.name == "latency":
+            elif field.name == "latency":
                 low, high = value
-                value = _written(low) if low == high else f"{_written(low)}..{_written(high)}"
+                value = (
+                    _duration_text(low)
+                    if low == high
+                    else f"{_duration_text(low)}..{_duration_text(high)}"
+                )
             elif isinstance(value, float):
-                value = _written(value)
-            shown[one.name] = value
+                value = _duration_text(value)
+            shown[field.name] = value
         return shown
 
 
 def _parse(name: str, value: Any) -> Any:
     if name == "faults":
-        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-            raise SettingsError('faults: a list of texts such as ["429=0.2"] is needed')
+        if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
+            raise SettingsError('faults: not a list of texts such as ["429=0.2"]')
         try:
             return parse_faults(value)
         except FaultError as error:
             raise SettingsError(str(error)) from error
     if name in CHOICES:
         if value not in CHOICES[name]:
-            raise SettingsError(f"{name}: {value!r} is none of {', '.join(CHOICES[name])}")
+            raise SettingsError(f"{name}: {value!r} is not one of {', '.join(CHOICES[name])}")
         return value
     if name in (
         "seed",
@@ -107,7 +111,8 @@ def _parse(name: str, value: Any) -> Any:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not least <= value < 2**63:
             raise SettingsError(
-                f"{name}: {value!r} is no whole number{'' if name == 'seed' else f' from {least}'}"
+                f"{name}: {value!r} is not a whole number"
+                f"{'' if name == 'seed' else f' from {least}'}"
             )
         return value
     if name == "latency":
@@ -115,13 +120,13 @@ def _parse(name: str, value: Any) -> Any:
         first = duration(name, low)
         last = duration(name, high) if dots else first
         if last < first:
-            raise SettingsError(f"{name}: {value!r} ends before it begins")
+            raise SettingsError(f"{name}: {value!r} ends before it starts")
         return first, last
     return duration(name, value)
 
 
 def duration(name: str, value: Any) -> float:
-    """Seconds from a text such as "50ms", "3s", "2m" or "0"; raises `SettingsError`."""
+    """Return seconds from a text such as "50ms", "3s", "2m" or "0". Raises `SettingsError`."""
     text = str(value).strip().lower()
     if text in ("0", "0.0"):
         return 0.0
@@ -129,11 +134,11 @@ def duration(name: str, value: Any) -> float:
     seconds = float(match[1]) * _UNITS[match[2]] if match else -1.0
     if not 0 <= seconds <= _LONGEST:
         raise SettingsError(
-            f"{name}: {value!r} is no duration: write a number and a unit, such as 50ms, 3s or 2m "
-            "(24h at most)"
+            f"{name}: {value!r} is not a duration: write a number and a unit, such as 50ms, 3s or "
+            "2m (at most 24h)"
         )
     return seconds
 
 
-def _written(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return f"{seconds * 1000:g}ms" if 0 < seconds < 1 else f"{seconds:g}s"

@@ -1,4 +1,4 @@
-"""The file that keeps topics and profiles: whole at every moment, and of one server at a time."""
+"""The file with topics and profiles: written atomically, and used by one server at a time."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ else:
 
 
 class StateFile:
-    """Keeps a tenant in `path`, or nowhere without one.
+    """Stores a tenant in `path`; without a path it is not stored.
 
-    Holds a lock beside the file until `close`; the system frees it when the process ends.
+    Holds a lock beside the file until `close`; the system releases it when the process ends.
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Raises `FileError` when another server holds the file, or no lock can be made."""
+        """Lock the file. Raises `FileError` if another server holds it, or locking fails."""
         self._path = path
         self._handle: int | None = None
-        self._kept = b""
+        self._stored = b""
         if path is not None:
             target = path.resolve()  # a link and its file are one state
             if target.is_dir():
-                raise FileError(path, "this is a folder", "name a file in it")
+                raise FileError(path, "is a folder", "name a file in it")
             self._lock = target.with_name(f"{target.name}.lock")
             self._handle = self._acquire(path)
 
     def load(self) -> TenantData | None:
-        """What was kept, or None when there is no file yet. Raises `FileError`."""
+        """Return the stored tenant, or None if the file does not exist. Raises `FileError`."""
         if self._path is None or not self._path.exists():
             return None
         try:
-            self._kept = read_bytes(self._path)
-            return TenantData.model_validate_json(self._kept)
+            self._stored = read_bytes(self._path)
+            return TenantData.model_validate_json(self._stored)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
+            field = ".".join(str(part) for part in first["loc"])
             raise FileError(
                 self._path,
-                f"this is no state of the sandbox: {where + ': ' if where else ''}{first['msg']}",
-                "name another file with --state, or delete this one to begin anew",
+                f"not a state of the sandbox: {field + ': ' if field else ''}{first['msg']}",
+                "name another file with --state, or delete this file to start over",
             ) from error
 
     def save(self, data: TenantData) -> None:
-        """Keep it. Raises `FileError`, and then the file is as it was, and `data` as in it."""
+        """Store a tenant. Raises `FileError` and resets `data` to the unchanged file."""
         if self._path is None:
             return
         content = data.model_dump_json(indent=1).encode() + b"\n"
         try:
             write_atomically(self._path, content)
         except FileError:
-            kept = TenantData.model_validate_json(self._kept)
-            data.topics, data.profiles = kept.topics, kept.profiles
+            stored = TenantData.model_validate_json(self._stored)
+            data.topics, data.profiles = stored.topics, stored.profiles
             raise
-        self._kept = content
+        self._stored = content
 
     def close(self) -> None:
-        """Let another server have the file."""
+        """Release the lock."""
         if self._handle is not None:
             with contextlib.suppress(OSError):
                 self._lock.unlink()
@@ -79,14 +79,14 @@ class StateFile:
             handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise from_os_error(path, error) from error
-        # Its holder may have removed the file just before it was locked here.
+        # Its previous holder may have removed the file just before it was locked here.
         if _locked(handle) and _is_at(handle, self._lock):
             return handle
         os.close(handle)
         raise FileError(
             path,
             "another sandbox uses this state",
-            "end the other one, or name another file with --state",
+            "stop that sandbox, or name another file with --state",
         )
 
 

@@ -1,4 +1,4 @@
-"""What has been asked and answered: by endpoint and status, and how often each prompt."""
+"""Counts of requests by endpoint and outcome, and of each prompt."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ SCHEMA_VERSION = 1
 
 
 def prompt_key(profile: str, text: str) -> bytes:
-    """Eight bytes that name a prompt scanned against a profile."""
-    named = f"{profile}\0{text}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(named, digest_size=8).digest()
+    """Return eight bytes that identify a prompt scanned against a profile."""
+    content = f"{profile}\0{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=8).digest()
 
 
 class Stats:
-    """Counts since the start or the last reset. Of a prompt only a hash is kept."""
+    """Counts since the start or the last reset. Prompts are stored only as hashes."""
 
     def __init__(self) -> None:
         self.in_flight = 0
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew; what is in flight stays counted as such."""
+        """Clear the counts, except requests in flight."""
         self._answers: dict[str, Counter[str]] = {}
         self._asked: Counter[bytes] = Counter()
         self._delivered: Counter[bytes] = Counter()
         self._most_in_flight = self.in_flight
 
-    def arrived(self) -> None:
-        """A request has come."""
+    def begin_request(self) -> None:
+        """Count a request in flight."""
         self.in_flight += 1
         self._most_in_flight = max(self._most_in_flight, self.in_flight)
 
-    def left(self) -> None:
-        """A request is done with, whatever became of it."""
+    def end_request(self) -> None:
+        """Count a request as completed, whatever its outcome."""
         self.in_flight -= 1
 
-    def answered(self, endpoint: str, outcome: str) -> None:
-        """What became of a request: a status, or what the client saw instead (`reset`)."""
+    def count_outcome(self, endpoint: str, outcome: str) -> None:
+        """Count the outcome of a request: a status, or what the client saw instead (`reset`)."""
         self._answers.setdefault(endpoint, Counter())[outcome] += 1
 
-    def asked(self, key: bytes) -> None:
-        """A prompt was sent to be judged."""
+    def count_asked(self, key: bytes) -> None:
+        """Count a prompt that was sent."""
         self._asked[key] += 1
 
-    def delivered(self, key: bytes) -> None:
-        """A prompt's verdict was sent, or its batch accepted."""
+    def count_delivered(self, key: bytes) -> None:
+        """Count a prompt whose verdict was returned or whose batch was accepted."""
         self._delivered[key] += 1
 
     def shown(self) -> dict[str, Any]:
-        """All counts. `times` says how many prompts came once, twice and so on."""
+        """Return all counts. `times` is the number of prompts sent once, twice and so on."""
         return {
             "schema_version": SCHEMA_VERSION,
-            "requests": sum(sum(one.values()) for one in self._answers.values()),
+            "requests": sum(counts.total() for counts in self._answers.values()),
             "endpoints": {
                 name: dict(sorted(counts.items())) for name, counts in sorted(self._answers.items())
             },
@@ -64,7 +64,7 @@ class Stats:
         }
 
     def of_prompt(self, key: bytes) -> dict[str, int]:
-        """How often one prompt was asked and answered."""
+        """Return how often one prompt was sent and answered."""
         return {"asked": self._asked[key], "delivered": self._delivered[key]}
 
 

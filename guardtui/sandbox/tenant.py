@@ -1,4 +1,4 @@
-"""Topics and profiles of the one tenant, with all their revisions; what cannot be is refused."""
+"""Topics and profiles of the tenant, with all their revisions; invalid changes are rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from guardtui.domain.topic import Topic, violations
 from guardtui.sandbox import policy as policies
-from guardtui.sandbox.clock import Clock
+from guardtui.sandbox.clock import SandboxClock
 from guardtui.sandbox.replies import RefusedError
 
 TSG = "1"
@@ -19,7 +19,7 @@ NAME_AT_MOST = 100
 
 
 class TopicRevision(BaseModel):
-    """The text of a topic as of one revision."""
+    """The text of one revision of a topic."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class TopicRevision(BaseModel):
 
 
 class TopicRecord(BaseModel):
-    """A topic with all its revisions, the oldest first: number 1 and on without a gap."""
+    """A topic with all its revisions, oldest first, numbered from 1 without gaps."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,21 +44,23 @@ class TopicRecord(BaseModel):
 
     @model_validator(mode="after")
     def _without_gaps(self) -> TopicRecord:
-        if [one.revision for one in self.revisions] != list(range(1, len(self.revisions) + 1)):
+        if [revision.revision for revision in self.revisions] != list(
+            range(1, len(self.revisions) + 1)
+        ):
             raise ValueError("revisions must be 1, 2, 3 and so on")
         return self
 
     @property
     def newest(self) -> TopicRevision:
-        """The text as it is now."""
+        """The current text."""
         return self.revisions[-1]
 
     def at(self, revision: int) -> TopicRevision:
-        """The text as of a revision that exists."""
+        """Return the text of an existing revision."""
         return self.revisions[revision - 1]
 
     def shown(self) -> dict[str, Any]:
-        """The topic as the service lists it."""
+        """Return the topic as the service lists it."""
         newest = self.newest.model_dump()
         return {
             "topic_id": self.topic_id,
@@ -70,7 +72,7 @@ class TopicRecord(BaseModel):
 
 
 class ProfileRevision(BaseModel):
-    """One revision of a profile, with an id of its own; those of one `family` belong together."""
+    """One revision of a profile, with its own id; revisions of a profile share the `family`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,14 +87,14 @@ class ProfileRevision(BaseModel):
     last_modified_ts: str
 
     def shown(self) -> dict[str, Any]:
-        """The revision as the service lists it."""
+        """Return the revision as the service lists it."""
         shown = self.model_dump(exclude={"family", "policy"})
         shown["policy"] = policies.with_empty_buckets(copy.deepcopy(self.policy))
         return {**shown, "tsg_id": TSG}
 
 
 class TenantData(BaseModel):
-    """All that the state file keeps."""
+    """Content of the state file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -101,28 +103,28 @@ class TenantData(BaseModel):
     profiles: list[ProfileRevision] = []
 
     @model_validator(mode="after")
-    def _sound(self) -> TenantData:
-        for one in self.profiles:
+    def _valid(self) -> TenantData:
+        for profile in self.profiles:
             try:
-                policies.check(one.policy, self.revisions, empty_list=True, emptied=True)
+                policies.check(profile.policy, self.revisions, empty_list=True, emptied=True)
             except RefusedError as refused:
-                where = f"profile {one.profile_name} revision {one.revision}"
-                raise ValueError(f"{where}: {refused}") from refused
+                name = f"profile {profile.profile_name} revision {profile.revision}"
+                raise ValueError(f"{name}: {refused}") from refused
         return self
 
     @property
     def revisions(self) -> dict[str, int]:
-        """The newest revision of each topic by its id."""
-        return {one.topic_id: one.newest.revision for one in self.topics}
+        """The newest revision of each topic, by topic id."""
+        return {topic.topic_id: topic.newest.revision for topic in self.topics}
 
 
 class Tenant:
-    """What the management API works on.
+    """Data of the management API.
 
-    `version` grows with every change, so that what was derived from an older one is known as such.
+    `version` increases with every change, so that data derived from an older one can be discarded.
     """
 
-    def __init__(self, clock: Clock, data: TenantData | None = None) -> None:
+    def __init__(self, clock: SandboxClock, data: TenantData | None = None) -> None:
         self._clock = clock
         self.version = 0
         self._since: dict[str, float] = {}
@@ -133,24 +135,24 @@ class Tenant:
             self._add_profile("sandbox-directional", policies.directional_policy())
 
     def changed(self) -> None:
-        """Say that `data` is not as it was."""
+        """Update the version and the indices after a change of `data`."""
         self.version += 1
-        self._by_id = {one.profile_id: one for one in self.data.profiles}
+        self._by_id = {profile.profile_id: profile for profile in self.data.profiles}
         self._by_name: dict[str, list[ProfileRevision]] = {}
-        for one in sorted(self.data.profiles, key=lambda one: -one.revision):
-            self._by_name.setdefault(one.profile_name, []).append(one)
+        for profile in sorted(self.data.profiles, key=lambda profile: -profile.revision):
+            self._by_name.setdefault(profile.profile_name, []).append(profile)
 
     # Topics
 
     def topic(self, topic_id: str) -> TopicRecord:
-        """A topic by its id; raises `RefusedError` (404)."""
+        """Return a topic by its id. Raises `RefusedError` (404)."""
         for record in self.data.topics:
             if record.topic_id == topic_id.lower():
                 return record
-        raise RefusedError(404, detail=f"there is no topic with the id {topic_id}")
+        raise RefusedError(404, detail=f"no topic has the id {topic_id}")
 
     def create_topic(self, body: Any) -> TopicRecord:
-        """A new topic at revision 1; raises `RefusedError` (400, 409)."""
+        """Create a topic at revision 1. Raises `RefusedError` (400, 409)."""
         revision = self._topic_revision(body, 1, None)
         record = TopicRecord(
             topic_id=str(uuid.uuid4()),
@@ -163,7 +165,7 @@ class Tenant:
         return record
 
     def update_topic(self, topic_id: str, body: Any) -> TopicRecord:
-        """Replace a topic's text, as one more revision; raises `RefusedError` (400, 404, 409)."""
+        """Replace a topic's text, as a new revision. Raises `RefusedError` (400, 404, 409)."""
         record = self.topic(topic_id)
         number = record.newest.revision + 1
         record.revisions.append(self._topic_revision(body, number, record.topic_id))
@@ -172,19 +174,21 @@ class Tenant:
 
     def _topic_revision(self, body: Any, number: int, topic_id: str | None) -> TopicRevision:
         if not isinstance(body, dict):
-            raise RefusedError(400, detail="the body is no object")
+            raise RefusedError(400, detail="the body is not an object")
         name, description = body.get("topic_name"), body.get("description")
         examples = body.get("examples")
         if not isinstance(name, str) or not isinstance(description, str):
-            raise RefusedError(400, detail="topic_name and description are needed, as texts")
-        if not isinstance(examples, list) or not all(isinstance(one, str) for one in examples):
-            raise RefusedError(400, detail="examples are needed, as a list of texts")
+            raise RefusedError(400, detail="topic_name and description are required, as texts")
+        if not isinstance(examples, list) or not all(
+            isinstance(example, str) for example in examples
+        ):
+            raise RefusedError(400, detail="examples are required, as a list of texts")
         active = body.get("active", True)
         if not isinstance(active, bool):
             raise RefusedError(400, detail="active must be true or false")
         broken = violations(Topic(name=name, description=description, examples=tuple(examples)))
         if broken:
-            raise RefusedError(400, detail="; ".join(one.message for one in broken))
+            raise RefusedError(400, detail="; ".join(violation.message for violation in broken))
         for other in self.data.topics:
             if other.newest.topic_name == name and other.topic_id != topic_id:
                 raise RefusedError(409, detail=f"a topic named '{name}' already exists")
@@ -200,83 +204,87 @@ class Tenant:
         )
 
     def delete_topic(self, topic_id: str, *, force: bool) -> None:
-        """Delete a topic; raises `RefusedError` (404; 409 while a profile revision references it).
+        """Delete a topic. Raises `RefusedError` (404; 409 while a profile revision names it).
 
-        With `force` it is detached from every profile revision first.
+        With `force` it is removed from every profile revision first.
         """
         record = self.topic(topic_id)
         holders = [
-            one for one in self.data.profiles if policies.references(one.policy, record.topic_id)
+            profile
+            for profile in self.data.profiles
+            if policies.references(profile.policy, record.topic_id)
         ]
         if holders and not force:
             message = f"topic {record.topic_id} is used by {len(holders)} profile revisions"
             payload = [
                 {
-                    "profile_id": one.profile_id,
-                    "profile_name": one.profile_name,
-                    "revision": one.revision,
+                    "profile_id": profile.profile_id,
+                    "profile_name": profile.profile_name,
+                    "revision": profile.revision,
                 }
-                for one in holders
+                for profile in holders
             ]
             raise RefusedError(409, detail=message, extra={"message": message, "payload": payload})
-        for one in holders:
-            policies.detach(one.policy, record.topic_id)
+        for profile in holders:
+            policies.detach(profile.policy, record.topic_id)
         self.data.topics.remove(record)
         self.changed()
 
     # Profiles
 
     def profile(self, profile_id: str) -> ProfileRevision:
-        """One revision of a profile by its own id; raises `RefusedError` (404)."""
-        found = self._by_id.get(profile_id.lower())
-        if found is None:
-            raise RefusedError(404, detail=f"there is no profile with the id {profile_id}")
-        return found
+        """Return a revision of a profile by its id. Raises `RefusedError` (404)."""
+        profile = self._by_id.get(profile_id.lower())
+        if profile is None:
+            raise RefusedError(404, detail=f"no profile has the id {profile_id}")
+        return profile
 
     def current(self, name: str) -> ProfileRevision | None:
-        """The highest revision of this name that scans have heard of by now."""
+        """Return the highest revision with this name that has propagated to scans, or None."""
         now = self._clock.now()
-        for one in self._by_name.get(name, ()):
-            if self._since.get(one.profile_id, 0.0) <= now:
-                return one
+        for profile in self._by_name.get(name, ()):
+            if self._since.get(profile.profile_id, 0.0) <= now:
+                return profile
         return None
 
     def latest(self) -> list[ProfileRevision]:
-        """The highest revision of each profile."""
+        """Return the highest revision of each profile."""
         newest: dict[str, ProfileRevision] = {}
-        for one in self.data.profiles:
-            known = newest.get(one.family)
-            if known is None or one.revision > known.revision:
-                newest[one.family] = one
+        for profile in self.data.profiles:
+            known = newest.get(profile.family)
+            if known is None or profile.revision > known.revision:
+                newest[profile.family] = profile
         return list(newest.values())
 
     def create_profile(self, body: Any, *, empty_list: bool) -> ProfileRevision:
-        """A new profile at revision 1; raises `RefusedError` (400, 409)."""
+        """Create a profile at revision 1. Raises `RefusedError` (400, 409)."""
         name, active, policy = self._profile_body(body, empty_list)
-        self._refuse_name(name, None)
+        self._require_free_name(name, None)
         return self._add_profile(name, policy, active=active)
 
     def update_profile(
         self, profile_id: str, body: Any, *, empty_list: bool, propagation: float
     ) -> ProfileRevision:
-        """One more revision with a new id; the others stay. Raises `RefusedError` (400, 404, 409).
+        """Add a revision with a new id; others stay. Raises `RefusedError` (400, 404, 409).
 
-        Scans by name know it only after `propagation` seconds.
+        Scans by name use it only after `propagation` seconds.
         """
         family = self.profile(profile_id).family
         name, active, policy = self._profile_body(body, empty_list)
-        self._refuse_name(name, family)
-        number = 1 + max(one.revision for one in self.data.profiles if one.family == family)
+        self._require_free_name(name, family)
+        number = 1 + max(
+            profile.revision for profile in self.data.profiles if profile.family == family
+        )
         return self._add_profile(name, policy, family, number, active=active, delay=propagation)
 
     def delete_profile(self, profile_id: str) -> None:
-        """Delete one revision of a profile; raises `RefusedError` (404)."""
+        """Delete a revision of a profile. Raises `RefusedError` (404)."""
         self.data.profiles.remove(self.profile(profile_id))
         self.changed()
 
     def _profile_body(self, body: Any, empty_list: bool) -> tuple[str, bool, dict[str, Any]]:
         if not isinstance(body, dict):
-            raise RefusedError(400, detail="the body is no object")
+            raise RefusedError(400, detail="the body is not an object")
         name, active = body.get("profile_name"), body.get("active", True)
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_AT_MOST:
             raise RefusedError(400, detail=f"profile_name must have 1 to {NAME_AT_MOST} characters")
@@ -286,8 +294,11 @@ class Tenant:
         policies.check(policy, self.data.revisions, empty_list=empty_list)
         return name, active, policy
 
-    def _refuse_name(self, name: str, family: str | None) -> None:
-        if any(one.profile_name == name and one.family != family for one in self.data.profiles):
+    def _require_free_name(self, name: str, family: str | None) -> None:
+        if any(
+            profile.profile_name == name and profile.family != family
+            for profile in self.data.profiles
+        ):
             raise RefusedError(409, detail=f"a profile named '{name}' already exists")
 
     def _add_profile(

@@ -1,1 +1,1 @@
-"""What answers whether a prompt triggers a topic, behind one protocol."""
+"""Scanners, which decide whether a prompt triggers a topic, behind one protocol."""

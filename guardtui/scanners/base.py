@@ -1,12 +1,11 @@
-"""What a scanner is: the protocol, its progress, its errors, and finding one by name."""
+"""Protocol of scanners, their progress and errors, and loading them by name."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from guardtui.domain.errors import GuardtuiError
 
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 class Traffic:
     """The requests of a remote scan at one moment.
 
-    `in_flight` of at most `limit` are under way; `sent`, `retries` and `refused` (answers with
-    status 429) are counted since the scan began; `paused` is how many seconds the service asked to
-    wait, `held` whether the author did; `rate` is prompts per second over the last seconds; `used`
-    is what a model has cost so far.
+    At most `limit` requests are in flight. `sent`, `retries` and `refused` (responses with status
+    429) are counts since the start. `paused` is the number of seconds that the service asked to
+    wait; `held` tells whether the author paused the scan. `rate` is prompts per second over the
+    last seconds; `used` is the usage of a model so far.
     """
 
     in_flight: int = 0
@@ -43,11 +42,11 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scan is: `done` of `total` prompts in the named phase; `errors` have no verdict.
+    """Progress of a scan: `done` of `total` prompts in a phase; `errors` of them have no verdict.
 
-    `known` of those that are done came from the cache. Of a remote scan `traffic` tells its
-    requests, and `partial` gives the verdicts so far, for as many rows as the prompt set has (the
-    others are NOT_ASKED); both may be asked from any thread, as often as a screen likes.
+    `known` prompts came from the cache. For a remote scan, `traffic` returns its requests, and
+    `partial` the verdicts so far for all rows of the prompt set (NOT_ASKED if missing); both may be
+    called from any thread at any rate.
     """
 
     phase: str
@@ -60,15 +59,15 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-"""Takes the newest progress; called from any thread, so it only stores what it is given."""
+"""Receives the newest progress; called from any thread, so it should only store it."""
 
 
 class ScannerError(GuardtuiError):
-    """The scan as a whole could not be done; the message is meant for the author."""
+    """The whole scan failed; the message is for the author."""
 
 
 class Scanner(Protocol):
-    """Answers for every prompt of a set whether it triggers a topic."""
+    """Decides for every prompt of a set whether it triggers a topic."""
 
     @property
     def live(self) -> bool:
@@ -76,18 +75,18 @@ class Scanner(Protocol):
 
     @property
     def settings(self) -> ScannerSettings:
-        """What the next scan's verdicts depend on besides topic and prompts."""
+        """Settings on which verdicts depend, besides topic and prompts."""
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
-        """Verdicts in the order of the prompts.
+        """Return verdicts in the order of the prompts.
 
-        Cancelling the task stops it soon, leaves no half-state, and keeps what can be reused.
-        A prompt that fails gets no verdict; raises `ScannerError` when nothing can be scanned.
+        Cancelling the task stops the scan soon and keeps reusable results. A prompt that fails gets
+        no verdict; raises `ScannerError` if nothing can be scanned.
         """
 
 
 class RemoteScanner(Scanner, Protocol):
-    """A scanner whose calls cost time and money: it is asked, never run by itself."""
+    """A scanner whose calls cost time and money; it runs only on request."""
 
     async def scan(
         self,
@@ -98,47 +97,33 @@ class RemoteScanner(Scanner, Protocol):
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        """As `Scanner.scan`; with `rows` only these, in this order, and the others are NOT_ASKED.
+        """Scan like `Scanner.scan`; with `rows`, only these in this order; others are NOT_ASKED.
 
-        Another `epoch` (from 1) asks again: what another one was answered is not known to it.
+        Each `epoch` (from 1) has its own cached verdicts.
         """
 
     def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
-        """Which prompts would be answered without a call, bool [N]."""
+        """Return which prompts have cached verdicts, bool [N]."""
 
     def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on; what is under way is finished."""
+        """Pause or resume sending; requests in flight are completed."""
 
 
 class VerdictCache(Protocol):
-    """Verdicts that were given before, by `verdict_key`; errors are never among them."""
+    """Cache of verdicts by `verdict_key`; errors are never stored."""
 
     def find(self, key: bytes) -> Verdict | None:
-        """The verdict under a key, or None."""
+        """Return the verdict with this key, or None."""
 
     def keep(self, key: bytes, verdict: Verdict) -> None:
-        """Keep a verdict, in the place of an older one; any end of the process keeps it."""
+        """Store a verdict durably at once, replacing an older one."""
 
 
 def verdict_key(*parts: str) -> bytes:
-    """32 bytes that name all that a verdict depends on; they do not give it away."""
+    """Return a hash (32 bytes) of everything that a verdict depends on."""
     digest = hashlib.blake2b(digest_size=32)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.digest()
-
-
-def scanner_names() -> tuple[str, ...]:
-    """Names of all registered scanners, sorted."""
-    return tuple(sorted(point.name for point in entry_points(group="guardtui.scanners")))
-
-
-def load_scanner(name: str, **options: Any) -> Scanner:
-    """A scanner by its registered name; raises `ScannerError` for an unknown one."""
-    for point in entry_points(group="guardtui.scanners", name=name):
-        factory = point.load()
-        scanner: Scanner = factory(**options)
-        return scanner
-    raise ScannerError(f"unknown scanner {name!r}: choose one of {', '.join(scanner_names())}")

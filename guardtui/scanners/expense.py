@@ -1,4 +1,4 @@
-"""What a scan by models will use before it starts: tokens, and money where prices are given."""
+"""Expected usage of a scan by models: tokens, and cost if prices are known."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol, runtime_checkable
 
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.budget import Budget, Prices
+from guardtui.scanners.budget import CallBudget, Prices
 
 _BYTES_PER_TOKEN = 4
-"""Of English text; of other languages a token has fewer characters, which have more bytes."""
+"""For English text; other languages have fewer characters per token, but more bytes each."""
 _MARKS_TOKENS = 16
-"""Tokens of a call besides its texts: roles, marks between messages."""
+"""Tokens of a call besides its texts: roles, separators of messages."""
 _USUAL_ANSWER_TOKENS = 60
 """A reason in two sentences and the line with the answer."""
 _SAMPLED = 200
@@ -21,11 +21,11 @@ _SAMPLED = 200
 
 @dataclass(frozen=True, slots=True)
 class CallExpense:
-    """Tokens of one call, on average, and what they cost; each prompt is asked of `models` models.
+    """Mean tokens of one call; each prompt is sent to `models` models.
 
-    `prices` is None where none are given. With `measured` the tokens are those of earlier calls,
-    otherwise they are estimated from the length of the texts. `budget` is what ends the scan before
-    it is passed, in words, "" without one.
+    `prices` is None if unknown. If `measured`, the tokens are those of earlier calls; otherwise
+    they are estimated from the length of the texts. `budget` is the limit of the scan in words, ""
+    without one.
     """
 
     input_tokens: float
@@ -36,17 +36,17 @@ class CallExpense:
     budget: str = ""
 
     def tokens(self, calls: int) -> int:
-        """Return the tokens of so many calls to each model, with three digits that count."""
+        """Return the tokens of `calls` calls to each model, with three significant digits."""
         return int(float(f"{calls * self.models * (self.input_tokens + self.output_tokens):.3g}"))
 
     def cost(self, calls: int) -> float | None:
-        """Return what so many calls to each model cost, None without prices."""
+        """Return the cost of `calls` calls to each model, None without prices."""
         if self.prices is None:
             return None
         return calls * self.models * self.prices.of(self.input_tokens, self.output_tokens)
 
     def text(self, calls: int) -> str:
-        """Return tokens and cost of so many calls to each model in words, "" of none."""
+        """Return tokens and cost of `calls` calls to each model in words, "" for 0 calls."""
         if not calls:
             return ""
         words = f"about {self.tokens(calls):,} tokens"
@@ -55,36 +55,36 @@ class CallExpense:
 
     @property
     def basis(self) -> str:
-        """What the estimate rests on, what is missing for a cost, and the budget, as sentences."""
-        source = "what calls have used so far" if self.measured else "the length of the texts"
+        """Basis of the estimate, missing prices, and the budget, as sentences."""
+        source = "earlier calls" if self.measured else "the length of the texts"
         words = f"Tokens are estimated from {source}."
         if self.prices is None:
             words += " No price is given (--price-in, --price-out)."
-        return f"{words} The scan ends before {self.budget} is passed." if self.budget else words
+        return f"{words} The scan stops before it exceeds {self.budget}." if self.budget else words
 
 
 @runtime_checkable
-class Paid(Protocol):
-    """A scanner whose calls are paid by the token."""
+class PaidScanner(Protocol):
+    """A scanner whose calls are charged by the token."""
 
     def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """Return what a call will use; `used` is what is recorded of calls to this scanner."""
+        """Return the expected usage of a call; `used` is the recorded usage of this scanner."""
 
 
-def limits_text(budget: Budget) -> str:
-    """Return the budget that ends a scan before it is passed, in words; "" without one."""
+def limits_text(budget: CallBudget) -> str:
+    """Return the budget in words; "" without one."""
     limits = [f"{budget.most_tokens:,} tokens"] if budget.most_tokens is not None else []
     limits += [f"{budget.most_cost:g}"] if budget.most_cost is not None else []
     return f"the budget of {' or '.join(limits)}" if limits else ""
 
 
-def given_prices(budget: Budget) -> Prices | None:
-    """Return the prices that the author gave, None without any."""
+def given_prices(budget: CallBudget) -> Prices | None:
+    """Return the author's prices, or None."""
     return budget.prices if budget.prices.input or budget.prices.output else None
 
 
-def earlier_expense(budget: Budget, used: Usage | None, models: int = 1) -> CallExpense | None:
-    """Return what a call will use by earlier ones; None where not all their tokens are counted."""
+def earlier_expense(budget: CallBudget, used: Usage | None, models: int = 1) -> CallExpense | None:
+    """Return the mean usage of earlier calls; None if some of their token counts are missing."""
     if used is None or not used.calls or used.uncounted:
         return None
     read, written = used.input_tokens / used.calls, used.output_tokens / used.calls
@@ -94,14 +94,14 @@ def earlier_expense(budget: Budget, used: Usage | None, models: int = 1) -> Call
 def estimate_expense(
     messages: Callable[[str], Sequence[Mapping[str, str]]],
     prompts: Sequence[str],
-    budget: Budget,
+    budget: CallBudget,
     used: Usage | None,
     models: int,
 ) -> CallExpense:
-    """Return what a call will use, by earlier calls of the same models, else by the texts sent.
+    """Return the expected usage of a call, from earlier calls of the models or from the texts.
 
-    `messages` gives those of the call about a prompt. `used` is what is recorded of earlier calls;
-    where the service did not count all of their tokens, it tells nothing.
+    `messages` returns the messages of the call about a prompt. `used` is the recorded usage of
+    earlier calls, which is ignored if some of their token counts are missing.
     """
     if (earlier := earlier_expense(budget, used, models)) is not None:
         return earlier

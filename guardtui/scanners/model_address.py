@@ -1,4 +1,4 @@
-"""Where a model is, its name at the service, and its key."""
+"""Address of a model: URL, name at the service, and key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModelAddress:
     def parse(
         cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
     ) -> ModelAddress:
-        """The only model of a run, as `parse_all`."""
+        """Parse the only model of a run, like `parse_all`."""
         return cls.parse_all([text], environment, allow_http=allow_http)[0]
 
     @classmethod
@@ -33,7 +33,7 @@ class ModelAddress:
         *,
         allow_http: bool = False,
     ) -> list[ModelAddress]:
-        """All models of a run, each written as `URL#name`, their keys from the environment.
+        """Parse all models of a run, each written as `URL#name`, with keys from the environment.
 
         Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
         """
@@ -42,8 +42,8 @@ class ModelAddress:
 
         models = [parse_model(text, allow_http=allow_http) for text in texts]
         keys = ModelKeys(environment, [url for url, _ in models])
-        found = [(url, name, keys.find(url)) for url, name in models]
-        return [cls(url, name, key.secret, key.variable) for url, name, key in found]
+        with_keys = [(url, name, keys.find(url)) for url, name in models]
+        return [cls(url, name, key.secret, key.variable) for url, name, key in with_keys]
 
     @property
     def full(self) -> str:
@@ -52,12 +52,12 @@ class ModelAddress:
 
     @property
     def shown(self) -> str:
-        """Name and URL, inert and short enough to be shown anywhere."""
+        """Name and URL, inert and shortened; safe to show anywhere."""
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
 
 
 def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
-    """The environment variable with the key of each address; "" for those without a key."""
+    """Return the environment variable with the key of each address; "" without a key."""
     from guardtui.http.model_keys import origin_of
 
     return {origin_of(model.url): model.key_variable for model in models}

@@ -1,14 +1,14 @@
-"""Options of every scanner that calls models: where the model is, and what limits the cost."""
+"""Options of all scanners that call models: addresses, and limits of the cost."""
 
 from __future__ import annotations
 
-from guardtui.scanners.options import Kind, ScannerOption
+from guardtui.scanners.options import OptionKind, ScannerOption
 
 MODEL = ScannerOption(
     "--model",
     "models",
-    "A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY (of several addresses: "
-    "GUARDTUI_MODEL_KEYS). A decision endpoint is one model.",
+    "A model that judges; several models vote. Its key: GUARDTUI_MODEL_KEY (for several addresses: "
+    "GUARDTUI_MODEL_KEYS). Use one model with a decision endpoint.",
     "URL#NAME",
     repeated=True,
 )
@@ -16,38 +16,38 @@ ALLOW_HTTP = ScannerOption(
     "--allow-http",
     "allow_http",
     "Allow plain http:// for model endpoints on other machines.",
-    kind=Kind.FLAG,
+    kind=OptionKind.FLAG,
 )
 
 BUDGET = (
     ScannerOption(
         "--budget",
         "budget",
-        "Money that the models may cost; the run ends before it is passed.",
+        "Maximum cost of the models; the run stops before it exceeds this.",
         "X",
-        Kind.AMOUNT,
+        OptionKind.AMOUNT,
     ),
     ScannerOption(
         "--price-in",
         "price_in",
-        "Price of a million tokens that a model is sent.",
+        "Price of a million input tokens.",
         "X",
-        Kind.PRICE,
+        OptionKind.PRICE,
     ),
     ScannerOption(
         "--price-out",
         "price_out",
-        "Price of a million tokens that a model answers.",
+        "Price of a million output tokens.",
         "X",
-        Kind.PRICE,
+        OptionKind.PRICE,
     ),
     ScannerOption(
         "--max-tokens",
         "max_tokens",
-        "Tokens of the whole run; it ends before they are passed.",
+        "Maximum tokens of the whole run, which stops before it exceeds them.",
         "N",
-        Kind.INTEGER,
+        OptionKind.INTEGER,
         1,
     ),
 )
-"""What limits the cost of a run."""
+"""Options that limit the cost of a run."""

@@ -1,4 +1,4 @@
-"""Options of scanners as they declare them: what a command line or a form makes its own from."""
+"""Declarations of scanner options, from which command lines and forms are built."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ SCANNERS = ("local", "airs", "judge", "decision")
 """Scanners that declare options, by their registered names."""
 
 
-class Kind(Enum):
-    """What a value is."""
+class OptionKind(Enum):
+    """Type of an option's value."""
 
     TEXT = auto()
     FILE = auto()
     FLAG = auto()
     INTEGER = auto()
-    """From `low` to `high`, both included."""
+    """From `low` to `high`, inclusive."""
     THRESHOLD = auto()
-    """`shipped`, `fitted`, or a number between 0 and 1, both excluded."""
+    """`shipped`, `fitted`, or a number between 0 and 1, exclusive."""
     RATE = auto()
-    """A number a second, above 0."""
+    """A number per second, above 0."""
     PRICE = auto()
-    """Money, from 0."""
+    """An amount of money, at least 0."""
     AMOUNT = auto()
-    """Money, above 0."""
+    """An amount of money, above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannerOption:
-    """One option: its name as typed (`--rate`), the key of its value, and what it takes.
+    """One option: its name on the command line (`--rate`), the key of its value, and its type.
 
-    A value that was not given is None, () with `repeated`, or False for a flag.
+    A missing value is None, () if `repeated`, or False for a flag.
     """
 
     name: str
     key: str
     help: str
     metavar: str | None = None
-    kind: Kind = Kind.TEXT
+    kind: OptionKind = OptionKind.TEXT
     low: int | None = None
     high: int | None = None
     choices: tuple[str, ...] = ()
     repeated: bool = False
 
     def is_given(self, values: Mapping[str, Any]) -> bool:
-        """Whether there is a value of it."""
+        """Return whether the option has a value."""
         value = values.get(self.key)
         return value is not None and value is not False and value != ()
 
@@ -59,33 +59,34 @@ CONCURRENCY = ScannerOption(
     "Maximum concurrent requests (default: 5; for AIRS SCAN_CONCURRENCY, at most 20, and it may "
     "throttle above 5).",
     "N",
-    Kind.INTEGER,
+    OptionKind.INTEGER,
     1,
     512,
 )
 RATE = ScannerOption(
     "--rate",
     "rate",
-    "Requests a second that AIRS or the models are sent at most.",
+    "Maximum requests per second to AIRS or the models.",
     "R",
-    Kind.RATE,
+    OptionKind.RATE,
 )
 RETRIES = ScannerOption(
     "--retries",
     "retries",
     "Retries per failed prompt (default: 5).",
     "N",
-    Kind.INTEGER,
+    OptionKind.INTEGER,
     0,
     5,
 )
-FRESH = ScannerOption("--fresh", "fresh", "Ignore cached verdicts.", kind=Kind.FLAG)
+FRESH = ScannerOption("--fresh", "fresh", "Ignore cached verdicts.", kind=OptionKind.FLAG)
 COMPANIONS = ScannerOption(
     "--with",
     "companion_paths",
-    "Another topic of the profile, measured together with this one (repeatable).",
+    "Another topic of the profile, or a profile file, evaluated together with this one "
+    "(repeatable).",
     "FILE",
-    Kind.FILE,
+    OptionKind.FILE,
     repeated=True,
 )
 

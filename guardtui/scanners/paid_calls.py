@@ -1,4 +1,4 @@
-"""Calls of a model that cost money: within a budget, repeated only where that is worth it."""
+"""Paid calls of models: within a budget, and repeated only if that may help."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, Permit
 from guardtui.http.retries import NOTHING_DONE, ONCE, Retries
-from guardtui.scanners.budget import Budget, BudgetError
+from guardtui.scanners.budget import BudgetError, CallBudget
 
 if TYPE_CHECKING:
-    from guardtui.http.usage import Usage
+    from guardtui.http.usage import TokenUsage
 
-_UNKNOWN_COST = frozenset({Kind.TIMEOUT, Kind.BROKEN, Kind.SIZE, Kind.CONTENT})
-"""Failures after which the model may have worked, and be paid for, all the same."""
+_UNKNOWN_COST = frozenset({ErrorKind.TIMEOUT, ErrorKind.BROKEN, ErrorKind.SIZE, ErrorKind.CONTENT})
+"""Failures after which the model may have answered at a cost."""
 _IN_AN_ANSWER = 200
 _GATEWAY = (_IN_AN_ANSWER, 502, 504)
-"""Statuses of a failure behind which a model may have worked: an error in an answer, a gateway."""
+"""Statuses of failures after which a model may have answered: error in a response, gateway."""
 
 _sent: ContextVar[list[None] | None] = ContextVar("sent", default=None)
 
 
 class WatchedLimit(AdaptiveLimit):
-    """A limit that tells a call whether it was sent: cancelled, it may have to be paid for."""
+    """A limit that records whether a call was sent, because a cancelled call may still cost."""
 
     async def acquire(self, patience: float = math.inf) -> Permit:
         permit = await super().acquire(patience)
@@ -37,22 +37,22 @@ class WatchedLimit(AdaptiveLimit):
         return permit
 
 
-class Answered(Protocol):
-    """What a call brings: an answer whose tokens are counted."""
+class PaidReply(Protocol):
+    """A reply with token counts."""
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """Tokens of the call."""
 
 
-Answer = TypeVar("Answer", bound=Answered)
+Answer = TypeVar("Answer", bound=PaidReply)
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[Answer]):
-    """A call that is ready to be sent: `size` bytes at most are paid for as its input.
+class PaidCall(Generic[Answer]):
+    """A prepared call; `size` is the maximum of its input in bytes.
 
-    `answer_tokens` is how long the answer may be; None: as the budget has it.
+    `answer_tokens` is the maximum of its answer; None means the default of the budget.
     """
 
     size: int
@@ -61,19 +61,19 @@ class Call(Generic[Answer]):
 
 
 async def paid_call(
-    prepare: Callable[[], Call[Answer]],
-    budget: Budget,
+    prepare: Callable[[], PaidCall[Answer]],
+    budget: CallBudget,
     limit: AdaptiveLimit,
     retries: Retries = ONCE,
     adapt: Callable[[ServiceError], bool] = lambda _: False,
 ) -> Answer:
-    """Return the answer to a call. What may cost although it failed is repeated here.
+    """Return the reply to a call. Failed calls that may have cost are repeated here.
 
-    `prepare` makes the call anew for each attempt, since the budget has to have room for each.
-    What certainly did nothing is repeated by the client. After a failure that `adapt` says it has
-    an answer to, another call is prepared at once. Raises ServiceError, also for a spent budget.
+    `prepare` creates the call for each attempt, as each needs its part of the budget. The client
+    repeats calls that the service certainly ignored. If `adapt` handles a failure, another call is
+    prepared at once. Raises ServiceError, also for a spent budget.
     """
-    begun, attempts = -math.inf, 0
+    start, attempts = -math.inf, 0
     while True:
         outcome = await _attempt(prepare(), budget, attempts)
         if not isinstance(outcome, ServiceError):
@@ -86,23 +86,25 @@ async def paid_call(
             raise outcome  # the client has repeated it
         wait = retries.wait(outcome, attempts, random.random)
         now = limit.clock.now()
-        begun = now if begun == -math.inf else begun
-        if wait is None or now - begun + wait > retries.total:
+        start = now if start == -math.inf else start
+        if wait is None or now - start + wait > retries.total:
             raise outcome
         limit.totals.retried += 1
         if wait != outcome.retry_after:
             await limit.clock.sleep(wait)
 
 
-async def _attempt(call: Call[Answer], budget: Budget, attempts: int) -> Answer | ServiceError:
-    """One call and what it cost. Raises ServiceError only for a budget that has no room."""
-    from guardtui.http.usage import Usage
+async def _attempt(
+    call: PaidCall[Answer], budget: CallBudget, attempts: int
+) -> Answer | ServiceError:
+    """Make one call and count its cost. Raises ServiceError only for a spent budget."""
+    from guardtui.http.usage import TokenUsage
 
     try:
         reserved = await budget.room(call.size, call.answer_tokens)
     except BudgetError as error:
-        raise ServiceError(Kind.BUDGET, str(error), final=True, attempts=attempts) from None
-    used: Usage | None = None
+        raise ServiceError(ErrorKind.BUDGET, str(error), final=True, attempts=attempts) from None
+    used: TokenUsage | None = None
     sent: list[None] = []
     token = _sent.set(sent)
     try:
@@ -110,12 +112,12 @@ async def _attempt(call: Call[Answer], budget: Budget, attempts: int) -> Answer 
         used = answer.usage
         return answer
     except ServiceError as error:
-        behind = error.kind is Kind.SERVER and error.status in _GATEWAY
-        if error.attempts and (error.kind in _UNKNOWN_COST or behind):
-            used = Usage()
+        at_gateway = error.kind is ErrorKind.SERVER and error.status in _GATEWAY
+        if error.attempts and (error.kind in _UNKNOWN_COST or at_gateway):
+            used = TokenUsage()
         return error.with_traceback(None)
     except asyncio.CancelledError:
-        used = Usage() if sent else None
+        used = TokenUsage() if sent else None
         raise
     finally:
         _sent.reset(token)

@@ -1,4 +1,4 @@
-"""What scans by calls share: a run over chosen rows, what is known, what comes, giving up."""
+"""Runs of remote scanners over chosen rows: cached and new verdicts, progress, giving up."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from numpy.typing import NDArray
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, VerdictColumns, Verdicts
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.pool import Counters
 from guardtui.scanners.base import Progress, Report, ScannerError, Traffic
 
 GIVE_UP_AFTER = 20
-"""Prompts in a row without a verdict, after which the others are not sent: scans are paid for."""
+"""Consecutive prompts without a verdict after which a run stops, because scans cost money."""
 _UNREACHED = 2
-"""Prompts in a row, or as many as may be in flight, for which there was no connection at all."""
-_LOOKED_UP = 500
-"""Prompts looked up in the cache between two chances to be cancelled."""
+"""Consecutive prompts without a connection after which a run stops, at least those in flight."""
+_LOOKUPS = 500
+"""Cache look-ups between two points where the task can be cancelled."""
 
 
 Results: TypeAlias = "AsyncGenerator[tuple[int, Verdict | ServiceError], None]"
-"""What came of texts, by their index, in the order of arrival."""
+"""Outcomes of texts with their index, in the order of arrival."""
 
 
 def without_verdict(error: ServiceError) -> Verdict:
-    """What a call that failed leaves of a prompt; NOT_ASKED where the budget had no room for it."""
-    if error.kind is Kind.BUDGET:
+    """Return the verdict of a failed call; NOT_ASKED if the budget did not allow it."""
+    if error.kind is ErrorKind.BUDGET:
         triggered = Triggered.NO_VERDICT if error.attempts else Triggered.NOT_ASKED
         return Verdict(triggered, problem=error.message, failure=Failure.BUDGET)
     failure = _FAILURES.get(error.kind, Failure.FAILED if error.attempts else Failure.UNSENT)
     return Verdict(Triggered.NO_VERDICT, problem=error.message, failure=failure)
 
 
-_FAILURES = {Kind.CREDENTIALS: Failure.REFUSED, Kind.UNREACHABLE: Failure.UNREACHABLE}
+_FAILURES = {ErrorKind.CREDENTIALS: Failure.REFUSED, ErrorKind.UNREACHABLE: Failure.UNREACHABLE}
 HOPELESS = (Failure.REFUSED, Failure.UNREACHABLE)
-"""The same for every prompt: if one of them comes first, no prompt will get a verdict."""
+"""Failures that are the same for every prompt: if the first call has one, all would fail."""
 
 
 class Failures:
-    """Counts what came of prompts in a row, to end a run that brings nothing."""
+    """Counts consecutive failures, to stop a run without verdicts."""
 
     def __init__(self, limit: AdaptiveLimit) -> None:
         self._limit = limit
         self.answered = 0
-        """Prompts with a verdict."""
+        """Number of prompts with a verdict."""
         self.in_a_row = self._unreached = 0
         self.last_problem = ""
 
     @property
     def given_up(self) -> bool:
-        """Whether so many failed in a row that no more are to be sent."""
+        """Whether too many consecutive prompts failed to send more."""
         cut_off = self._unreached >= max(_UNREACHED, self._limit.allowed)
         return cut_off or self.in_a_row >= GIVE_UP_AFTER
 
     def count(self, verdict: Verdict, *, known: bool = False) -> None:
-        """Count what came of a prompt; `known` says that it came from the cache."""
+        """Count the outcome of a prompt; `known` if it came from the cache."""
         if verdict.decided:
             self.answered += 1
             self.in_a_row = self._unreached = 0
@@ -68,7 +68,7 @@ class Failures:
         self.last_problem = verdict.problem
         unreached = verdict.failure is Failure.UNREACHABLE
         self._unreached = self._unreached + 1 if unreached else 0
-        # What was never sent says nothing about the service.
+        # A prompt that was never sent tells nothing about the service.
         if not known and verdict.failure not in (Failure.UNSENT, Failure.BUDGET):
             failed = verdict.failure is not None
             self.in_a_row = self.in_a_row + 1 if failed else 0
@@ -77,7 +77,7 @@ class Failures:
 def traffic_of(
     counters: Counters, limit: AdaptiveLimit, used: Callable[[], Usage | None]
 ) -> Traffic:
-    """The requests of a run at this moment."""
+    """Return the current requests of a run."""
     now = counters.snapshot()
     return Traffic(
         in_flight=now.in_flight,
@@ -93,10 +93,10 @@ def traffic_of(
 
 
 class RemoteRun:
-    """One scan under way, of all rows or of `rows` (intp [k]) in their order.
+    """A scan in progress, of all rows or of `rows` (intp [k]) in their order.
 
     A text in several rows is sent once. `waiting` are the texts without a verdict so far. `note`
-    gives what an author should know of a verdict, `used` what a model has cost.
+    returns a note for the author on a verdict, `used` the usage of a model.
     """
 
     def __init__(
@@ -113,51 +113,51 @@ class RemoteRun:
         self._rows: dict[str, list[int]] = {}
         for row, text in enumerate(texts):
             self._rows.setdefault(text, []).append(row)
-        self._wanted = np.ones(len(texts), bool)
+        self._chosen = np.ones(len(texts), bool)
         self.waiting = list(self._rows)
         if rows is not None:
-            self._wanted[:] = False
-            self._wanted[rows] = True
+            self._chosen[:] = False
+            self._chosen[rows] = True
             self.waiting = list(dict.fromkeys(texts[row] for row in rows.tolist()))
         self.counters = Counters(limit)
         self._failures = Failures(limit)
         self._report, self._limit, self._note, self._used = report, limit, note, used
         self._columns = VerdictColumns(len(texts))
-        self._total = int(np.count_nonzero(self._wanted))
+        self._total = int(np.count_nonzero(self._chosen))
         self._done = self._known = 0
 
     @property
     def verdicts(self) -> int:
-        """Prompts with a verdict."""
+        """Number of prompts with a verdict."""
         return self._failures.answered
 
     @property
     def given_up(self) -> bool:
-        """Whether so many failed in a row that no more are sent."""
+        """Whether the run has stopped after too many consecutive failures."""
         return self._failures.given_up
 
     async def take_known(self, find: Callable[[str], Verdict | None]) -> None:
-        """Settle what is known of the texts that wait; the others stay waiting."""
-        left = []
+        """Settle waiting texts with a cached verdict; the others stay waiting."""
+        remaining = []
         for count, text in enumerate(self.waiting):
             verdict = find(text)
             if verdict is None:
-                left.append(text)
+                remaining.append(text)
             else:
                 self.settle(text, verdict, known=True)
-            if count % _LOOKED_UP == 0:
+            if count % _LOOKUPS == 0:
                 await asyncio.sleep(0)
-        self.waiting = left
+        self.waiting = remaining
 
     async def collect(self, texts: Sequence[str], results: Results) -> None:
-        """Settle what comes of these texts, until the run is given up.
+        """Settle texts as their outcomes arrive, until the run is given up.
 
-        Raises ScannerError when it is clear from the first answers that no prompt will get one.
+        Raises ScannerError if the first outcome shows that every prompt would fail.
         """
         async with contextlib.aclosing(results):
             if self.given_up or not texts:
                 return
-            self.tell()
+            self.report_progress()
             async for index, result in results:
                 verdict = without_verdict(result) if isinstance(result, ServiceError) else result
                 if verdict.failure in HOPELESS and not self.verdicts:
@@ -167,18 +167,18 @@ class RemoteRun:
                     break
 
     def settle(self, text: str, verdict: Verdict, *, known: bool = False) -> None:
-        """Set the verdict of a text in all its rows; `known` says that it came from the cache."""
+        """Set the verdict of a text in all its rows; `known` if it came from the cache."""
         rows = self._rows[text]
         self._columns.put(rows, verdict, self._note(verdict) if verdict.decided else "")
         if verdict.triggered is not Triggered.NOT_ASKED:
             self._failures.count(verdict, known=known)
-            count = int(np.count_nonzero(self._wanted[rows]))
+            count = int(np.count_nonzero(self._chosen[rows]))
             self._done += count
             self._known += count * known
-        self.tell()
+        self.report_progress()
 
-    def tell(self) -> None:
-        """Tell how far it is."""
+    def report_progress(self) -> None:
+        """Report the progress."""
         self._report(
             Progress(
                 "scanning",
@@ -192,20 +192,20 @@ class RemoteRun:
         )
 
     def traffic(self) -> Traffic:
-        """The requests of this moment."""
+        """Return the current requests."""
         return traffic_of(self.counters, self._limit, self._used)
 
     def partial(self) -> Verdicts:
-        """The verdicts so far; rows that were not asked are NOT_ASKED, failed ones say why."""
+        """Return the verdicts so far; rows not sent are NOT_ASKED, failed rows have a problem."""
         return self._columns.verdicts(self._used())
 
     def finished(self) -> Verdicts:
-        """The verdicts at the end; rows not asked since the run was given up say why."""
+        """Return the final verdicts; rows not sent after giving up have a problem."""
         if self.given_up:
             problem = (
                 f"not sent: {self._failures.in_a_row} prompts in a row got no verdict, "
-                f"the last: {self._failures.last_problem}"
+                f"last problem: {self._failures.last_problem}"
             )
-            for row in np.flatnonzero(self._columns.not_asked & self._wanted).tolist():
+            for row in np.flatnonzero(self._columns.not_asked & self._chosen).tolist():
                 self._columns.explain_not_asked(row, problem)
         return self.partial()

@@ -1,4 +1,4 @@
-"""Keys of guardrails that an author typed or has in a keyring, by the account of each."""
+"""Keys of guardrails, typed or from a keyring, by account."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from guardtui.scanners.model_address import ModelAddress
 
 KEYRING = "keyring of the system"
 TYPED = "typed in here, until you quit"
-"""Where a key is from, as an author reads it."""
+"""Origins of keys, as shown to the author."""
 
 
 class KeyTextError(GuardtuiError):
-    """What was typed is no key; the message does not hold it."""
+    """The typed text is not a key; the message does not contain it."""
 
 
 def airs_account(settings: AirsSettings) -> str:
-    """Return what a key of AIRS belongs to: its scan endpoint, and the tenant if there are any."""
+    """Return the account of an AIRS key: scan endpoint and tenant, if any."""
     tenant = f" tenant {inert(settings.tenant)}" if settings.tenant else ""
     return f"AIRS at {settings.scan_endpoint.origin}{tenant}"
 
 
 def model_account(model: ModelAddress) -> str:
-    """Return what the key of a model belongs to: scheme, host and port."""
+    """Return the account of a model's key: scheme, host and port."""
     from guardtui.http.model_keys import origin_of
 
     return f"model at {origin_of(model.url)}"
@@ -36,32 +36,32 @@ def model_account(model: ModelAddress) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """Keys by their account, each with where it is from. They are never sent to another one."""
+    """Keys with their origins, by account. A key is never sent to another account."""
 
     known: Mapping[str, tuple[Secret, str]] = field(default_factory=dict, repr=False)
 
     def with_typed(self, account: str, text: str) -> SessionKeys:
-        """Add a key that was typed. Raises KeyTextError."""
+        """Add a typed key. Raises KeyTextError."""
         try:
             return SessionKeys({**self.known, account: (Secret(text), TYPED)})
         except ValueError as error:
             raise KeyTextError(f"Key: {error}") from None
 
     def with_keyring(self, account: str) -> SessionKeys:
-        """Add the key that the keyring has for an account, unless one is known. Blocks."""
+        """Add the key of an account from the keyring, unless a key is known. Blocks."""
         key = None if account in self.known else find_key(account)
         return self if key is None else SessionKeys({**self.known, account: (key, KEYRING)})
 
     def keep(self, account: str) -> None:
-        """Keep a key in the keyring. Blocks. Raises KeyringError."""
+        """Store a key in the keyring. Blocks. Raises KeyringError."""
         keep_key(account, self.known[account][0])
 
     def origin(self, account: str) -> str:
-        """Return where the key of an account is from; "" for one that is not known."""
+        """Return the origin of an account's key; "" if it is unknown."""
         return self.known[account][1] if account in self.known else ""
 
     def for_airs(self, settings: AirsSettings) -> AirsSettings:
-        """Return the settings with the key for their account, which counts more than theirs."""
+        """Return the settings with the key of their account, which overrides their own."""
         account = airs_account(settings)
         if account not in self.known:
             return settings
@@ -70,7 +70,7 @@ class SessionKeys:
         return replace(settings, api_key=key, prefer_token=False, origins=origins)
 
     def for_models(self, models: Iterable[ModelAddress]) -> tuple[ModelAddress, ...]:
-        """Return the models with the keys for their accounts; others as they are."""
+        """Return the models with the keys of their accounts; others unchanged."""
         return tuple(map(self._for_model, models))
 
     def _for_model(self, model: ModelAddress) -> ModelAddress:
@@ -80,7 +80,7 @@ class SessionKeys:
         return replace(model, key=self.known[account][0], key_variable="")
 
     def secrets(self) -> dict[str, str]:
-        """Return all keys by name, for what must not show them."""
+        """Return all keys by name, for redaction."""
         return {f"the key of {name}": key.reveal() for name, (key, _) in self.known.items()}
 
 

@@ -1,4 +1,4 @@
-"""Files that word a question: sections with places for the topic, and what is wrong with one."""
+"""Template files of questions: sections with placeholders for the topic, and their validation."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from pathlib import Path
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import ScannerError
 
-_PLACE = re.compile(r"\{([^{}\n]*)\}")
+_PLACEHOLDER = re.compile(r"\{([^{}\n]*)\}")
 _HEADING = re.compile(r"\[\s*([A-Za-z]+)\s*\]\s*")
 _LARGEST = 64 * 1024
 
 
 class TemplateError(ScannerError):
-    """A template cannot be used; the message names file, line and remedy."""
+    """An invalid template; the message names file, line and remedy."""
 
     def __init__(self, source: str, problem: str, remedy: str, line: int | None = None) -> None:
-        where = display_text(source or "the shipped template")
-        where += f":{line}" if line is not None else ""
-        super().__init__(f"{where}: {problem}\n  {remedy}")
+        location = display_text(source or "the shipped template")
+        location += f":{line}" if line is not None else ""
+        super().__init__(f"{location}: {problem}\n  {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """What a template's file may hold: sections by their names, and places by theirs.
+class TemplateFormat:
+    """Allowed content of a template file: names of sections and of placeholders.
 
-    Text before the first heading is of the section `first`. `needed` is the place that it cannot
-    do without.
+    Text before the first heading belongs to the section `first`. `required` is the placeholder that
+    must occur.
     """
 
     sections: Sequence[str]
     first: str
-    places: Sequence[str]
-    needed: str
+    placeholders: Sequence[str]
+    required: str
 
 
-def read_template(path: Path, format: Format) -> str:  # noqa: A002
-    """The text of a template's file. Raises TemplateError naming the line."""
+def read_template(path: Path, format: TemplateFormat) -> str:  # noqa: A002
+    """Return the text of a template file. Raises TemplateError naming the line."""
     source = str(path)
     try:
         if not path.is_file():
-            remedy = f"name a text file with {{{format.needed}}} in it"
-            raise TemplateError(source, "is no file", remedy)
+            remedy = f"name a text file with {{{format.required}}} in it"
+            raise TemplateError(source, "is not a regular file", remedy)
         if path.stat().st_size > _LARGEST:
-            raise TemplateError(source, "is too large for a template", "at most 64 KiB are taken")
+            raise TemplateError(source, "is too large for a template", "the maximum is 64 KiB")
         data = path.read_bytes()
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise TemplateError(source, why, "see that you may read it") from error
+        problem = (error.strerror or type(error).__name__).lower()
+        raise TemplateError(source, problem, "check the permissions of the file") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -58,10 +58,11 @@ def read_template(path: Path, format: Format) -> str:  # noqa: A002
         raise TemplateError(source, "is not UTF-8", "save it as UTF-8", line) from error
 
 
-def parse_sections(text: str, source: str, format: Format) -> list[tuple[str, str]]:  # noqa: A002
-    """The sections of a template in their order, (name, text); those without text are left out.
+def parse_sections(text: str, source: str, format: TemplateFormat) -> list[tuple[str, str]]:  # noqa: A002
+    """Return the non-empty sections of a template in order, as (name, text).
 
-    They begin with a line `[name]`. Raises TemplateError for a heading or a place that is unknown.
+    A section starts with a line `[name]`. Raises TemplateError for an unknown heading or
+    placeholder.
     """
     sections: list[tuple[str, list[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -72,37 +73,37 @@ def parse_sections(text: str, source: str, format: Format) -> list[tuple[str, st
             names = " or ".join(f"[{name}]" for name in format.sections)
             raise TemplateError(
                 source,
-                f"[{heading[1][:40]}] begins no section",
-                f"sections begin with a line {names}",
+                f"unknown section [{heading[1][:40]}]",
+                f"sections start with a line {names}",
                 number,
             )
         elif sections:
             sections[-1][1].append(line)
         elif line.strip():
             sections.append((format.first, [line]))
-        _check_places(source, line, number, format.places)
+        _check_placeholders(source, line, number, format.placeholders)
     joined = ((name, "\n".join(lines).strip()) for name, lines in sections)
     return [(name, body) for name, body in joined if body]
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its places filled in, each once: braces in a value are text."""
+    """Replace the placeholders of a text, each once: braces in a value are text."""
 
-    def value(found: re.Match[str]) -> str:
-        return values.get(found[1], found[0])
+    def value(match: re.Match[str]) -> str:
+        return values.get(match[1], match[0])
 
-    return _PLACE.sub(value, text)
+    return _PLACEHOLDER.sub(value, text)
 
 
-def _check_places(source: str, line: str, number: int, places: Sequence[str]) -> None:
-    """Raise TemplateError for a word in braces that was surely meant as a place."""
-    for found in _PLACE.finditer(line):
-        word = found[1].strip()
-        if found[1] not in places and re.fullmatch(r"[a-z_]+", word):
-            listed = ", ".join(f"{{{place}}}" for place in places)
+def _check_placeholders(source: str, line: str, number: int, placeholders: Sequence[str]) -> None:
+    """Raise TemplateError for a word in braces that was probably meant as a placeholder."""
+    for match in _PLACEHOLDER.finditer(line):
+        word = match[1].strip()
+        if match[1] not in placeholders and re.fullmatch(r"[a-z_]+", word):
+            listed = ", ".join(f"{{{name}}}" for name in placeholders)
             raise TemplateError(
                 source,
-                f"{{{display_text(found[1][:40])}}} stands for nothing",
-                f"write {{{word}}}" if word in places else f"places are {listed}",
+                f"unknown placeholder {{{display_text(match[1][:40])}}}",
+                f"write {{{word}}}" if word in placeholders else f"placeholders are {listed}",
                 number,
             )

@@ -26,7 +26,7 @@ _LETTERS = string.ascii_uppercase
 
 @scorer(metrics=[accuracy(), stderr()])
 def choice() -> Scorer:
-    """Whether exactly the choices of the target were selected, in any display order.
+    """Return whether exactly the choices of the target were selected, in any display order.
 
     A target names choices by letters, after Z by numbers from 1: "A", "A,C", "AC", "12". While
     scoring, raises ValueError if there are no choices, or if a target names none of them.

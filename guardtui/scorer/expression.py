@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from guardtui.scorer.decorators import MetricSet
-from guardtui.scorer.forms import KINDS, Form, text_problem, unknown_name
+from guardtui.scorer.factory_signature import KINDS, FactorySignature, text_problem, unknown_name
 from guardtui.scorer.reducers import reducer_by_name
 from guardtui.scorer.registry import OWN, RegistryType, lookup
 from guardtui.scorer.types import Metric, Scorer, ScoreReducer
@@ -190,7 +190,7 @@ class _Reader:
         if kind == "score_reducer" and not named.arguments:
             return self._reducer(named)
         factory = self._factory(kind, named)
-        form = Form(named.plain, factory)
+        form = FactorySignature(named.plain, factory)
         bound = self._bound(named, form)
         if kind == "scorer" and named.plain == _SEVERAL:
             return self._several(named, form, bound)
@@ -250,7 +250,7 @@ class _Reader:
 
     # --- arguments
 
-    def _bound(self, named: _Named, form: Form) -> dict[str, Any]:
+    def _bound(self, named: _Named, form: FactorySignature) -> dict[str, Any]:
         """Return the nodes of the arguments by parameter name."""
         positional: list[ast.expr] = []
         by_name: dict[str, ast.expr] = {}
@@ -305,7 +305,7 @@ class _Reader:
         )  # fmt: skip
         raise self.wrong(node, f"{self.written(node)} is not a value that can stand here", remedy)
 
-    def _check_type(self, form: Form, name: str, value: Any, node: ast.expr) -> None:
+    def _check_type(self, form: FactorySignature, name: str, value: Any, node: ast.expr) -> None:
         problem = form.misfit(name, value)
         if problem is not None:
             raise self.wrong(
@@ -314,7 +314,7 @@ class _Reader:
                 f"it takes {form.shown()}",
             )
 
-    def _check_text(self, form: Form, name: str, value: Any, node: ast.expr) -> None:
+    def _check_text(self, form: FactorySignature, name: str, value: Any, node: ast.expr) -> None:
         problem_and_remedy = (
             text_problem(form.registered, name, value) if isinstance(value, str) else None
         )
@@ -323,7 +323,7 @@ class _Reader:
 
     # --- calls
 
-    def _several(self, named: _Named, form: Form, bound: Mapping[str, Any]) -> Any:
+    def _several(self, named: _Named, form: FactorySignature, bound: Mapping[str, Any]) -> Any:
         scorers, reducer = bound["scorers"], bound["reducer"]
         if not isinstance(scorers, ast.List | ast.Tuple):
             remedy = 'write [match(), includes()], then a reducer such as "mode"'
@@ -338,7 +338,7 @@ class _Reader:
         values = {"scorers": made, "reducer": self.made("score_reducer", reducer)}
         return self._called(form, named, values)
 
-    def _called(self, form: Form, named: _Named, values: Mapping[str, Any]) -> Any:
+    def _called(self, form: FactorySignature, named: _Named, values: Mapping[str, Any]) -> Any:
         arguments = inspect.BoundArguments(form.signature, dict(values))
         try:
             return form.factory(*arguments.args, **arguments.kwargs)

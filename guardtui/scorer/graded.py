@@ -46,7 +46,7 @@ def model_graded_qa(
     model_role: str | ModelRole | None = "grader",
     reducer: str | ScoreReducer = MAJORITY,
 ) -> Scorer:
-    """A model grades whether the answer meets the criterion, which is the target.
+    """Return a model grades whether the answer meets the criterion, which is the target.
 
     `template` is formatted with `str.format` from question, answer, criterion, instructions and the
     sample's metadata. `grade_pattern` captures the grade in its first group. `model` may be

@@ -150,7 +150,7 @@ def guardrail_f1(
 
 @metric
 def regressions(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
-    """How many samples were right in the baseline and are wrong now.
+    """Return how many samples were right in the baseline and are wrong now.
 
     The metadata `baseline` contain the earlier value of the score, converted by `to_float`, or the
     outcome (TP, TN, FP, FN). None, "", NaN, ERROR and OPEN are missing verdicts; such samples count
@@ -166,7 +166,7 @@ def regressions(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_
 
 @metric
 def fixes(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
-    """How many samples were wrong in the baseline and are right now; else as `regressions`."""
+    """Count samples that were wrong in the baseline and are correct now, like `regressions`."""
 
     def measure(scores: list[SampleScore]) -> Value:
         return _changes(scores, baseline, to_float, was_right=False)

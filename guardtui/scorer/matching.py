@@ -18,7 +18,7 @@ Location: TypeAlias = Literal["begin", "end", "any", "exact"]
 
 @scorer(metrics=[accuracy(), stderr()])
 def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool = False) -> Scorer:
-    """Whether a target is at the beginning, the end, anywhere in the answer, or all of it.
+    """Return whether a target is at the beginning, the end, anywhere in the answer, or all of it.
 
     Whitespace and ASCII punctuation at the ends are ignored. With `numeric`, targets that are
     numbers are compared with the numbers of the answer at five significant digits, as numbers: 5 is
@@ -109,7 +109,7 @@ def _number_of(word: str) -> str | None:
 
 @scorer(metrics=[accuracy(), stderr()])
 def includes(ignore_case: bool = True) -> Scorer:
-    """Whether a target occurs in the answer, blanks included.
+    """Return whether a target occurs in the answer, blanks included.
 
     The score's answer is the compared answer: casefolded if case is ignored.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @metric
 def accuracy(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
-    """Mean of the converted values: "P" counts a half, "N" nothing; 0.0 without scores."""
+    """Return mean of the converted values: "P" counts a half, "N" nothing; 0.0 without scores."""
 
     def measure(scores: list[SampleScore]) -> Value:
         return _mean(scores, to_float)
@@ -46,7 +46,7 @@ def _mean(scores: list[SampleScore], to_float: ValueToFloat) -> float:
 
 @metric
 def std(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
-    """Standard deviation of a sample (n - 1 in the denominator); 0 for fewer than two."""
+    """Return standard deviation of a sample (n - 1 in the denominator); 0 for fewer than two."""
 
     def measure(scores: list[SampleScore]) -> Value:
         spread: Value = _deviation(scores, to_float)
@@ -65,7 +65,7 @@ def _deviation(scores: list[SampleScore], to_float: ValueToFloat) -> Any:
 
 @metric
 def stderr(to_float: ValueToFloat = DEFAULT_TO_FLOAT, cluster: str | None = None) -> Metric:
-    """Standard error of the mean: std / sqrt(n); 0 for fewer than two scores.
+    """Return standard error of the mean: std / sqrt(n); 0 for fewer than two scores.
 
     With `cluster`, a key of the samples' metadata, scores of one cluster may depend on each other
     (Cameron and Miller 2015, J. Human Resources 50(2), equation 11 for a mean, with C / (C - 1)).
@@ -112,7 +112,7 @@ def _without_cluster(sample: SampleScore, cluster: str) -> str:
 
 @metric
 def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
-    """Standard error of the mean by the bootstrap: n values drawn anew, `num_samples` times.
+    """Return standard error of the mean by the bootstrap: n values drawn anew, `num_samples` times.
 
     The population standard deviation of the means of those draws (Efron 1979, Ann. Statist. 7(1)),
     from numpy's global generator. 0.0 for fewer than two scores.

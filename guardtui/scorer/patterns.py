@@ -15,7 +15,7 @@ from guardtui.scorer.types import INVALID_RESPONSE_FORMAT, Score, Scorer
 
 @scorer(metrics=[accuracy(), stderr()])
 def pattern(pattern: str, ignore_case: bool = True, match_all: bool = False) -> Scorer:
-    """Whether the text captured by a regular expression in the answer is a target.
+    """Return whether the text captured by a regular expression in the answer is a target.
 
     One group has to equal a target; with `match_all` every group that took part. An expression
     without groups captures its whole match. While scoring, raises re.error for an invalid
@@ -74,7 +74,7 @@ def _not_found(completion: str) -> Score:
 
 @scorer(metrics=[accuracy(), stderr()])
 def answer(pattern: Literal["letter", "word", "line"]) -> Scorer:
-    """Whether the letter, word or line after "ANSWER:" is a target, ignoring case.
+    """Return whether the letter, word or line after "ANSWER:" is a target, ignoring case.
 
     A letter or word is read after the last marker, and a word has to end its line. A line is read
     after the first marker for which it is the last line of the output. Raises TypeError for another

@@ -51,7 +51,7 @@ def _most_frequent(values: list[Any]) -> Any:
 
 @score_reducer(name="mean")
 def mean_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
-    """The arithmetic mean of the converted values."""
+    """Return the arithmetic mean of the converted values."""
 
     def reduce(scores: list[Score]) -> Score:
         return _reduced(scores, _of_numbers(_mean, value_to_float), converts=True)
@@ -74,7 +74,7 @@ def _median(numbers: list[float]) -> float:
 
 @score_reducer(name="median")
 def median_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
-    """The median of the converted values; of an even count the mean of the middle two."""
+    """Return the median of the converted values; of an even count the mean of the middle two."""
 
     def reduce(scores: list[Score]) -> Score:
         return _reduced(scores, _of_numbers(_median, value_to_float), converts=True)
@@ -84,7 +84,7 @@ def median_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReduce
 
 @score_reducer(name="max")
 def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
-    """The value whose conversion is largest, with its type; of equal ones the first."""
+    """Return the value whose conversion is largest, with its type; of equal ones the first."""
 
     def largest(values: list[Any]) -> Any:
         return max(values, key=value_to_float)
@@ -97,7 +97,7 @@ def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
 
 @score_reducer(name="majority")
 def majority_score() -> ScoreReducer:
-    """The value of more than half of all scores, including those without a value; else NaN.
+    """Return the value of more than half of all scores, including those without a value; else NaN.
 
     `panel` in the metadata has the votes (None for a score without a value), their number, and
     index, reason and explanation of each failure.
@@ -144,7 +144,7 @@ def at_least(
 def pass_k(
     k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> ScoreReducer:
-    """The probability that all of `k` values drawn without replacement are `value` or more.
+    """Return the probability that all of `k` values drawn without replacement are `value` or more.
 
     C(c, k) / C(n, k) for c of n values (Yao et al. 2024, arXiv:2406.12045); NaN for fewer than `k`
     values.

@@ -55,7 +55,7 @@ def is_unscored(value: object) -> bool:
 
 
 class Provenance(BaseModel):
-    """Who edited a score, when and why."""
+    """Author, time and reason of an edit of a score."""
 
     author: str
     timestamp: datetime | None = None

@@ -25,7 +25,7 @@ _LONGEST_KEPT = 64
 def f1(
     answer_fn: Callable[[str], str] | None = None, stop_words: list[str] | None = None
 ) -> Scorer:
-    """The best F1 of the answer's words against those of a target, rounded to two places.
+    """Return the best F1 of the answer's words against those of a target, rounded to two places.
 
     Repeated words count repeatedly. `answer_fn` extracts the answer from the output. `stop_words`
     are excluded from the comparison.
@@ -57,7 +57,7 @@ def _overlap(answer: Sequence[str], target: Sequence[str]) -> float:
 
 @scorer(metrics=[mean(), stderr()])
 def exact() -> Scorer:
-    """Whether the words of the answer are those of a target, in the same order."""
+    """Return whether the words of the answer are those of a target, in the same order."""
 
     async def score(state: TextState, target: Sequence[str]) -> Score:
         completion = state.output.completion

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from guardtui.session.store import SessionStore
 
-WAYS_KEPT = 50
+MAX_ENTRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class AppliedLog:
     def push(self, way: dict[str, Any]) -> int:
         """Add the revert data of a change that was just applied; returns the id of its entry.
 
-        The oldest entries beyond `WAYS_KEPT` are removed.
+        The oldest entries beyond `MAX_ENTRIES` are removed.
         """
         with self._store.transaction() as database:
             added = database.execute(
                 "INSERT INTO undo_journal(session, place, way) VALUES (?, ?, ?)",
                 (self._store.session_id, self._place, json.dumps(way)),
             )
-            self._remove(database, [entry.id for entry in self._read(database)[:-WAYS_KEPT]])
+            self._remove(database, [entry.id for entry in self._read(database)[:-MAX_ENTRIES]])
         return int(added.lastrowid or 0)
 
     def replace(self, entry_id: int, way: dict[str, Any]) -> None:
@@ -118,7 +118,7 @@ class ChangeJournal:
         self._entry_id: int | None = None
 
     @property
-    def kept(self) -> bool:
+    def has_entry(self) -> bool:
         """Whether there is an entry, so that something may have been changed."""
         return self._entry_id is not None
 

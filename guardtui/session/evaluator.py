@@ -104,7 +104,7 @@ class RemoteEvaluator(Evaluator):
     def __init__(self, scanner: RemoteScanner) -> None:
         super().__init__(scanner)
         self._remote = scanner
-        self._asked: tuple[Topic, PromptSet, Evaluation | None] | None = None
+        self._request: tuple[Topic, PromptSet, Evaluation | None] | None = None
         self._latest: Progress | None = None
         self._epochs: Epochs | None = None
         self._finished: list[Verdicts] = []
@@ -160,17 +160,12 @@ class RemoteEvaluator(Evaluator):
     ) -> None:
         if onto is not None and onto.prompt_set != prompts.fingerprint:
             raise ValueError("the earlier evaluation is of other prompts")
-        self._asked, self._latest = (topic, prompts, onto), None
+        self._request, self._latest = (topic, prompts, onto), None
         self._epochs, self._finished, self._earlier = epochs, [], None
-
-    @property
-    def asked(self) -> tuple[Topic, PromptSet] | None:
-        """Topic and prompts of the latest run."""
-        return None if self._asked is None else self._asked[:2]
 
     def so_far(self) -> Evaluation | None:
         """Return the evaluation so far, also of a cancelled run; None before the first results."""
-        progress, run = self._latest, self._asked
+        progress, run = self._latest, self._request
         epochs = list(self._finished)
         if progress is not None and progress.partial is not None:
             epochs.append(progress.partial())
@@ -204,7 +199,7 @@ class RemoteEvaluator(Evaluator):
             )
 
         while len(rows := await next_rows(current)):
-            self._asked, self._latest, self._finished = (topic, prompts, current), None, []
+            self._request, self._latest, self._finished = (topic, prompts, current), None, []
             current = await self._run_rows(topic, prompts, rows, current, add, None)
             self._earlier = current
             finished = self.progress or finished

@@ -42,8 +42,8 @@ class KeptGrader:
     ) -> None:
         self.name = name
         self.model = model
-        self.asked = 0
-        self.found = 0
+        self.sent = 0
+        self.cached = 0
         self._cache = cache
         self._fresh = fresh
         self._failures = 0
@@ -58,7 +58,7 @@ class KeptGrader:
         if self._cache is not None and (not self._fresh or key in self._renewed):
             cached = self._cache.find(key)
             if cached is not None:
-                self.found += 1
+                self.cached += 1
                 return Output(cached)
         pending = self._coming.get(key)
         if pending is None:
@@ -66,7 +66,7 @@ class KeptGrader:
             pending.add_done_callback(_retrieve_exception)
             return Output(await asyncio.shield(pending))
         answer = await asyncio.shield(pending)
-        self.found += 1
+        self.cached += 1
         return Output(answer)
 
     async def _new(self, key: bytes, prompt: str) -> str:
@@ -101,8 +101,8 @@ class KeptGrader:
 
     async def _ask(self, prompt: str | Sequence[Message]) -> str:
         if self._failures >= GIVE_UP_AFTER:
-            raise NotAskedError(f"{self.name} was not asked: it had failed {self._failures} times")
-        self.asked += 1
+            raise NotAskedError(f"{self.name} got no request: it had failed {self._failures} times")
+        self.sent += 1
         try:
             reply = await self.model.generate(prompt)
             completion = reply.completion
@@ -112,7 +112,7 @@ class KeptGrader:
             raise GraderError(text if self.name in text else f"{self.name}: {text}") from error
         if not completion.strip():
             self._failures += 1
-            raise GraderError(f"{self.name} answered without a word: is its token limit too low?")
+            raise GraderError(f"{self.name} returned an empty answer: is its token limit too low?")
         self._failures = 0
         return completion
 
@@ -192,11 +192,11 @@ class Graders:
             await grader.close()
 
     @property
-    def asked(self) -> int:
+    def sent(self) -> int:
         """Number of prompts that were sent."""
-        return sum(grader.asked for grader in self.known.values())
+        return sum(grader.sent for grader in self.known.values())
 
     @property
-    def found(self) -> int:
+    def cached(self) -> int:
         """Number of prompts whose answer was cached or already pending."""
-        return sum(grader.found for grader in self.known.values())
+        return sum(grader.cached for grader in self.known.values())

@@ -37,7 +37,7 @@ class ImportedRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class HistoryEntry:
     """One line of the history; `iteration` is None for an imported entry, which has no verdicts.
 
     `came_from` is the entry that this one was edited from. `branched` says whether that is not the
@@ -53,7 +53,7 @@ class Entry:
     decision: Decision
     topic: Topic
     iteration: Iteration | None
-    came_from: Entry | None = None
+    came_from: HistoryEntry | None = None
     branched: bool = False
     changes: tuple[str, ...] = ()
 
@@ -68,7 +68,7 @@ class Entry:
 
 def history(
     iterations: Sequence[Iteration], imported: Sequence[ImportedRow], topic: Topic
-) -> list[Entry]:
+) -> list[HistoryEntry]:
     """Return all entries, oldest first, imported ones before all others.
 
     `topic` provides name and intent of imported definitions, which their format lacks.
@@ -79,19 +79,19 @@ def history(
     ]
 
 
-def recorded_history(iterations: Sequence[Iteration]) -> list[Entry]:
+def recorded_history(iterations: Sequence[Iteration]) -> list[HistoryEntry]:
     """Return the recorded entries, oldest first; imported ones do not affect them."""
     return _with_origins([_recorded(iteration) for iteration in iterations])
 
 
-def _with_origins(entries: Sequence[Entry]) -> list[Entry]:
+def _with_origins(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
     """Set the origin of each entry: the earlier entry with the most similar definition.
 
     The definition that was in the editor before is not recorded. After a discard or a restore it is
     not that of the preceding entry.
     """
     words = [_bag(entry.topic) for entry in entries]
-    complete: list[Entry] = []
+    complete: list[HistoryEntry] = []
     for index, entry in enumerate(entries):
         if index:
             origin = min(
@@ -108,9 +108,9 @@ def _with_origins(entries: Sequence[Entry]) -> list[Entry]:
     return complete
 
 
-def _imported(row: ImportedRow, topic: Topic) -> Entry:
+def _imported(row: ImportedRow, topic: Topic) -> HistoryEntry:
     definition = topic.model_copy(update={"description": row.description, "examples": row.examples})
-    return Entry(
+    return HistoryEntry(
         name=f"i{row.number}",
         created="",
         scanner=IMPORTED,
@@ -123,9 +123,9 @@ def _imported(row: ImportedRow, topic: Topic) -> Entry:
     )
 
 
-def _recorded(iteration: Iteration) -> Entry:
+def _recorded(iteration: Iteration) -> HistoryEntry:
     evaluation = iteration.evaluation
-    return Entry(
+    return HistoryEntry(
         name=f"#{iteration.number}",
         created=iteration.created,
         scanner=evaluation.settings.name,
@@ -155,7 +155,7 @@ def _bag(topic: Topic) -> frozenset[tuple[str, str, int]]:
 
 
 def _distance(
-    entries: Sequence[Entry],
+    entries: Sequence[HistoryEntry],
     words: Sequence[frozenset[tuple[str, str, int]]],
     first: int,
     second: int,

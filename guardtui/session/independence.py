@@ -25,7 +25,7 @@ SANDBOX = "airs on this machine"
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class IndependentAnswers:
     """The latest answers of one independent scanner, int8 [N] in prompt order."""
 
     name: str
@@ -37,7 +37,7 @@ def newest_answers(
     prompts: PromptSet,
     iterations: Sequence[Iteration],
     engine: Evaluation | None = None,
-) -> tuple[Answers, ...]:
+) -> tuple[IndependentAnswers, ...]:
     """Return the latest answer of each independent scanner that has one, sorted by name.
 
     Answers on this definition precede those on others, and `engine`, an unrecorded evaluation of
@@ -59,7 +59,7 @@ def newest_answers(
             answers if earlier is None else np.where(is_answered(earlier), earlier, answers)
         )
     return tuple(
-        Answers(name, answers)
+        IndependentAnswers(name, answers)
         for name, answers in sorted(by_name.items())
         if is_answered(answers).any()
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 from guardtui.domain.comparison import ABSENT, Comparison, align
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.scorer.aggregate import summarise
 from guardtui.scorer.types import CORRECT, INCORRECT, Metric, SampleScore, Score
@@ -40,7 +40,7 @@ def own_figures(
     evaluation: Evaluation,
     prompts: PromptSet | None = None,
     comparison: Comparison | None = None,
-) -> tuple[OwnFigure, ...]:
+) -> tuple[UserMetric, ...]:
     """Return the values of each metric in order; a metric that fails returns its problem.
 
     Metrics receive `verdict_scores`. A metric with several values gives several figures.
@@ -49,25 +49,25 @@ def own_figures(
     if not metrics:
         return ()
     scores = verdict_scores(evaluation, prompts, comparison)
-    figures: list[OwnFigure] = []
+    figures: list[UserMetric] = []
     for metric in metrics:
         # Without any verdict all metrics are undefined; they need not handle that case.
         verdict_count = evaluation.metrics.total
-        figures += _figures(metric, scores) if verdict_count else [OwnFigure(metric.name, None)]
+        figures += _figures(metric, scores) if verdict_count else [UserMetric(metric.name, None)]
     return tuple(figures)
 
 
-def _figures(metric: OwnMetric, scores: list[SampleScore]) -> list[OwnFigure]:
+def _figures(metric: OwnMetric, scores: list[SampleScore]) -> list[UserMetric]:
     name = metric.name
     try:
         (summary,) = summarise(scores, [metric.metric], (), scorer=GUARDRAIL)
         values = {key: metric_value.value for key, metric_value in summary.metrics.items()}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - third-party code
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return [OwnFigure(name, None, text[:_LONGEST])]
+        return [UserMetric(name, None, text[:_LONGEST])]
     several = len(values) != 1
     return [
-        OwnFigure(f"{name}: {key}" if several else name, value if math.isfinite(value) else None)
+        UserMetric(f"{name}: {key}" if several else name, value if math.isfinite(value) else None)
         for key, value in values.items()
     ]
 

@@ -28,7 +28,7 @@ _Signature = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _FileStep:
     """An undoable edit: the file's content before, and the SHA-256 of its content after."""
 
     before: bytes
@@ -46,7 +46,7 @@ class PromptFile:
     def __init__(self, path: Path, prompts: PromptSet, signature: _Signature | None = None) -> None:
         self.path = path
         self.prompts = prompts
-        self._steps: list[_Step] = []
+        self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
         self._signature = signature or _signature(path)
         self._seen = self._signature
@@ -78,10 +78,10 @@ class PromptFile:
             old = self.prompts
             result = edit_prompts(self.path, old, edit, backup_folder=backups)
             if not result.count:
-                return "nothing to change: the prompts are so already"
+                return "no changes: the prompts already have these values"
             done = _edit_text(edit, result.count, self.path, old)
             digest = hashlib.sha256(result.after).hexdigest()
-            self._steps.append(_Step(result.before, old, digest, done))
+            self._steps.append(_FileStep(result.before, old, digest, done))
             self._forget_oldest()
             self._take(result.prompts)
             lines = _contradictory(result.prompts)

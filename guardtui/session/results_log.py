@@ -15,7 +15,7 @@ COLUMNS = ("iteration", "coverage", "tpr", "tnr", "f1", "status", "description",
 
 _LARGEST = 16 * 1024 * 1024
 _MOST_ROWS = 5_000
-_TOLD = 20
+_LISTED = 20
 _REMEDY = f"it must have the columns {', '.join(COLUMNS)}, separated by tabs"
 
 
@@ -60,18 +60,18 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
 def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
     if problems:
         first, _, what = problems[0].removeprefix("line ").partition(": ")
-        more = "".join(f"\n  {path}:{_place(problem)}" for problem in problems[1:_TOLD])
-        if len(problems) > _TOLD:
-            more += f"\n  and {len(problems) - _TOLD} more"
-        raise FileError(path, f"{what}{more}", "correct it; nothing was imported", int(first))
+        more = "".join(f"\n  {path}:{_location(problem)}" for problem in problems[1:_LISTED])
+        if len(problems) > _LISTED:
+            more += f"\n  and {len(problems) - _LISTED} more"
+        raise FileError(path, f"{what}{more}", "fix it; nothing was imported", int(first))
     if not rows:
-        raise FileError(path, "there are no iterations in it", "name a log that has some")
+        raise FileError(path, "it has no iterations", "name a log that has some")
     if len(rows) > _MOST_ROWS:
         problem = f"{len(rows)} iterations are more than the {_MOST_ROWS} allowed"
         raise FileError(path, problem, "split the file")
 
 
-def _place(problem: str) -> str:
+def _location(problem: str) -> str:
     number, _, what = problem.removeprefix("line ").partition(": ")
     return f"{number}: {what}"
 

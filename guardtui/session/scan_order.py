@@ -28,7 +28,7 @@ DOUBTFUL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class ScanOrder:
     """A permutation of all rows, intp [N]; the first `likely` are likely changes."""
 
     rows: NDArray[np.intp]
@@ -76,7 +76,7 @@ def scan_order(
     flipped: NDArray[np.bool_] | None,
     earlier: NDArray[np.int8],
     cut: float = LIKELY_MOVE,
-) -> Order:
+) -> ScanOrder:
     """Return the order in which to request rows from a remote scanner after an edit.
 
     `moved` is the embedded engine's `movement` across the edit (float32 [N], NaN if unknown),
@@ -107,10 +107,10 @@ def scan_order(
     part[(earlier >= Outcome.ERROR) | (earlier == ABSENT)] = 1
     part[changed] = 0
     rows = np.lexsort((-distance, part)).astype(np.intp, copy=False)
-    return Order(rows, total if moved is None else int(np.count_nonzero(part < 3)))
+    return ScanOrder(rows, total if moved is None else int(np.count_nonzero(part < 3)))
 
 
-def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Order:
+def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> ScanOrder:
     """Return the order in which to request rows from a scanner whose answers are forecast.
 
     `changes` is the probability that the latest verdict of each row changes, [N], NaN without a
@@ -121,7 +121,7 @@ def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Orde
     doubtful = changes >= cut
     part = np.where(doubtful, 0, np.where(new, 1, 2))
     rows = np.lexsort((-np.nan_to_num(changes), part)).astype(np.intp, copy=False)
-    return Order(rows, int(np.count_nonzero(doubtful | new)))
+    return ScanOrder(rows, int(np.count_nonzero(doubtful | new)))
 
 
 IN_DOUBT = 0.01

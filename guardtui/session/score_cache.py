@@ -7,7 +7,7 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-from guardtui.session.kept_file import KeptFile
+from guardtui.session.sqlite_cache import SqliteCache
 
 FILE = "graders-1.sqlite3"
 """File name in the cache folder; the number is the version of its format."""
@@ -28,7 +28,7 @@ def answer_key(model: str, prompt: str) -> bytes:
     return digest.digest()
 
 
-class AnswerCache(KeptFile):
+class AnswerCache(SqliteCache):
     """Answers of graders; the file holds only hashes of prompts and URLs."""
 
     def __init__(self, folder: Path, limit: int = LIMIT_BYTES) -> None:

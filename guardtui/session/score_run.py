@@ -32,7 +32,7 @@ _BREATH = 0xFF
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class NamedScorer:
     """A scorer with its name in results, its expression, and its metrics."""
 
     name: str
@@ -49,7 +49,7 @@ class RowScores:
     `not_asked` are those whose model was disabled after too many failures.
     """
 
-    judge: Judge
+    judge: NamedScorer
     scores: list[Score | None] = field(repr=False)
     errors: dict[int, str] = field(default_factory=dict, repr=False)
     not_asked: set[int] = field(default_factory=set, repr=False)
@@ -71,7 +71,7 @@ class RowScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ScoreGroup:
     """A group of rows with the same value in a column, and their metrics."""
 
     name: str
@@ -80,19 +80,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult:
+class ScorerResult:
     """Everything about one judge: its scores, their metrics, and those of each group."""
 
     scores: RowScores
     summaries: Sequence[ScorerSummary]
-    groups: Sequence[Group] = ()
+    groups: Sequence[ScoreGroup] = ()
 
 
-def make_judges(scorers: Sequence[tuple[str, Scorer]], metrics: MetricSet | None) -> list[Judge]:
+def make_judges(
+    scorers: Sequence[tuple[str, Scorer]], metrics: MetricSet | None
+) -> list[NamedScorer]:
     """Return judges for scorers and their expressions; `metrics` replace the scorers' own."""
     names = scorer_names([scorer for _, scorer in scorers])
     return [
-        Judge(name, written, scorer, _own_metrics(scorer) if metrics is None else metrics)
+        NamedScorer(name, written, scorer, _own_metrics(scorer) if metrics is None else metrics)
         for name, (written, scorer) in zip(names, scorers, strict=True)
     ]
 
@@ -139,7 +141,7 @@ def _with_error(metrics: Sequence[Metric] | Metric, cluster: str | None) -> list
 
 async def score_rows(
     outputs: OutputSet,
-    judges: Sequence[Judge],
+    judges: Sequence[NamedScorer],
     *,
     concurrency: int = 8,
     progress: Callable[[int], None] | None = None,
@@ -177,11 +179,11 @@ async def score_rows(
 @dataclass(slots=True)
 class _Counter:
     done: int
-    tell: Callable[[int], None]
+    report: Callable[[int], None]
 
-    def one_more(self) -> None:
+    def increment(self) -> None:
         self.done += 1
-        self.tell(self.done)
+        self.report(self.done)
 
 
 async def _work(
@@ -236,11 +238,11 @@ async def _score_each(
             if settle is not None and isinstance(error, GraderError):
                 await settle()
         if done is not None:
-            done.one_more()
+            done.increment()
     return None
 
 
-def _without_model(judge: Judge, role: str | None) -> str:
+def _without_model(judge: NamedScorer, role: str | None) -> str:
     if role in (None, GRADER):
         return (
             f"{judge.expression} needs a model that grades\n"
@@ -256,7 +258,7 @@ def _reason(error: Exception) -> str:
     """Return the message of a row's error as one short text."""
     text = str(error)
     if isinstance(error, KeyError):
-        text = f"{text} is the name of no column of the file"
+        text = f"{text} is not a column of the file"
     elif not isinstance(error, ValueError | GraderError | TypeError) or not text:
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
@@ -319,7 +321,7 @@ def summarised(
     *,
     group: str | None = None,
     cluster: str | None = None,
-) -> JudgeResult:
+) -> ScorerResult:
     """Compute metrics over the scored rows, overall and for each value of a column.
 
     `group` and `cluster` are column names. Groups are in file order. Raises ScoreError if a metric
@@ -350,10 +352,10 @@ def summarised(
         )
     overall = _measured(judge, samples, reducers)
     groups = [
-        Group(name, len(rows), _measured(judge, [samples[index] for index in rows], reducers))
+        ScoreGroup(name, len(rows), _measured(judge, [samples[index] for index in rows], reducers))
         for name, rows in rows_by_group.items()
     ]
-    return JudgeResult(scores, overall, groups)
+    return ScorerResult(scores, overall, groups)
 
 
 def require_epochs(outputs: OutputSet, reducers: Reducers) -> None:
@@ -387,15 +389,17 @@ def _cluster_column(outputs: OutputSet, cluster: str | None) -> tuple[str, Seque
 def _column(outputs: OutputSet, name: str) -> Sequence[Any]:
     column = outputs.column(name)
     if column is None:
-        raise ScoreError(f"there is no column {name!r}")
+        raise ScoreError(f"no column is named {name!r}")
     return column[1]
 
 
-def _measured(judge: Judge, samples: list[SampleScore], reducers: Reducers) -> list[ScorerSummary]:
+def _measured(
+    judge: NamedScorer, samples: list[SampleScore], reducers: Reducers
+) -> list[ScorerSummary]:
     try:
         return summarise(samples, judge.metrics, reducers, scorer=judge.name)
     except Exception as error:
         raise ScoreError(
             f"the metrics of {judge.expression} cannot be computed: {_reason(error)}\n"
-            "  name others with --metric, or correct the file: what a model graded is kept"
+            "  name others with --metric, or fix the file: grades of models are cached"
         ) from error

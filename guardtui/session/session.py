@@ -61,7 +61,7 @@ def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBef
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _EditStep:
     topic: Topic
     group: str
 
@@ -101,8 +101,8 @@ class Session:
         self.topic = topic
         self.iterations: list[Iteration] = list(iterations)
         self._pinned = pinned
-        self._undo: list[_Step] = []
-        self._redo: list[_Step] = []
+        self._undo: list[_EditStep] = []
+        self._redo: list[_EditStep] = []
         self._group = ""
         self._prompts = prompts
         self.scanner = ""
@@ -116,7 +116,7 @@ class Session:
         if topic == self.topic:
             return False
         if not group or group != self._group:
-            self._undo.append(_Step(self.topic, group))
+            self._undo.append(_EditStep(self.topic, group))
             del self._undo[:-UNDO_STEPS]
         self._redo.clear()
         self._group = group
@@ -143,11 +143,11 @@ class Session:
         """Redo the last undone step; returns descriptions of the changes, or ()."""
         return self._step(self._redo, self._undo)
 
-    def _step(self, source: list[_Step], target: list[_Step]) -> tuple[str, ...]:
+    def _step(self, source: list[_EditStep], target: list[_EditStep]) -> tuple[str, ...]:
         if not source:
             return ()
         step = source.pop()
-        target.append(_Step(self.topic, step.group))
+        target.append(_EditStep(self.topic, step.group))
         changes = describe_changes(self.topic, step.topic)
         self.topic = step.topic
         self._group = ""

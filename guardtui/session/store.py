@@ -16,17 +16,17 @@ from urllib.parse import quote
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.session.claims import Claim, forget, is_held
+from guardtui.session.draft_lock import DraftLock, forget, is_held
+from guardtui.session.evaluation_codec import COLUMNS, pack_forecast, read_iteration, values_of
 from guardtui.session.schema import MIGRATIONS, migrate
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.stored import COLUMNS, pack_forecast, read_iteration, values_of
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
 
 FILE = "sessions.sqlite3"
 
-_DAMAGED = "it is damaged: move it away, and a new one is begun (topic files are safe)"
+_DAMAGED = "it is damaged: move it away, and a new one is created (topic files are safe)"
 
 _OUTSIDE = {
     sqlite3.SQLITE_PERM,
@@ -71,7 +71,7 @@ class SessionStore:
         self.path = self.folder / FILE
         # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
-        self._claim: Claim | None = None
+        self._claim: DraftLock | None = None
         self._uri = f"file:{quote(str(self.path.absolute()))}"
         try:
             self._session = self._open()
@@ -92,7 +92,7 @@ class SessionStore:
         except OSError as error:
             raise StoreError(
                 f"{self.folder}: cannot be written ({error.strerror})\n"
-                "  iterations and drafts are kept there: make room, or the folder writable"
+                "  iterations and drafts are stored there: free disk space, or make it writable"
             ) from error
         with self.connection() as database:
             database.execute("PRAGMA journal_mode=WAL")
@@ -338,7 +338,7 @@ class SessionStore:
             return
         if self._claim is None:
             try:
-                self._claim = Claim(self.folder)
+                self._claim = DraftLock(self.folder)
             except OSError as error:
                 raise StoreError(
                     f"{self.folder}: {error.strerror or error}\n"

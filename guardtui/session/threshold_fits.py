@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, Wanted
-from guardtui.session.recorded import has_session
+from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
 
 FIT = "threshold_fit"
@@ -35,11 +35,11 @@ def read_decision_threshold(
     return value if isinstance(value, float) and 0 < value < 1 else None
 
 
-def write_decision_threshold(kept: ThresholdFit | float | None, identity: str) -> dict[str, Any]:
+def write_decision_threshold(fit: ThresholdFit | float | None, identity: str) -> dict[str, Any]:
     """Return the threshold of a decision model as a part of a session's settings."""
-    if isinstance(kept, ThresholdFit):
-        return {DECISION: asdict(kept)}
-    return {DECISION: None if kept is None else {"threshold": kept, "engine": identity}}
+    if isinstance(fit, ThresholdFit):
+        return {DECISION: asdict(fit)}
+    return {DECISION: None if fit is None else {"threshold": fit, "engine": identity}}
 
 
 def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from guardtui.session.kept_file import KeptFile
+from guardtui.session.sqlite_cache import SqliteCache
 
 FILE = "topic-revisions-1.sqlite3"
 """File name in the cache folder; the number is the version of its format."""
@@ -27,18 +27,18 @@ class SqliteTopicRevisions:
 
     def find(self, service: str, topic_id: str, revision: int) -> str | None:
         """Return the hash of the text of a revision, or None."""
-        with contextlib.closing(_File(self._folder / FILE, self._limit)) as file:
+        with contextlib.closing(_RevisionFile(self._folder / FILE, self._limit)) as file:
             return file.find(service, topic_id, revision)
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         """Store topic id, revision and text hash of each topic."""
         rows = [(service, *topic) for topic in seen]
         if rows:
-            with contextlib.closing(_File(self._folder / FILE, self._limit)) as file:
+            with contextlib.closing(_RevisionFile(self._folder / FILE, self._limit)) as file:
                 file.keep(rows)
 
 
-class _File(KeptFile):
+class _RevisionFile(SqliteCache):
     def __init__(self, path: Path, limit: int) -> None:
         self._limit = limit
         super().__init__(path)

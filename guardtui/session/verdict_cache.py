@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.verdicts import Triggered, Verdict
-from guardtui.session.kept_file import KeptFile
+from guardtui.session.sqlite_cache import SqliteCache
 
 FILE = "verdicts-3.sqlite3"
 """File name in the cache folder; the number is the version of its format."""
@@ -17,7 +17,7 @@ LIMIT = 2_000_000
 """Number of stored verdicts, about 100 bytes each; the oldest are deleted on opening."""
 
 
-class SqliteVerdicts(KeptFile):
+class SqliteVerdicts(SqliteCache):
     """Verdicts by hashes of their requests.
 
     Prompts are not in the file, but a judge's reasons are, which may quote them.

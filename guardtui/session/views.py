@@ -42,7 +42,7 @@ class SavedView(_Saved):
     columns: tuple[SavedColumn, ...] = ()
 
 
-class Remembered(_Saved):
+class TableState(_Saved):
     """The whole stored state of the table; names of views are unique."""
 
     columns: tuple[SavedColumn, ...] = ()
@@ -53,7 +53,7 @@ class Remembered(_Saved):
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_remembered(settings: Mapping[str, Any]) -> Remembered:
+def read_remembered(settings: Mapping[str, Any]) -> TableState:
     """Return the state in a session's settings; damaged entries are skipped."""
     columns = _entries(settings.get(COLUMNS), SavedColumn)
     views = _entries(settings.get(VIEWS), SavedView)
@@ -63,7 +63,7 @@ def read_remembered(settings: Mapping[str, Any]) -> Remembered:
         for line in (lines if isinstance(lines, list) else [])
         if isinstance(line, str) and 0 < len(line) <= LINE_LENGTH and _encodable(line)
     ]
-    return Remembered(
+    return TableState(
         columns=tuple({column.key: column for column in columns}.values()),
         history=tuple(history[-HISTORY_LENGTH:]),
         views=tuple({view.name: view for view in views}.values())[-VIEWS_AT_MOST:],

@@ -49,7 +49,7 @@ class UnknownPromptsError(FileError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeepResult:
     """Result of keeping: the recorded iteration, and why its file was not saved, or ""."""
 
     iteration: Iteration
@@ -222,7 +222,7 @@ class Workspace:
         """Write the decision on a recorded iteration. As `write`; raises StoreError."""
         self.store.decide(number, decision)
 
-    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> Kept:
+    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> KeepResult:
         """Write an iteration as kept, then its definition to the topic file.
 
         If it is `recorded` already, only the decision is written. The iteration is safe before the
@@ -237,8 +237,8 @@ class Workspace:
         try:
             self.save(evaluation.topic)
         except FileError as problem:
-            return Kept(iteration, str(problem))
-        return Kept(iteration, "")
+            return KeepResult(iteration, str(problem))
+        return KeepResult(iteration, "")
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` overwrites changes of other programs.
@@ -335,14 +335,14 @@ def data_folder() -> Path:
 
 def topics_in(folder: Path) -> list[Path]:
     """Return the topic files of a folder with prompts of the same name, sorted by name."""
-    found = []
+    topics = []
     for path in sorted(folder.glob("*.y*ml")):
         beside = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
         if beside and path.suffix in (".yaml", ".yml"):
             with contextlib.suppress(FileError):
                 load_topic(path)
-                found.append(path)
-    return found
+                topics.append(path)
+    return topics
 
 
 def sample_folder() -> Path:

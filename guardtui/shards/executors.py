@@ -17,7 +17,7 @@ from guardtui.shards.shard import Shard
 
 if TYPE_CHECKING:
     from guardtui.shards.parts import Manifest
-    from guardtui.shards.work import Job, Worker
+    from guardtui.shards.work import ShardJob, Worker
 
 _BUILT_IN = {
     "serial": "guardtui.shards.executors:Serial",
@@ -44,7 +44,7 @@ class Executor(Protocol):
     """Evaluates the shards of a job."""
 
     def run(
-        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+        self, job: ShardJob, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
         """Yield manifests as they are finished, in any order; fewer if stopped.
 
@@ -60,7 +60,7 @@ def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -
     `ExecutorError` for an unknown name, or if its package is not installed.
     """
     if name not in _BUILT_IN:
-        raise ExecutorError(f"no executor {name!r}: choose one of {', '.join(_BUILT_IN)}")
+        raise ExecutorError(f"unknown executor {name!r}: choose one of {', '.join(_BUILT_IN)}")
     module, kind = _BUILT_IN[name].split(":")
     try:
         if jobs is None and (address is None or name != "ray"):
@@ -68,7 +68,7 @@ def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -
         executor: Executor = getattr(import_module(module), kind)(jobs, address)
     except ImportError as error:
         raise ExecutorError(
-            f"the executor {name} needs a package that is not here ({error.name})\n"
+            f"the executor {name} needs a missing package ({error.name})\n"
             f"  pip install 'guardtui[{name}]'"
         ) from error
     return executor
@@ -82,7 +82,7 @@ class Serial:
     address: str | None = None
 
     def run(
-        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+        self, job: ShardJob, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
         """See `Executor`."""
         worker = job.worker()
@@ -101,7 +101,7 @@ class Processes:
     address: str | None = None
 
     def run(
-        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+        self, job: ShardJob, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
         """See `Executor`."""
         import multiprocessing
@@ -126,8 +126,8 @@ class Processes:
                     return
         except BrokenProcessPool as error:
             raise ExecutorError(
-                "a worker ended in the middle of its work; was there too little memory?\n"
-                "  finished shards are kept: run it again, with fewer --jobs if need be"
+                "a worker ended during its work; was memory exhausted?\n"
+                "  finished shards are kept: run it again, if necessary with fewer --jobs"
             ) from error
         finally:
             stop.set()
@@ -150,12 +150,12 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 
 # State of a worker process: created once, used for all its shards.
-_job: Job | None = None
+_job: ShardJob | None = None
 _worker: Worker | None = None
 _stop: Any = None
 
 
-def _begin(job: Job, stop: Any) -> None:
+def _begin(job: ShardJob, stop: Any) -> None:
     import signal
     from threading import Thread
 
@@ -181,7 +181,7 @@ def _leave_with_parent() -> None:
 def _evaluate(shard: Shard) -> Manifest | None:
     global _worker
     if _job is None:
-        raise RuntimeError("no job was begun")
+        raise RuntimeError("no job was started")
     if _stop.is_set():
         return None
     if _worker is None:

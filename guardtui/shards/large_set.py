@@ -155,7 +155,7 @@ def open_set(folder: Path) -> LargeSet:
         if data["schema_version"] != SCHEMA_VERSION:
             raise FileError(
                 path,
-                f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
+                f"it has schema version {data['schema_version']}, supported is {SCHEMA_VERSION}",
                 "cut the prompts again into another folder",
             )
         return LargeSet(
@@ -268,7 +268,7 @@ def _claim(large: LargeSet) -> None:
     existing = open_set(large.folder)
     if (existing.fingerprint, existing.shards) != (large.fingerprint, large.shards):
         raise ShardError(
-            f"{large.folder}: another process cuts other prompts, or otherwise, into it\n"
+            f"{large.folder}: another process cuts different prompts or shards into it\n"
             "  name another folder"
         )
 

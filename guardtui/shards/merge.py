@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import RATES, Metrics
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import file_digest
-from guardtui.shards.large_set import OF_A_ROW, LargeSet, read_frame
+from guardtui.shards.large_set import LargeSet, read_frame
 from guardtui.shards.leftovers import sweep, write_shared
 from guardtui.shards.parts import (
     REMEDY,
@@ -139,10 +138,6 @@ class Merged:
             parts.append(_read_wrong(self.run, self.manifests[shard.index], columns))
         return pl.concat(parts).sort("row")
 
-    def wrong_prompts(self) -> PromptSet:
-        """Return the wrong rows as prompts, without their results."""
-        return self.run.large.prompts(self.wrong_rows().drop(*OF_A_ROW))
-
     def sorted_scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the sorted scores of prompts that should trigger, and of all others.
 
@@ -178,7 +173,7 @@ def _read_wrong(run: Run, manifest: Manifest, columns: Sequence[str] | None) -> 
     path = run.path(manifest.shard, ".wrong.parquet")
     frame, metrics = _read_part(path, columns), manifest.metrics
     if frame.height != metrics.fp + metrics.fn + metrics.errors:
-        raise FileError(path, "the rows are not those its manifest tells of", REMEDY)
+        raise FileError(path, "the rows do not match its manifest", REMEDY)
     return frame
 
 
@@ -298,7 +293,7 @@ def _read_columns(merged: Merged) -> _Columns:
         rows, part_keys = frame["row"].to_numpy(), frame["key"].to_numpy()
         strangers = rows.max(initial=0) >= count or seen[rows].any()
         if strangers or keys_digest(part_keys) != manifest.keys_sha256:
-            raise FileError(path, "the rows are not those its manifest tells of", REMEDY)
+            raise FileError(path, "the rows do not match its manifest", REMEDY)
         seen[rows] = True
         for name, column in into.items():
             column[rows] = frame[name].to_numpy()

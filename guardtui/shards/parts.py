@@ -122,10 +122,10 @@ def open_run(large: LargeSet, name: str) -> Run:
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(path, "this describes no run", "remove its folder") from error
+        raise FileError(path, "not a description of a run", "remove its folder") from error
     if run.id != name:
         raise FileError(
-            path, "what it says is not what its folder is named for", "remove its folder"
+            path, "its content does not match the name of its folder", "remove its folder"
         )
     return run
 
@@ -134,7 +134,7 @@ def _known_version(path: Path, data: Mapping[str, Any]) -> None:
     if data["schema_version"] != SCHEMA_VERSION:
         raise FileError(
             path,
-            f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
+            f"it has schema version {data['schema_version']}, supported is {SCHEMA_VERSION}",
             "use the guardtui that wrote it, or evaluate again into another folder",
         )
 
@@ -292,7 +292,7 @@ def write_part(
     evaluation with open rows, because a part is final.
     """
     if evaluation.metrics.open:
-        raise ValueError(f"{evaluation.metrics.open} prompts were not asked")
+        raise ValueError(f"{evaluation.metrics.open} prompts were not scanned")
     verdicts, codes = evaluation.verdicts, evaluation.codes
     frame = pl.DataFrame(
         {

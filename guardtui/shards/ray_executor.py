@@ -23,7 +23,7 @@ from guardtui.shards.shard import Shard
 
 if TYPE_CHECKING:
     from guardtui.shards.parts import Manifest
-    from guardtui.shards.work import Job, Worker
+    from guardtui.shards.work import ShardJob, Worker
 
 _ATTEMPTS = 3
 """Maximum number of workers lost over one shard before giving up."""
@@ -35,7 +35,7 @@ _PATIENCE = 5.0
 class _Actor:
     """Holds the encoder on its node; its methods run one at a time."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ShardJob) -> None:
         self._job = job
         self._worker: Worker | None = None
 
@@ -61,7 +61,7 @@ class RayExecutor:
     address: str | None = None
 
     def run(
-        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+        self, job: ShardJob, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
         """See `Executor`."""
         # Workers may have another working folder than this process.
@@ -110,12 +110,12 @@ class RayExecutor:
             token = "" if os.environ.get("RAY_AUTH_MODE") else _WANTED
             raise ExecutorError(
                 f"no Ray cluster can be joined at {where} ({type(error).__name__}: {message})\n"
-                "  is it running, with the same versions of ray and Python as here? "
-                f"'ray status' tells{token}"
+                "  is it running, with the same versions of ray and Python as this machine? "
+                f"'ray status' shows it{token}"
             ) from error
         return True
 
-    def _work(self, job: Job, remaining: list[Shard], stopped: Stopped) -> Iterator[Manifest]:
+    def _work(self, job: ShardJob, remaining: list[Shard], stopped: Stopped) -> Iterator[Manifest]:
         kind = ray.remote(num_cpus=1)(_Actor)
         lost: dict[Shard, int] = {}
         working: dict[Any, tuple[Any, Shard]] = {}

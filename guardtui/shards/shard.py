@@ -32,10 +32,10 @@ class Shard:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MOST:
-            raise ShardError(f"{self.count} shards: there can be 1 to {MOST}")
+            raise ShardError(f"{self.count} shards: choose 1 to {MOST}")
         if not 0 <= self.index < self.count:
             raise ShardError(
-                f"there is no shard {self}: they are counted from 0 to {self.count - 1}"
+                f"invalid shard {self}: shards are numbered from 0 to {self.count - 1}"
             )
 
     def __str__(self) -> str:

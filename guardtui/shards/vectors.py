@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.scanners.local.embedding import PromptVectors
-from guardtui.scanners.local.matrix import CompactMatrix, compact
+from guardtui.scanners.local.matrix import (
+    CompactMatrix,
+    compact,
+    stretched,
+    unstretched,
+)
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import rounded
 from guardtui.shards.large_set import Advance, LargeSet, Stopped
@@ -96,11 +101,10 @@ def _mapped(
         return None
     # Reading all would cost as much as using them: check a few.
     checked = np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(np.intp)
-    if not np.allclose(
-        scoring.compact_prompt_terms(values[checked], scales[checked]), terms[checked]
-    ):
+    unit = unstretched(values[checked], scales[checked], scoring.english_columns)
+    if not np.allclose(scoring.compact_prompt_terms(values[checked], unit), terms[checked]):
         return None
-    return PromptVectors(CompactMatrix.of(values, scales), terms)
+    return PromptVectors(CompactMatrix.of(values, scales, scoring.english_columns), terms)
 
 
 def _compute(
@@ -137,7 +141,7 @@ def _compute(
             rows = slice(start, start + len(part))
             small, scales = compact(vectors)
             file.write(small.tobytes())
-            terms[0, rows] = scales
+            terms[0, rows] = stretched(small, scales, scoring.english_columns)[1]
             terms[1, rows] = scoring.compact_prompt_terms(small, scales)
     with _replacing(folder / f"{shard.name}.terms.npy") as temporary, temporary.open("wb") as file:
         np.save(file, terms, allow_pickle=False)

@@ -20,20 +20,20 @@ from guardtui.files.problems import FileError
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.large_set import LargeSet, Stopped, read_frame
+from guardtui.shards.mapped_evaluator import MappedEvaluator, WholeEvaluation
 from guardtui.shards.merge import Merged, merge
 from guardtui.shards.parts import Counts, Run, metrics_of_counts, runs_of
-from guardtui.shards.standing import Standing, Whole
 
 EMBEDDING, EVALUATING, WRITING = "embedding prompts", "evaluating", "writing the parts"
 """Phases of the reported progress."""
 
 _REMEMBERED = 3
 
-Tell = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class WholeOutcomes:
     """Outcomes of every prompt under a definition: codes, int8 [n] for each shard."""
 
     run: Run
@@ -41,13 +41,13 @@ class Said:
     codes: tuple[NDArray[np.int8], ...]
 
     @classmethod
-    def of_whole(cls, large: LargeSet, whole: Whole) -> Said:
+    def of_whole(cls, large: LargeSet, whole: WholeEvaluation) -> WholeOutcomes:
         """Return the outcomes of an evaluation in memory."""
         run = Run(large, whole.topic, whole.settings)
         return cls(run, whole.counts, tuple(evaluation.codes for evaluation in whole.evaluations))
 
     @classmethod
-    def of_merged(cls, merged: Merged) -> Said:
+    def of_merged(cls, merged: Merged) -> WholeOutcomes:
         """Return the outcomes of parts, which are read. Raises FileError."""
         run = merged.run
         codes = []
@@ -67,8 +67,8 @@ class Said:
 class WholeChange:
     """Changes over all prompts from one definition or threshold to another."""
 
-    before: Said
-    now: Said
+    before: WholeOutcomes
+    now: WholeOutcomes
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -133,9 +133,9 @@ class WholeSet:
     def __init__(self, large: LargeSet) -> None:
         self.large = large
         self._lock = threading.Lock()
-        self._standing: Standing | None = None
+        self._evaluator: MappedEvaluator | None = None
         self._scanner: LocalScanner | None = None
-        self._seen: list[Said] = []
+        self._seen: list[WholeOutcomes] = []
 
     def finished(self, topic: Topic, scanner: LocalScanner) -> Merged | None:
         """Return the finished run of exactly this definition and scanner, from its manifests.
@@ -151,9 +151,9 @@ class WholeSet:
         self,
         topic: Topic,
         scanner: LocalScanner,
-        tell: Tell = lambda progress: None,
+        report: Report = lambda progress: None,
         stopped: Stopped = lambda: False,
-    ) -> Whole | None:
+    ) -> WholeEvaluation | None:
         """Evaluate all prompts under a definition; None if stopped.
 
         Prompts without vectors are embedded first. If stopped, vectors of finished shards stay on
@@ -162,22 +162,22 @@ class WholeSet:
         with self._lock:
             if stopped():
                 return None
-            if self._standing is None or self._scanner is not scanner:
-                self._standing, self._scanner = Standing(self.large, scanner), scanner
+            if self._evaluator is None or self._scanner is not scanner:
+                self._evaluator, self._scanner = MappedEvaluator(self.large, scanner), scanner
             total = self.large.rows
-            ready = self._standing.prepare(
-                lambda done: tell(Progress(EMBEDDING, done, total)), stopped
+            ready = self._evaluator.prepare(
+                lambda done: report(Progress(EMBEDDING, done, total)), stopped
             )
             if not ready:
                 return None
-            return self._standing.evaluate(
-                topic, lambda done: tell(Progress(EVALUATING, done, total)), stopped
+            return self._evaluator.evaluate(
+                topic, lambda done: report(Progress(EVALUATING, done, total)), stopped
             )
 
     def keep(
         self,
-        whole: Whole,
-        tell: Tell = lambda progress: None,
+        whole: WholeEvaluation,
+        report: Report = lambda progress: None,
         stopped: Stopped = lambda: False,
     ) -> Merged | None:
         """Write the parts of an evaluation, and their totals; None if stopped.
@@ -185,11 +185,11 @@ class WholeSet:
         If stopped, nothing of it stays on disk. Raises FileError and ShardError.
         """
         with self._lock:
-            if stopped() or self._standing is None:
+            if stopped() or self._evaluator is None:
                 return None
             total = self.large.rows
-            run = self._standing.write(
-                whole, lambda done: tell(Progress(WRITING, done, total)), stopped
+            run = self._evaluator.write(
+                whole, lambda done: report(Progress(WRITING, done, total)), stopped
             )
             if run is None:
                 return None
@@ -197,7 +197,7 @@ class WholeSet:
             merged.write()
             return merged
 
-    def since(self, now: Said) -> WholeChange | None:
+    def since(self, now: WholeOutcomes) -> WholeChange | None:
         """Return the changes since the previous whole evaluation, or None.
 
         That is the last one of this session, else the last finished run in the folder, with the
@@ -222,7 +222,7 @@ class WholeSet:
                 before = self._last_finished(now.run)
             return WholeChange(before, now) if before is not None else None
 
-    def _last_finished(self, now: Run) -> Said | None:
+    def _last_finished(self, now: Run) -> WholeOutcomes | None:
         try:
             runs = runs_of(self.large)
         except FileError:
@@ -230,7 +230,7 @@ class WholeSet:
         for run in reversed(runs):
             if _comparable(run, now):
                 try:
-                    return Said.of_merged(merge(run))
+                    return WholeOutcomes.of_merged(merge(run))
                 except GuardtuiError:
                     continue
         return None

@@ -19,7 +19,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Job:
+class ShardJob:
     """The inputs of a run's shards; can be sent to another process or machine."""
 
     folder: Path
@@ -37,7 +37,7 @@ class Job:
 class Worker:
     """Evaluates shards one after the other, with the encoder loaded once."""
 
-    job: Job
+    job: ShardJob
     clock: Clock = time.perf_counter
     scanner: LocalScanner = field(init=False)
     large: LargeSet = field(init=False)

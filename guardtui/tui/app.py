@@ -1,4 +1,4 @@
-"""The app of one workspace: shows its main screen, and leaves by way of it."""
+"""The app: the main screen of a topic, other topics in its place, and quitting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
 from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace
-from guardtui.tui.actions import (
+from guardtui.tui.base_app import BaseApp
+from guardtui.tui.main.screen import Greeting, MainScreen
+from guardtui.tui.messages import SwitchTopic
+from guardtui.tui.registry.actions import (
     ADVICE,
     DETAIL,
     EDITOR,
@@ -32,9 +35,6 @@ from guardtui.tui.actions import (
     Action,
     call_of,
 )
-from guardtui.tui.base_app import BaseApp
-from guardtui.tui.main.screen import Greeting, MainScreen
-from guardtui.tui.messages import TopicChosen
 
 if TYPE_CHECKING:
     from guardtui.session.own_metrics import OwnMetric
@@ -44,7 +44,7 @@ _MODE = "topic-{}"
 
 
 class GuardtuiApp(BaseApp):
-    """guardtui in the terminal. Each topic that is opened has a mode, a stack of screens."""
+    """guardtui in the terminal. Each open topic has a mode of its own, a stack of screens."""
 
     DEFAULT_MODE = _MODE.format(1)
 
@@ -60,7 +60,7 @@ class GuardtuiApp(BaseApp):
         threshold: Wanted = None,
         encoder: str | None = None,
     ) -> None:
-        """`threshold` is that of the first topic; `encoder` was named for all, None: by topic."""
+        """`threshold` applies to the first topic, `encoder` to all; None: as each topic says."""
         super().__init__(config)
         about_itself = greeting in (Greeting.TOUR, Greeting.HINT)
         self._greeting = None if about_itself and self.config.tour == "never" else greeting
@@ -75,25 +75,25 @@ class GuardtuiApp(BaseApp):
 
     @property
     def workspace(self) -> Workspace:
-        """The topic that is open."""
+        """The workspace of the open topic."""
         return self._workspace
 
     # --- pictures -------------------------------------------------------------------------
 
     @property
-    def picture_place(self) -> tuple[Path, str]:
+    def screenshot_target(self) -> tuple[Path, str]:
         path = self._workspace.topic_file.path.absolute()
         return path.parent, path.stem
 
     def secrets(self) -> dict[str, str]:
-        """Also those of the guardrails that are asked."""
+        """Return secrets by name, those of the configured guardrails included."""
         options = self._main.services.connections.options
         return {**super().secrets(), **options.secrets()}
 
     # --- another topic --------------------------------------------------------------------
 
-    @on(TopicChosen)
-    def topic_chosen(self, event: TopicChosen) -> None:
+    @on(SwitchTopic)
+    def topic_chosen(self, event: SwitchTopic) -> None:
         """Show another topic in the place of the current one."""
         self.run_worker(self._one_by_one(event.workspace), group="topic")
 
@@ -132,18 +132,18 @@ class GuardtuiApp(BaseApp):
         assert isinstance(main, MainScreen)  # noqa: S101 - the only screen at the bottom
         return main
 
-    # --- leaving --------------------------------------------------------------------------
+    # --- quitting -------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
-        """Leave by way of the main screen, also from a dialog: it keeps what was typed."""
+        """Quit through the main screen, also from a dialog: it saves what was typed."""
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen):
                 screen.action_quit()
 
-    def _leave(self, code: int) -> None:
+    def _terminate(self, code: int) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen):
-                screen.leave(code)
+                screen.terminate(code)
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(
@@ -157,7 +157,7 @@ class GuardtuiApp(BaseApp):
         )
 
     def action_targets(self, screen: Screen[object]) -> Mapping[str, Widget]:
-        """The widgets that do the actions of each scope."""
+        """Return the widget that handles the actions of each scope."""
         if isinstance(screen, MainScreen):
             main: MainScreen = screen
             return {
@@ -171,10 +171,10 @@ class GuardtuiApp(BaseApp):
         return super().action_targets(screen)
 
     def refusal_of(self, action: Action) -> str:
-        """Why the main screen cannot do an action now."""
+        """Return why the main screen cannot run an action now; "" if it can."""
         screen = self.screen
         return screen.availability.refusal(action.name) if isinstance(screen, MainScreen) else ""
 
     def call_on(self, target: DOMNode, name: str) -> str:
-        """The main screen performs actions by its features."""
+        """Return the call that runs an action; the features of the main screen run theirs."""
         return call_of(name) if isinstance(target, MainScreen) else super().call_on(target, name)

@@ -1,9 +1,10 @@
-"""What every app of ours shares: settings, themes, keys, help, palette, and an inert screen."""
+"""The base of both apps: settings, themes, keys, help, palette, menu and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from time import monotonic
 
 from textual.app import SystemCommand
@@ -19,7 +20,15 @@ from textual.widget import Widget
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
-from guardtui.tui.actions import (
+from guardtui.tui.kit.list_motions import Motion, move
+from guardtui.tui.kit.message_log import (
+    LoggedMessage,
+    MessageLog,
+    messages_text,
+    reading_time,
+    shortened,
+)
+from guardtui.tui.registry.actions import (
     ACTIONS,
     LISTS,
     Action,
@@ -30,13 +39,11 @@ from guardtui.tui.actions import (
     key_name,
     key_names,
 )
-from guardtui.tui.delivering import Delivering
-from guardtui.tui.inert import InertFilter
-from guardtui.tui.keymap import check_config, default_keys, usable_keymap
-from guardtui.tui.list_motions import Motion, move
-from guardtui.tui.menu import commands_of
-from guardtui.tui.message_log import MessageLog, SaidMessage, messages_text, reading_time, shortened
-from guardtui.tui.terminal import on_leaving
+from guardtui.tui.registry.keymap import check_config, default_keys, usable_keymap
+from guardtui.tui.registry.menu_tree import commands_of
+from guardtui.tui.system.app_downloads import AppDownloads
+from guardtui.tui.system.control_filter import ControlFilter
+from guardtui.tui.system.terminal import on_termination
 from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
@@ -52,24 +59,25 @@ _MARGIN = 4
 _UNTIL_A_KEY = 24 * 3600.0
 """Seconds for which an error stays when no key is pressed."""
 
+STYLED = (
+    "kit", "registry", "help", "editor", "metrics", "detail", "results", "side", "prompts", "scan",
+    "main", "airs", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
+    "scanner_comparison", "large_set", "scores", "tour",
+)  # fmt: skip
+"""Folders with a style sheet of their name; of rules with equal weight the later one wins."""
+
 _EVERYWHERE = ("show_help", "jump", "screenshot")
 
 
-class BaseApp(Delivering):
-    """An app without a screen of its own yet."""
+class BaseApp(AppDownloads):
+    """An app without a main screen; subclasses provide it."""
 
-    CSS_PATH = [
-        "styles/main.tcss",
-        "styles/dialogs.tcss",
-        "styles/advice.tcss",
-        "styles/settings.tcss",
-        "styles/tour.tcss",
-        "styles/scores.tcss",
-    ]
+    # Absolute: Textual looks beside the module of the subclass.
+    CSS_PATH = [Path(__file__).parent / name / f"{name}.tcss" for name in STYLED]
     TITLE = "guardtui"
     # Here, and not on the main screen only, so that they work in dialogs too.
     BINDINGS = [
-        *(one.binding for one in ACTIONS if one.name in _EVERYWHERE),
+        *(action.binding for action in ACTIONS if action.name in _EVERYWHERE),
         *filter(None, [action_named("show_help").letter_binding]),
         *bindings(LISTS),
     ]
@@ -79,7 +87,7 @@ class BaseApp(Delivering):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
-        add_line_filter(self, InertFilter())
+        add_line_filter(self, ControlFilter())
         end_crashes_silently(
             self
         )  # `run_app` raises the error to where it is shown without prompts
@@ -92,12 +100,12 @@ class BaseApp(Delivering):
         self._apply_keys()
         for problem in check_config(self.config):
             self.notify(str(problem), title="Settings", severity="error", timeout=15)
-        on_leaving(self._leave)
+        on_termination(self._terminate)
 
     # --- settings -------------------------------------------------------------------------
 
     def change_setting(self, key: str, value: Value | None) -> str:
-        """Set (or with None reset), apply at once and write; return what the author should know."""
+        """Set a setting, or reset it with None; apply and save it. Returns a note, or ""."""
         notes = []
         try:
             self.config.set_value(key, value)
@@ -115,13 +123,13 @@ class BaseApp(Delivering):
         return display_text("; ".join(notes), newlines=True)
 
     def action_open_settings(self) -> None:
-        from guardtui.tui.screens.settings import SettingsScreen
+        from guardtui.tui.settings.screen import SettingsScreen
 
         self.push_screen(SettingsScreen(self.config, self.change_setting))
 
     def search_themes(self) -> None:
-        """In place of Textual's own: the choice is written to the settings."""
-        from guardtui.tui.screens.themes import ThemeScreen
+        """Open our theme chooser instead of Textual's: it saves the choice to the settings."""
+        from guardtui.tui.settings.themes import ThemeScreen
 
         self.push_screen(ThemeScreen(self.config, self.change_setting))
 
@@ -146,15 +154,15 @@ class BaseApp(Delivering):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Say something in the area of messages, inert: problems quote what others wrote.
+        """Show a message, made inert since problems quote text of others.
 
-        It takes the place of what was said before, but an error stays until a key is pressed after
-        it could be read.
+        It replaces the message before. An error stays until a key is pressed after there was time
+        to read it.
         """
-        said = SaidMessage(display_text(message, newlines=True), severity, display_text(title))
-        self.said.add(said)
+        logged = LoggedMessage(display_text(message, newlines=True), severity, display_text(title))
+        self.said.add(logged)
         more = f"… ({first_key('recent_messages', keymap_of(self))} shows all)"
-        shown = shortened(said.line, self.size.width - _MARGIN, more)
+        shown = shortened(logged.line, self.size.width - _MARGIN, more)
         lasting = reading_time(shown)
         forget_notifications(self, keep_errors=severity != "error")
         if severity == "error":
@@ -163,7 +171,7 @@ class BaseApp(Delivering):
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
 
     async def on_event(self, event: Event) -> None:
-        """Take an error that could be read away at the next key."""
+        """Remove an error at the first key after there was time to read it."""
         read_at = self._error_read_at
         if isinstance(event, Key) and read_at is not None and monotonic() >= read_at:
             self._error_read_at = None
@@ -171,21 +179,21 @@ class BaseApp(Delivering):
         await super().on_event(event)
 
     def action_recent_messages(self) -> None:
-        """Show what was said last."""
-        from guardtui.tui.screens.dialogs import TextPage
+        """Show the recent messages."""
+        from guardtui.tui.kit.dialogs import TextPage
 
         self.clear_notifications()  # they would lie over the page that shows them
         self.push_screen(TextPage("Recent messages", messages_text(self.said.messages), "messages"))
 
     def action_show_help(self) -> None:
-        """Help of what has the focus."""
-        from guardtui.tui.screens.help import show_help
+        """Show the help of the widget that has the focus."""
+        from guardtui.tui.help.screen import show_help
 
         show_help(self)
 
     def action_jump(self) -> None:
-        """A letter on every place in sight of the screen in front."""
-        from guardtui.tui.screens.jump import show_jump
+        """Start jump mode on the screen in front."""
+        from guardtui.tui.registry.jump import show_jump
 
         show_jump(self)
 
@@ -194,35 +202,35 @@ class BaseApp(Delivering):
         move(self.focused, motion)
 
     def get_key_display(self, binding: Binding) -> str:
-        """A key as help, palette and documentation write it."""
+        """Return a key as help, palette and documentation write it."""
         return key_name(binding.key)
 
     # --- leaving --------------------------------------------------------------------------
 
-    def _leave(self, code: int) -> None:
+    def _terminate(self, code: int) -> None:
         self.exit(return_code=code)
 
     # --- the palette ----------------------------------------------------------------------
 
     def action_command_palette(self) -> None:
-        """Open the palette, unless it is open below another screen."""
+        """Open the palette unless it is open already, perhaps below another screen."""
         if not any(isinstance(screen, CommandPalette) for screen in self.screen_stack):
             super().action_command_palette()
 
     def action_targets(self, screen: Screen[object]) -> Mapping[str, Widget]:
-        """The widgets that do the actions of each scope, or of one action, by its full id."""
+        """Return the widgets that handle actions, by scope or by the full id of an action."""
         targets: Mapping[str, Widget] = getattr(screen, "action_targets", {})
         return targets
 
     def call_on(self, target: DOMNode, name: str) -> str:
-        """Return what has a widget do an action of the registry."""
+        """Return the call that runs an action of the registry on a widget."""
         return name
 
     # --- the menu -------------------------------------------------------------------------
 
     def action_open_menu(self) -> None:
-        """Open the menu over a screen that does actions of the registry; dialogs do none."""
-        from guardtui.tui.screens.menu import MenuScreen
+        """Open the menu over a screen with actions of the registry; dialogs have none."""
+        from guardtui.tui.registry.menu import MenuScreen
 
         targets, keymap = self.action_targets(self.screen), keymap_of(self)
         if not targets:
@@ -238,11 +246,11 @@ class BaseApp(Delivering):
         self.push_screen(menu, lambda command: command and command.run())
 
     def refusal_of(self, action: Action) -> str:
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action cannot run now; "" if it can."""
         return ""
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the registry under its one name and with its keys, then Textual's own."""
+        """Yield every action of the registry with its keys, then Textual's own commands."""
         targets = {"screen.screenshot": self, LISTS: self, **self.action_targets(screen)}
         for action in ACTIONS:
             target = targets.get(f"{action.scope}.{action.name}", targets.get(action.scope))

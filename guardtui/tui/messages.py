@@ -1,4 +1,4 @@
-"""What the panes tell the screen; values travel in the message, no widget is asked for them."""
+"""Messages from panes to the main screen; they carry values, no widgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.topic import Topic
 from guardtui.session.views import SavedView
 from guardtui.session.workspace import Workspace
-from guardtui.tui.results import View
+from guardtui.tui.results.model import ResultsView
 
 
 class TopicEdited(Message):
@@ -24,69 +24,67 @@ class TopicEdited(Message):
 
 
 class ViewChanged(Message):
-    """The author asked to see other rows, or in another order."""
+    """The author wants to see other rows, or another order."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ResultsView) -> None:
         self.view = view
         super().__init__()
 
 
-class ExampleWanted(Message):
-    """The author wants a prompt among the examples."""
+class AddExample(Message):
+    """Add a prompt to the examples."""
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
         super().__init__()
 
 
-class PromptEditWanted(Message):
-    """The author wants prompts relabelled, added, duplicated or removed."""
+class EditPrompts(Message):
+    """Relabel, add, duplicate, rewrite or remove prompts."""
 
     def __init__(self, edit: PromptEdit) -> None:
         self.edit = edit
         super().__init__()
 
 
-class PromptUndoWanted(Message):
-    """The author wants the last edit of the prompts taken back."""
+class UndoPromptEdit(Message):
+    """Undo the last edit of the prompts."""
 
 
-class SettingsWanted(Message):
-    """A pane wants these settings remembered in the session; others there stay as they are."""
+class SaveSettings(Message):
+    """Save these settings in the session; its other settings are not changed."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         super().__init__()
 
     def can_replace(self, message: Message) -> bool:
-        """Only the newest counts: a key held down must not queue up writes to the disk."""
-        return (
-            isinstance(message, SettingsWanted) and message.settings.keys() == self.settings.keys()
-        )
+        """Keep only the newest: a key held down must not queue writes to the disk."""
+        return isinstance(message, SaveSettings) and message.settings.keys() == self.settings.keys()
 
 
-class ViewSaved(Message):
-    """A view is to be saved in the session, in place of one of the same name."""
+class SaveView(Message):
+    """Save a view in the session; it replaces a view of the same name."""
 
     def __init__(self, view: SavedView) -> None:
         self.view = view
         super().__init__()
 
 
-class ViewRemoved(Message):
-    """A saved view is to be removed from the session."""
+class RemoveView(Message):
+    """Remove a saved view from the session."""
 
     def __init__(self, view_name: str) -> None:
         self.view_name = view_name
         super().__init__()
 
 
-class DetailLeft(Message):
-    """The author has read the detail and wants to go on in the results."""
+class CloseDetail(Message):
+    """Return from the detail to the results."""
 
 
-class TopicChosen(Message):
-    """The author opened another topic, and the current one has been let go of."""
+class SwitchTopic(Message):
+    """Switch to another topic; the current one has been released."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace

@@ -1,4 +1,4 @@
-"""Runs the app: what is opened, which scanner answers, and what is told when it was left."""
+"""Run the app: the topic to open, its scanner, and unsaved edits after a failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace, scratch_sample, topics_in
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting
-from guardtui.tui.terminal import run_in_terminal
+from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnsavedError(GuardtuiError):
-    """The app was left and the definition stands nowhere on disk; the message holds it."""
+    """The app ended with a definition that is not saved anywhere; the message contains it."""
 
 
 def run_app(
@@ -75,7 +75,7 @@ def run_app(
     if not workspace.draft_is_safe:
         typed = workspace.session.topic
         lines = ["name: " + typed.name, "description: " + typed.description]
-        lines += [f"example {place}: {text}" for place, text in enumerate(typed.examples, start=1)]
+        lines += [f"example {index}: {text}" for index, text in enumerate(typed.examples, start=1)]
         shown = "\n".join(f"  {display_text(line)}" for line in lines)
         raise UnsavedError(
             f"{workspace.topic_file.path}: your unsaved edits could not be kept; this is them:\n"

@@ -98,10 +98,10 @@ def crash_of(app: App[Any]) -> Exception | None:
 
 
 def forget_notifications(app: App[Any], *, keep_errors: bool) -> None:
-    """Take away what was notified before; Textual clears all notifications, or none."""
-    for said in list(app._notifications):
-        if not (keep_errors and said.severity == "error"):
-            app._unnotify(said, refresh=False)
+    """Remove earlier notifications; Textual itself can only clear all of them."""
+    for notification in list(app._notifications):
+        if not (keep_errors and notification.severity == "error"):
+            app._unnotify(notification, refresh=False)
 
 
 def drawn_strips(app: App[Any]) -> tuple[Any, list[Strip]]:
@@ -124,12 +124,12 @@ def visible_regions(app: App[Any]) -> list[Region]:
 
 
 def restart_blink(area: TextArea) -> None:
-    """Show the cursor at once after a key that the text area itself did not see."""
+    """Show the cursor at once after a key that the text area itself did not get."""
     area._restart_blink()
 
 
 def rewrap(area: TextArea) -> None:
-    """Wrap the text for the width of now, and forget the rows that were drawn for another one.
+    """Wrap the text for the current width, and drop rows drawn for another width.
 
     The area does so itself only when it hears of its new size, which may be after it was drawn.
     """

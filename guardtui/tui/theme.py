@@ -1,4 +1,4 @@
-"""Our two themes: colours that colour-blind readers can tell apart, and that contrast enough."""
+"""Two themes whose colours are distinguishable with colour blindness and have enough contrast."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ THEMES = (DARK, LIGHT)
 
 
 def theme_names() -> list[str]:
-    """Every theme there is: ours and Textual's."""
+    """Return the names of all themes, ours first."""
     return [*(theme.name for theme in THEMES), *sorted(BUILTIN_THEMES)]
 
 
 def near_theme(name: str, themes: Iterable[str] | None = None) -> str:
-    """What to write instead of a theme that does not exist."""
+    """Return a hint for the name of a theme that does not exist."""
     names = theme_names() if themes is None else list(themes)
     near = get_close_matches(name, names, n=1)
     return f"did you mean '{near[0]}'?" if near else f"the themes are {', '.join(names)}"

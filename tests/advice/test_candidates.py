@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from guardtui.advice.candidates import (
     Candidate,
-    Kind,
+    CandidateKind,
     Material,
     candidates,
     changes,
@@ -44,7 +44,7 @@ MATERIALS = st.builds(Material, PROMPTS.map(tuple), PROMPTS.map(tuple), PROMPTS.
 
 @settings(deadline=None)
 @given(TOPICS, MATERIALS)
-def test_all_are_valid_new_and_different(topic: Topic, material: Material) -> None:
+def test_candidates_are_valid_new_and_distinct(topic: Topic, material: Material) -> None:
     found = candidates(topic, material)
     names = [same(one.topic) for one in found]
     assert len({*names, same(topic)}) == len(found) + 1
@@ -62,7 +62,7 @@ def test_all_are_valid_new_and_different(topic: Topic, material: Material) -> No
 
 @settings(deadline=None)
 @given(TOPICS, MATERIALS, st.integers(1, 40))
-def test_there_are_at_most_so_many(topic: Topic, material: Material, most: int) -> None:
+def test_the_number_of_candidates_is_limited(topic: Topic, material: Material, most: int) -> None:
     whole = candidates(topic, material)
     found = candidates(topic, material, most)
     assert len(found) == min(most, len(whole)) or len(found) >= most // 2
@@ -70,7 +70,7 @@ def test_there_are_at_most_so_many(topic: Topic, material: Material, most: int) 
     assert {same(one.topic) for one in found} <= {same(one.topic) for one in whole}
 
 
-def of_kind(kind: Kind, topic: Topic = TOPIC) -> list[Candidate]:
+def of_kind(kind: CandidateKind, topic: Topic = TOPIC) -> list[Candidate]:
     return [one for one in candidates(topic, MATERIAL) if one.kind is kind]
 
 
@@ -78,17 +78,17 @@ def test_every_kind_of_edit_is_tried() -> None:
     three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
     draft = Topic(name="Tax")
     kinds = {one.kind for topic in (three, draft) for one in candidates(topic, MATERIAL)}
-    assert kinds == set(Kind) - {Kind.REWORD}  # which only a model proposes
+    assert kinds == set(CandidateKind) - {CandidateKind.REWORD}  # which only a model proposes
 
 
 def test_missed_prompts_are_added_first_where_there_is_room() -> None:
-    added = [one.topic.examples[-1] for one in of_kind(Kind.ADD_EXAMPLE)]
+    added = [one.topic.examples[-1] for one in of_kind(CandidateKind.ADD_EXAMPLE)]
     assert added == [*MATERIAL.missed, *MATERIAL.caught]
     full = TOPIC.model_copy(update={"examples": ("a", "b", "c", "d", "e")})
-    assert of_kind(Kind.ADD_EXAMPLE, full) == []
-    assert len(of_kind(Kind.SWAP_EXAMPLE, full)) == 5 * 5
+    assert of_kind(CandidateKind.ADD_EXAMPLE, full) == []
+    assert len(of_kind(CandidateKind.SWAP_EXAMPLE, full)) == 5 * 5
     wide = Topic(name="Tax", description="d" * 250, examples=("a" * 250, "b" * 250, "c" * 235))
-    short = [one.topic.examples[-1] for one in of_kind(Kind.ADD_EXAMPLE, wide)]
+    short = [one.topic.examples[-1] for one in of_kind(CandidateKind.ADD_EXAMPLE, wide)]
     assert short == []
 
 
@@ -100,26 +100,30 @@ def test_an_example_that_is_there_in_other_case_is_not_offered() -> None:
 
 
 def test_no_example_is_dropped_below_two() -> None:
-    assert of_kind(Kind.DROP_EXAMPLE) == []
+    assert of_kind(CandidateKind.DROP_EXAMPLE) == []
     three = TOPIC.model_copy(update={"examples": ("a", "b", "c")})
-    assert [one.topic.examples for one in of_kind(Kind.DROP_EXAMPLE, three)] == [
+    assert [one.topic.examples for one in of_kind(CandidateKind.DROP_EXAMPLE, three)] == [
         ("b", "c"),
         ("a", "c"),
         ("a", "b"),
     ]
 
 
-def test_a_definition_that_breaks_a_limit_can_be_mended() -> None:
+def test_candidates_fix_a_definition_beyond_a_limit() -> None:
     long = TOPIC.model_copy(update={"examples": ("a" * 251, "b")})
-    mended = of_kind(Kind.SWAP_EXAMPLE, long)
+    mended = of_kind(CandidateKind.SWAP_EXAMPLE, long)
     assert mended
     assert all(one.topic.examples[0] != long.examples[0] for one in mended)
-    assert of_kind(Kind.ADD_EXAMPLE, long) == []
+    assert of_kind(CandidateKind.ADD_EXAMPLE, long) == []
 
 
 def test_a_new_description_keeps_its_beginning() -> None:
     found = [one for one in candidates(TOPIC, MATERIAL) if one.topic.examples == TOPIC.examples]
-    assert {one.kind for one in found} == {Kind.SHORTEN, Kind.GENERALIZE, Kind.INCLUDE}
+    assert {one.kind for one in found} == {
+        CandidateKind.SHORTEN,
+        CandidateKind.GENERALIZE,
+        CandidateKind.INCLUDE,
+    }
     for one in found:
         text = one.topic.description
         assert text.startswith("Questions about income tax")
@@ -127,10 +131,12 @@ def test_a_new_description_keeps_its_beginning() -> None:
 
 
 def test_a_phrase_names_the_prompt_that_gave_it() -> None:
-    (one,) = of_kind(Kind.INCLUDE)
+    (one,) = of_kind(CandidateKind.INCLUDE)
     assert one.topic.description == f"{TOPIC.description}, including a home office"
     assert one.sources == (MATERIAL.missed[2],)
-    others = [each for each in candidates(TOPIC, MATERIAL) if each.kind is not Kind.INCLUDE]
+    others = [
+        each for each in candidates(TOPIC, MATERIAL) if each.kind is not CandidateKind.INCLUDE
+    ]
     assert all(each.sources == () for each in others)
 
 
@@ -142,7 +148,7 @@ def test_code_markup_and_hidden_text_are_no_examples(text: str) -> None:
     assert is_usable_example("How do I file (a) tax return, please?")
 
 
-def test_several_edits_are_told_as_one_would_do_them() -> None:
+def test_several_edits_are_described_as_instructions() -> None:
     after = TOPIC.model_copy(update={"description": "Tax", "examples": ("New?", "x\x1b[31m", "z")})
     assert changes(TOPIC, after) == (
         "Change the description to “Tax”",

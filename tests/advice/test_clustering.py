@@ -26,7 +26,7 @@ def blobs(groups: int, each: int, spread: float, seed: int) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("groups", [3, 6, 9])
-def test_groups_that_are_apart_are_found_and_counted(groups: int) -> None:
+def test_separate_groups_are_found(groups: int) -> None:
     vectors, truth = blobs(groups, 40, 0.3, seed=groups)
     found = group_vectors(vectors)
     assert len(found) >= groups
@@ -46,7 +46,7 @@ def test_the_sum_of_cosines_is_as_good_as_that_of_scikit_learn() -> None:
     assert assign(vectors, ours.centres)[1].sum() >= 0.98 * best
 
 
-def test_a_large_set_is_begun_on_a_sample_and_still_found() -> None:
+def test_groups_of_a_large_set_are_found_from_a_sample() -> None:
     vectors, truth = blobs(20, 200, 0.3, seed=9)
     found = group_vectors(vectors)
     for number in range(len(found)):
@@ -70,9 +70,7 @@ def test_silhouettes_are_those_of_scikit_learn(groups: int, count: int, seed: in
 
 @given(st.integers(1, 60), st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**16))
 @settings(max_examples=up_to(60), deadline=None)
-def test_any_vectors_are_grouped_whole(
-    count: int, dimensions: int, different: int, seed: int
-) -> None:
+def test_all_vectors_are_grouped(count: int, dimensions: int, different: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     few = unit(random.normal(size=(different, dimensions)))
     vectors = few[random.integers(different, size=count)]
@@ -89,12 +87,12 @@ def test_any_vectors_are_grouped_whole(
     np.testing.assert_array_equal(found.labels, again.labels)
 
 
-def test_one_text_over_and_over_is_one_group() -> None:
+def test_equal_texts_are_one_group() -> None:
     found = group_vectors(unit(np.ones((50, 8))))
     assert (len(found), found.silhouette) == (1, None)
 
 
-def test_no_vectors_and_one_group_are_told() -> None:
+def test_no_vectors_and_a_single_group_are_errors() -> None:
     with pytest.raises(ValueError, match="no vectors"):
         group_vectors(np.empty((0, 4), np.float32))
     with pytest.raises(ValueError, match="two groups"):

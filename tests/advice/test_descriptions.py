@@ -75,7 +75,7 @@ def test_clauses_are_dropped_from_the_end() -> None:
         ("Tax, including fees; returns", "Tax, including fees; returns, including a fine"),
     ],
 )
-def test_a_list_of_what_is_included_gets_one_more(text: str, wider: str | None) -> None:
+def test_an_including_list_is_extended(text: str, wider: str | None) -> None:
     assert including(text, "a fine") == wider
 
 

@@ -49,7 +49,7 @@ def test_pairs_are_those_of_all_cosines(count: int, seed: int, most: int) -> Non
     assert values == sorted(values, reverse=True)
 
 
-def test_blocks_and_cells_lose_and_repeat_nothing_that_is_alike() -> None:
+def test_blocks_and_cells_find_each_pair_once() -> None:
     vectors, labels = twins(5_000, seed=3, noise=0.01)
     exact = near_duplicates(vectors, labels, most=10_000)
     assert exact.total == len({(one.first, one.second) for one in exact.pairs}) >= 1_600
@@ -61,7 +61,7 @@ def test_blocks_and_cells_lose_and_repeat_nothing_that_is_alike() -> None:
     assert len(pairs) >= 0.95 * exact.total
 
 
-def test_many_copies_of_one_prompt_are_counted_and_not_all_listed() -> None:
+def test_pairs_of_many_copies_are_counted_and_listed_in_part() -> None:
     vectors = unit(np.ones((3_000, 8)))
     found = near_duplicates(vectors, np.arange(3_000) == 0)
     assert found.total == 3_000 * 2_999 // 2
@@ -86,7 +86,7 @@ def test_rewordings_reach_the_threshold_and_neighbours_of_a_subject_do_not(encod
     assert [one.contradicts for one in found.pairs] == [True, True, False]
 
 
-def test_a_stop_and_wrong_lengths_are_told() -> None:
+def test_a_stop_and_different_lengths_are_errors() -> None:
     vectors, labels = twins(30, seed=1)
     with pytest.raises(StoppedError):
         near_duplicates(vectors, labels, stopped=lambda: True)

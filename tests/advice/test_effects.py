@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from guardtui.advice.edit_worth import worth_of
 from guardtui.advice.effects import change_in_words, effects, no_effect
 from guardtui.advice.lint import LintEngine, open_lint_engine
-from guardtui.advice.worth import worth_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -78,12 +78,12 @@ def test_a_description_of_one_phrase_is_one_part(bench: Bench) -> None:
         (Metrics(tp=10, tn=5, fp=15, fn=0), "as many FP and FN"),
     ],
 )
-def test_changes_are_told_in_words(after: Metrics, words: str) -> None:
+def test_changes_are_described_in_words(after: Metrics, words: str) -> None:
     before = Metrics(tp=10, tn=5, fp=15, fn=0)
     assert change_in_words(before, after) == words
 
 
-def test_a_topic_that_tells_nothing_apart_is_told() -> None:
+def test_a_topic_that_separates_nothing_is_reported() -> None:
     assert "everything triggers" in (no_effect(Metrics(tp=50, tn=0, fp=50, fn=0)) or "")
     assert "everything triggers" in (no_effect(Metrics(tp=49, tn=1, fp=49, fn=1)) or "")
     assert "nothing triggers" in (no_effect(Metrics(tp=0, tn=50, fp=0, fn=50)) or "")
@@ -93,7 +93,7 @@ def test_a_topic_that_tells_nothing_apart_is_told() -> None:
     assert no_effect(Metrics(tp=0, tn=50, fp=0, fn=0)) is None
 
 
-def test_a_trade_of_one_kind_of_mistake_for_the_other_is_no_chance() -> None:
+def test_trading_one_kind_of_mistake_for_the_other_is_significant() -> None:
     # 17 negatives broken, 15 positives fixed: balanced in sum, and TNR fell by 0.17.
     duty = np.arange(200) < 100
     before = np.r_[np.ones(70), np.zeros(30), np.ones(55), np.zeros(45)].astype(bool)

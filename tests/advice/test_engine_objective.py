@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from guardtui.advice.candidates import Candidate, Kind, candidates
-from guardtui.advice.cautious import cautious_coverage, smoothing, soft_matches
+from guardtui.advice.candidates import Candidate, CandidateKind, candidates
 from guardtui.advice.engine_objective import EngineObjective, fits_threshold
 from guardtui.advice.objective import Appraisal, Objective, material_of, unchanged
+from guardtui.advice.smoothed_coverage import cautious_coverage, smoothing, soft_matches
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -89,7 +89,7 @@ def test_own_examples_and_sources_never_count(bench: Bench) -> None:
     text = bench.prompts.prompts[int(np.flatnonzero(bench.prompts.expected)[0])]
     other = bench.prompts.prompts[int(np.flatnonzero(~bench.prompts.expected)[0])]
     topic = TOPIC.model_copy(update={"examples": (*TOPIC.examples, text)})
-    candidate = Candidate(topic, Kind.INCLUDE, "", (other,))
+    candidate = Candidate(topic, CandidateKind.INCLUDE, "", (other,))
     found = objective.appraise(candidate)
     assert found is not None
     texts = bench.prompts.prompts.gather(objective.rows)
@@ -142,7 +142,7 @@ def test_an_interval_holds_its_gain_and_is_wider_with_fewer_prompts(bench: Bench
     assert widths == sorted(widths)
 
 
-def test_no_change_is_worth_less_than_nothing(bench: Bench) -> None:
+def test_an_unchanged_definition_has_a_negative_gain(bench: Bench) -> None:
     here = appraised(bench.objective())
     gain = bench.objective().gain(here, here)
     assert gain.value < 0  # by what a choice would make of it

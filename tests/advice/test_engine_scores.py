@@ -85,7 +85,7 @@ def test_matches_follow_a_threshold_by_hand(prompts: PromptSet) -> None:
     assert bench.scores.settings.threshold == 0.9
 
 
-def test_rows_alone_and_smaller_blocks_change_nothing(
+def test_scores_do_not_depend_on_blocks_or_rows(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = z_of(bench.scores, SOME)
@@ -105,13 +105,13 @@ def test_many_prompts_held_as_int8_give_the_same_but_for_rounding(
     np.testing.assert_allclose(z_of(bench.scores, [TOPIC])[0], z_alone(bench, TOPIC), atol=2e-4)
 
 
-def test_the_scanners_own_last_topic_is_left_alone(bench: Bench) -> None:
+def test_the_last_topic_of_the_scanner_is_unchanged(bench: Bench) -> None:
     before = z_alone(bench, TOPIC)
     z_of(bench.scores, SOME[1:])
     np.testing.assert_array_equal(z_alone(bench, TOPIC), before)
 
 
-def test_it_stops_between_blocks(bench: Bench, prompts: PromptSet) -> None:
+def test_scoring_stops_between_blocks(bench: Bench, prompts: PromptSet) -> None:
     rows = bench.rows.chosen_on
     assert bench.scores.z([TOPIC], rows, lambda: True) is None
     assert bench.scores.matches([TOPIC], lambda: True) is None

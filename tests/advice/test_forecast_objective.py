@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from guardtui.advice.candidates import Candidate, Kind
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.effects import effects
 from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
 from guardtui.advice.measured_rows import measured_rows
@@ -17,8 +17,8 @@ from guardtui.domain.guardrail import forecast_of
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.domain.verdicts import Verdicts
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecaster, fit
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.local.scanner import LocalScanner
 from tests.sessions import AIRS, SUBJECTS
 
@@ -86,14 +86,14 @@ def appraised(objective: ForecastObjective, topic: Topic = TOPIC) -> Appraisal:
     return found
 
 
-def test_it_is_about_the_guardrail_that_answered(objective: ForecastObjective) -> None:
+def test_settings_name_the_forecast_guardrail(objective: ForecastObjective) -> None:
     assert objective.settings != AIRS
     assert forecast_of(objective.settings) is not None
     assert isinstance(objective.settings, ScannerSettings)
     assert objective.settings.identity == AIRS.identity
 
 
-def test_a_prompt_matches_as_likely_as_it_is_forecast(
+def test_soft_matches_are_the_forecast_probabilities(
     objective: ForecastObjective, forecaster: Forecaster
 ) -> None:
     found = appraised(objective)
@@ -105,7 +105,7 @@ def test_a_prompt_matches_as_likely_as_it_is_forecast(
     assert found.spread > 0
 
 
-def test_what_matches_an_allow_topic_is_not_stopped(
+def test_matches_of_an_allow_topic_do_not_trigger(
     objective: ForecastObjective, scanner: LocalScanner
 ) -> None:
     allow = objective_of(forecaster_of(prompt_set(Intent.ALLOW), scanner), Intent.ALLOW)
@@ -136,7 +136,7 @@ def test_values_depend_neither_on_order_nor_on_other_candidates(
 
 def test_own_examples_and_sources_never_count(objective: ForecastObjective) -> None:
     found = objective.appraise(
-        Candidate(EXAMPLE, Kind.INCLUDE, "", (objective.prompts.prompts[4],))
+        Candidate(EXAMPLE, CandidateKind.INCLUDE, "", (objective.prompts.prompts[4],))
     )
     assert found is not None
     assert np.flatnonzero(~found.counted).tolist() == [0, 4]
@@ -180,7 +180,7 @@ def test_edits_are_chosen_by_the_forecast(objective: ForecastObjective) -> None:
     assert again.ended == "exhausted"
 
 
-def test_effects_are_told_by_the_forecast(
+def test_effects_are_measured_by_the_forecast(
     objective: ForecastObjective, forecaster: Forecaster
 ) -> None:
     prompts = objective.prompts

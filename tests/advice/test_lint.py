@@ -74,7 +74,7 @@ def bad_topic(prompts: PromptSet, intent: Intent = Intent.BLOCK) -> Topic:
 
 
 @pytest.mark.parametrize("intent", Intent)
-def test_each_effect_is_what_evaluations_say(
+def test_measured_effects_equal_those_of_evaluations(
     prompts: PromptSet, engine: LintEngine, intent: Intent
 ) -> None:
     topic = bad_topic(prompts, intent)
@@ -112,7 +112,7 @@ def test_leaked_prompts_are_left_out_and_named_by_line(
     assert leak.field == "examples.1"
 
 
-def test_what_a_fresh_definition_lacks(prompts: PromptSet, engine: LintEngine) -> None:
+def test_advice_on_a_fresh_definition(prompts: PromptSet, engine: LintEngine) -> None:
     found = codes(lint(Topic(), prompts, engine))
     assert found == []
     sound = codes(lint(TOPIC, prompts, engine))
@@ -160,7 +160,7 @@ def test_the_most_useful_comes_first_and_always_the_same(
     assert gains == sorted(gains, key=lambda gain: -(gain or 0))
 
 
-def test_by_text_alone_nothing_is_measured(prompts: PromptSet) -> None:
+def test_lint_of_text_measures_nothing(prompts: PromptSet) -> None:
     topic = bad_topic(prompts)
     assert codes(lint(topic)) == ["exclusion", "long", "languages"]
     with_prompts = lint(topic, prompts)
@@ -169,7 +169,7 @@ def test_by_text_alone_nothing_is_measured(prompts: PromptSet) -> None:
     assert all(one.line == one.message for one in with_prompts)
 
 
-def test_stopped_gives_what_is_known(prompts: PromptSet, engine: LintEngine) -> None:
+def test_stopped_lint_returns_unmeasured_advice(prompts: PromptSet, engine: LintEngine) -> None:
     topic = bad_topic(prompts)
     advice = lint(topic, prompts, engine, stopped=lambda: True)
     assert all(one.removal is None for one in advice)
@@ -205,14 +205,14 @@ def test_equal_texts_are_equal_by_the_unicode_database(texts: list[str]) -> None
         assert got == want or not sure
 
 
-def test_texts_of_others_are_inert(prompts: PromptSet, engine: LintEngine) -> None:
+def test_foreign_texts_are_inert(prompts: PromptSet, engine: LintEngine) -> None:
     evil = "not \x1b]52;c;aGk=\x07 \u202e " + "tax " * 40
     topic = Topic(name=evil, description=evil, examples=(evil, evil))
     for one in lint(topic, prompts, engine):
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", one.line + one.brief)
 
 
-def test_a_definition_that_tells_nothing_apart_is_told_first(
+def test_a_definition_that_separates_nothing_comes_first(
     prompts: PromptSet, engine: LintEngine
 ) -> None:
     every = Topic(name="a", description="not about anything else", examples=("hello", "hi"))

@@ -21,14 +21,14 @@ def prompt_set(belong: int, others: int, split: list[str] | None = None) -> Prom
     return build_prompt_set(pl.DataFrame(columns), lines, "made up", Intent.BLOCK)
 
 
-def test_all_prompts_are_measured_on() -> None:
+def test_all_prompts_are_measured_by_default() -> None:
     found = measured_rows(prompt_set(12, 10))
     assert found.chosen_on.tolist() == list(range(22))
     assert found.held_out.tolist() == []
     assert (found.source, found.notes) == ("all prompts", ())
 
 
-def test_a_column_gives_them_and_holds_others_out() -> None:
+def test_a_split_column_selects_measured_and_held_out_prompts() -> None:
     found = measured_rows(prompt_set(20, 20, ["train", "test"] * 20))
     assert found.chosen_on.tolist() == list(range(0, 40, 2))
     assert found.held_out.tolist() == list(range(1, 40, 2))
@@ -59,7 +59,7 @@ def test_the_number_agrees_with_its_noun(belong: int, text: str) -> None:
         measured_rows(prompt_set(belong, 20))
 
 
-def test_fewer_than_three_to_choose_on_are_one_too() -> None:
+def test_fewer_than_three_prompts_to_choose_on_are_an_error() -> None:
     split = ["train", "train", *["test"] * 8, *["train"] * 10, "test"]
     with pytest.raises(TooFewPromptsError, match=r"2 of the prompts to choose on \(by the column"):
         measured_rows(prompt_set(10, 11, split))
@@ -67,7 +67,7 @@ def test_fewer_than_three_to_choose_on_are_one_too() -> None:
         measured_rows(prompt_set(10, 10, ["train"] * 20))
 
 
-def test_of_very_many_a_sample_is_drawn_by_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_classes_are_sampled_by_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.advice.measured_rows.MOST_OF_A_CLASS", 15)
     prompts = prompt_set(12, 60)
     found = measured_rows(prompts)

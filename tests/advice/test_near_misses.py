@@ -53,7 +53,7 @@ def test_the_positives_of_samples_against_soup_cats_and_football_have_none(name:
     assert found.code == "no-near-misses"
 
 
-def test_the_nearest_are_named_and_it_is_said_which_rate_is_flattered() -> None:
+def test_the_finding_names_the_nearest_and_the_inflated_rate() -> None:
     found = near_miss_finding(LocalScanner("static"), prompt_set(FAR))
     assert found is not None
     assert "none of 3 negatives comes near" in found.message
@@ -62,7 +62,7 @@ def test_the_nearest_are_named_and_it_is_said_which_rate_is_flattered() -> None:
     assert found.lines == (5, 6, 7)
 
 
-def test_of_an_allow_topic_the_negatives_are_what_should_be_stopped() -> None:
+def test_for_an_allow_topic_tpr_is_inflated() -> None:
     prompts = prompt_set(FAR, "allow")
     assert prompts.intent is Intent.ALLOW
     found = near_miss_finding(LocalScanner("static"), prompts)

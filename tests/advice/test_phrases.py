@@ -30,7 +30,7 @@ def test_phrases_are_split_at_signs_and_conjunctions() -> None:
 
 
 @given(TEXTS)
-def test_phrases_are_apart_in_their_order_and_never_blank(text: str) -> None:
+def test_phrases_are_disjoint_ordered_and_not_blank(text: str) -> None:
     end = 0
     for start, stop in pieces(text):
         assert end <= start < stop <= len(text)
@@ -49,7 +49,7 @@ def test_phrases_are_apart_in_their_order_and_never_blank(text: str) -> None:
         ("tax (personal), returns", "personal", "tax, returns"),
     ],
 )
-def test_what_is_left_without_a_phrase_is_tidy(text: str, gone: str, left: str) -> None:
+def test_text_without_a_phrase_is_tidied(text: str, gone: str, left: str) -> None:
     start = text.index(gone)
     assert without(text, start, start + len(gone)) == left
 
@@ -59,7 +59,7 @@ def test_wording_that_excludes_is_found_in_any_form() -> None:
     assert excludes("A notable note on nothing") == set()
 
 
-def test_words_with_a_meaning_are_each_given_once() -> None:
+def test_content_words_are_distinct() -> None:
     text = "Can I deduct 20 of the taxes, or can I not DEDUCT a tax? Don’t"
     assert content_words(text) == ("deduct", "taxes", "tax")
 

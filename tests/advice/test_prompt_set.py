@@ -135,7 +135,7 @@ def test_the_same_set_gives_the_same_survey() -> None:
     assert one.duplicates == other.duplicates
 
 
-def test_an_evaluation_of_other_prompts_is_refused_and_a_stop_is_heard() -> None:
+def test_a_survey_refuses_other_prompts_and_can_be_stopped() -> None:
     prompts, evaluation, _ = matters()
     fewer = prompt_set_of(["one", "two"], [True, False])
     with pytest.raises(ValueError, match="other prompts"):
@@ -152,7 +152,7 @@ def test_an_evaluation_of_other_prompts_is_refused_and_a_stop_is_heard() -> None
         st.tuples(st.floats(-8, 8), st.floats(0, 20), st.floats(0, 20)), min_size=1, max_size=20
     )
 )
-def test_the_score_of_a_spot_rises_with_doubt_and_company_and_falls_with_known_labels(
+def test_suggestion_score_rises_with_uncertainty_and_density_and_falls_with_known_labels(
     places: list[tuple[float, float, float]],
 ) -> None:
     margin, belong, others = (np.array(column) for column in zip(*places, strict=True))
@@ -190,7 +190,7 @@ def test_labels_nearby_are_weighted_sums_without_the_prompt_itself(
         labels_nearby(matrix, rows, labels, lambda: True)
 
 
-def test_a_spot_is_where_the_engine_hesitates_and_one_label_is_rare() -> None:
+def test_suggestions_are_where_the_engine_is_uncertain_and_one_label_is_rare() -> None:
     random = np.random.default_rng(5)
     directions = np.eye(6, dtype=np.float32)[:3]
     vectors = np.repeat(directions, 30, axis=0) + 0.1 * random.normal(size=(90, 6))
@@ -215,7 +215,7 @@ def test_a_spot_is_where_the_engine_hesitates_and_one_label_is_rare() -> None:
     assert best.near_threshold == near.sum()
 
 
-def test_a_large_set_is_grouped_from_a_sample_and_nothing_is_left_out(
+def test_a_large_set_is_grouped_completely_from_a_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {"FITTED_ON": 50, "COMPARED": 60, "_NEIGHBOURS": 40, "_BLOCK": 16}.items():
@@ -239,7 +239,7 @@ def test_a_large_set_is_grouped_from_a_sample_and_nothing_is_left_out(
 
 @given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=4))
 @settings(max_examples=up_to(50))
-def test_words_of_any_groups_are_their_own(groups: list[list[str]]) -> None:
+def test_typical_words_occur_in_their_group(groups: list[list[str]]) -> None:
     found = typical_words(groups)
     assert len(found) == len(groups)
     for words, group in zip(found, groups, strict=True):
@@ -248,7 +248,7 @@ def test_words_of_any_groups_are_their_own(groups: list[list[str]]) -> None:
         assert len(words) <= 5
 
 
-def test_typical_words_are_frequent_here_and_rare_elsewhere() -> None:
+def test_typical_words_are_frequent_in_their_group_and_rare_in_others() -> None:
     groups = [
         ["how do I deduct tax", "the tax on my house", "tax, tax and TAX today"],
         ["soup today", "lentil soup", "how do i cook soup"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guardtui.advice.candidates import Candidate, Kind
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import HeldOut, Proposal, combined, measured_here, propose
@@ -44,7 +44,7 @@ def proposal_of(
 
 
 @pytest.mark.parametrize("intent", Intent)
-def test_its_figures_are_those_of_an_evaluation(shipped: Bench, intent: Intent) -> None:
+def test_figures_of_a_proposal_are_those_of_an_evaluation(shipped: Bench, intent: Intent) -> None:
     bench = shipped
     topic = TOPIC.model_copy(update={"intent": intent})
     texts = bench.prompts.prompts.to_list()
@@ -55,7 +55,7 @@ def test_its_figures_are_those_of_an_evaluation(shipped: Bench, intent: Intent) 
     every = np.arange(len(texts))
     chosen, held = every[::2], every[1::2]
     objective = EngineObjective(bench.scores, chosen, fitted=False)
-    path = [Candidate(after, Kind.ADD_EXAMPLE, "Add it", (texts[4],))]
+    path = [Candidate(after, CandidateKind.ADD_EXAMPLE, "Add it", (texts[4],))]
     found = proposal_of(bench, objective, topic, path, held)
     own = {row, 4} & {*chosen.tolist()}
     own |= {n for n in chosen.tolist() if texts[n] in after.examples}
@@ -72,19 +72,19 @@ def test_its_figures_are_those_of_an_evaluation(shipped: Bench, intent: Intent) 
     assert found.changes == ("Add it",)
 
 
-def test_several_edits_are_told_together_and_all_their_sources_left_out(shipped: Bench) -> None:
+def test_a_path_of_edits_is_described_and_its_sources_are_excluded(shipped: Bench) -> None:
     texts = shipped.prompts.prompts.to_list()
     first = TOPIC.model_copy(update={"description": "Taxes"})
     second = first.model_copy(update={"examples": (TOPIC.examples[0], texts[0])})
     path = [
-        Candidate(first, Kind.INCLUDE, "one", (texts[8],)),
-        Candidate(second, Kind.SWAP_EXAMPLE, "two", (texts[9], texts[8])),
+        Candidate(first, CandidateKind.INCLUDE, "one", (texts[8],)),
+        Candidate(second, CandidateKind.SWAP_EXAMPLE, "two", (texts[9], texts[8])),
     ]
     assert combined(path).sources == (texts[8], texts[9])
     nothing = np.zeros(0, np.intp)
     found = proposal_of(shipped, shipped.objective(), TOPIC, path, nothing)
     assert {0, 8, 9} <= {*found.left_out.tolist()}
-    assert found.kinds == (Kind.INCLUDE, Kind.SWAP_EXAMPLE)
+    assert found.kinds == (CandidateKind.INCLUDE, CandidateKind.SWAP_EXAMPLE)
     assert found.changes[0] == "Change the description to “Taxes”"
     assert len(found.changes) == 2
     assert found.held_out is None
@@ -111,6 +111,6 @@ def test_it_stops_at_once(shipped: Bench) -> None:
     objective = shipped.objective()
     here = measured_here(objective, TOPIC)
     assert here is not None
-    path = [Candidate(Topic(name="new"), Kind.INCLUDE, "")]
+    path = [Candidate(Topic(name="new"), CandidateKind.INCLUDE, "")]
     assert propose(objective, (TOPIC, here), path, np.zeros(0, np.intp), lambda: True) is None
     assert measured_here(objective, Topic(name="newer"), lambda: True) is None

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from guardtui.advice.candidates import Candidate, Kind, is_usable_example
+from guardtui.advice.candidates import Candidate, CandidateKind, is_usable_example
 from guardtui.advice.objective import Array, Objective, Stopped
 from guardtui.advice.phrases import excludes
-from guardtui.advice.search import FEW_EDITS, Search, SearchResult, Snapshot, advise
+from guardtui.advice.search import FEW_EDITS, Search, SearchProgress, SearchResult, advise
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.scanners.local.scanner import LocalScanner
@@ -49,7 +49,7 @@ def result_of(
     *,
     clock: Callable[[], float] = lambda: 0.0,
     stopped: Stopped = lambda: False,
-    told: list[Snapshot] | None = None,
+    told: list[SearchProgress] | None = None,
     widths: tuple[int, ...] = (1, 2),
     objective: Objective | None = None,
 ) -> SearchResult:
@@ -117,7 +117,7 @@ def test_no_proposal_breaks_a_limit_or_has_examples_from_elsewhere(
         assert one.topic.description.startswith("Questions, requests and pleas for")
 
 
-def test_twice_the_same_is_found(small: Bench, whole: SearchResult) -> None:
+def test_the_search_is_deterministic(small: Bench, whole: SearchResult) -> None:
     again = result_of(bench_of(small.prompts))
     assert [one[:2] for one in choice(again)] == [one[:2] for one in choice(whole)]
     assert again.measured == whole.measured
@@ -143,7 +143,7 @@ def test_held_out_prompts_do_not_change_the_choice(
     assert None not in held[0]
 
 
-def test_what_is_not_better_on_held_out_prompts_is_not_advised(
+def test_edits_worse_on_held_out_prompts_are_not_advised(
     prompts: PromptSet, scanner: LocalScanner
 ) -> None:
     turned = split_set(prompts).frame.with_columns(
@@ -155,9 +155,9 @@ def test_what_is_not_better_on_held_out_prompts_is_not_advised(
     assert all(one.held_out and one.held_out.gain > 0 for one in result.advised)
 
 
-def test_the_budget_ends_it_with_the_best_so_far(small: Bench, whole: SearchResult) -> None:
+def test_the_budget_ends_the_search_with_the_best_so_far(small: Bench, whole: SearchResult) -> None:
     ticks = count(0.0, 0.5)
-    told: list[Snapshot] = []
+    told: list[SearchProgress] = []
     result = result_of(small, clock=lambda: next(ticks), told=told)
     assert result.ended == "budget"
     assert 0 < result.measured < whole.measured
@@ -172,9 +172,7 @@ def test_without_any_time_nothing_is_proposed(small: Bench) -> None:
     assert result.measured == 1
 
 
-def test_it_is_stopped_wherever_it_is_with_the_best_so_far(
-    small: Bench, whole: SearchResult
-) -> None:
+def test_a_stopped_search_returns_the_best_so_far(small: Bench, whole: SearchResult) -> None:
     asked: list[bool] = []
     result_of(small, stopped=lambda: bool(asked.append(False)))
     for share in (0.2, 0.5, 0.8):
@@ -186,7 +184,7 @@ def test_it_is_stopped_wherever_it_is_with_the_best_so_far(
     assert Search(small.objective(), TOPIC, small.rows, stopped=lambda: True).run() is None
 
 
-def test_advice_that_is_stopped_is_none(small: Bench) -> None:
+def test_stopped_advice_is_none(small: Bench) -> None:
     calls = 0
 
     def counted() -> bool:
@@ -224,8 +222,8 @@ class Equal:
         return np.full(len(candidates), 0.5)
 
 
-def test_an_edit_has_to_bring_something(small: Bench) -> None:
-    told: list[Snapshot] = []
+def test_edits_without_enough_gain_are_dropped(small: Bench) -> None:
+    told: list[SearchProgress] = []
     result = result_of(small, objective=Equal(small.objective()), told=told, widths=(1,))
     assert result.ended == "exhausted"
     assert {len(one.kinds) for one in result.proposals} <= {1, 2}
@@ -233,7 +231,7 @@ def test_an_edit_has_to_bring_something(small: Bench) -> None:
     assert max(one.edits for one in told) == 2  # two in a row that bring nothing end it
 
 
-def test_a_definition_without_an_edit_has_none(small: Bench) -> None:
+def test_without_candidates_there_are_no_proposals(small: Bench) -> None:
     result = result_of(small, TOPIC.model_copy(update={"name": "x" * 300}))
     assert (result.found, result.measured, result.proposals) == (0, 1, ())
 
@@ -241,7 +239,7 @@ def test_a_definition_without_an_edit_has_none(small: Bench) -> None:
 def test_a_draft_is_completed(small: Bench) -> None:
     result = result_of(small, Topic(name="Tax advice"), widths=(1,))
     assert result.proposals
-    assert {Kind.COMPLETE} <= {kind for one in result.proposals for kind in one.kinds}
+    assert {CandidateKind.COMPLETE} <= {kind for one in result.proposals for kind in one.kinds}
     for one in result.proposals:
         assert one.topic.description
         assert len(one.topic.examples) >= 2

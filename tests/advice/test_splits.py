@@ -60,7 +60,7 @@ def written(folder: Path, rows: list[tuple[str, str, str]]) -> Path:
     return path
 
 
-def test_a_column_decides_where_there_is_one(tmp_path: Path) -> None:
+def test_a_split_column_takes_precedence(tmp_path: Path) -> None:
     rows = [("a", "true", "train"), ("b", "false", " Train"), ("c", "true", "test")]
     rows += [("d", "false", "REPORT"), ("e", "true", "spare")]
     split = split_prompts(load_prompts(written(tmp_path, rows)))

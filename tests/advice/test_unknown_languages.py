@@ -18,7 +18,7 @@ def message_and_lines(encoder: str, prompts: PromptSet) -> tuple[str, tuple[int,
     return finding.message, finding.lines
 
 
-def test_english_prompts_are_not_mentioned() -> None:
+def test_english_prompts_are_not_reported() -> None:
     prompts = prompt_set(("How do I make onion soup?",))
     assert unknown_language_finding("minilm", prompts) is None
 

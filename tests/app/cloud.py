@@ -11,18 +11,18 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.clock import Clock as SandboxClock
-from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.clock import SandboxClock
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.policy import buckets, guardrails, pinned
-from guardtui.sandbox.replies import Asked
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.replies import SandboxRequest
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.sandbox.stats import prompt_key
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 from tests.http.times import JumpClock
-from tests.tui.test_loop import ROWS
+from tests.tui.tax_app import ROWS
 
 NO_FILE = Path("/nonexistent/config.json")
 KEY = "sandbox-key"
@@ -73,12 +73,12 @@ class Turnstile:
 class Cloud:
     """A sandbox with its counts, and the variables of a client of it."""
 
-    def __init__(self, engine: Engine, folder: Path, **settings: Any) -> None:
+    def __init__(self, engine: TopicMatcher, folder: Path, **settings: Any) -> None:
         self.clock = JumpClock()
         self.folder = folder
         self.defects: list[BaseException] = []
         self.sandbox = Sandbox(
-            Settings().changed(settings),
+            SandboxSettings().changed(settings),
             engine=engine,
             clock=SandboxClock(self.clock.wall),
             defect=self.defects.append,
@@ -90,7 +90,7 @@ class Cloud:
         self.environment: dict[str, str] = {}
         usual = self.sandbox._work
 
-        async def work(asked: Asked, group: str) -> Any:
+        async def work(asked: SandboxRequest, group: str) -> Any:
             if asked.endpoint == "sync" and asked.content["contents"][0]["prompt"] != CANARY:
                 await self.turnstile.passed()
             if group == "management":

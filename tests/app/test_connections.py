@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from guardtui.app.connections import Connections
-from guardtui.app.guardrail_choice import GuardrailChoice, GuardrailRequest, Kind, with_choice
+from guardtui.app.guardrail_choice import (
+    GuardrailChoice,
+    GuardrailKind,
+    GuardrailRequest,
+    with_choice,
+)
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import ScannerSettings
@@ -21,7 +26,7 @@ __all__ = ["keyring", "topic"]
 
 BY_AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
 BY_ANOTHER = ScannerSettings("airs", "airs, profile prod2", revision="3")
-ENGINE = GuardrailChoice(Kind.ENGINE)
+ENGINE = GuardrailChoice(GuardrailKind.ENGINE)
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspac
     assert connections.kind is None
     assert connections.follows(BY_AIRS)
     chosen(connections, AIRS)
-    assert connections.kind is Kind.AIRS
+    assert connections.kind is GuardrailKind.AIRS
     assert connections.follows(BY_AIRS)
     assert connections.follows(replace(BY_AIRS, identity="airs, profile prod, 3 epochs"))
     assert not connections.follows(BY_ANOTHER)
@@ -63,7 +68,7 @@ def test_what_was_chosen_is_offered_the_next_time_and_flags_win(workspace: Works
     chosen(connected(workspace, options()), JUDGE)
     again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
     assert again.model is None  # no prompt goes there before the author agrees
-    assert "judged by a model before" in again.refusal
+    assert "scanned by a model before" in again.refusal
     flags = replace(options(PANW_AI_SEC_API_KEY="k"), flags={"profile": "prod"})
     assert connected(workspace, flags).refusal == ""
 

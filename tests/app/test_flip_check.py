@@ -15,7 +15,7 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.verdicts import Triggered
-from guardtui.sandbox.judging import Engine as Judging
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.model_address import ModelAddress
@@ -133,9 +133,9 @@ async def test_a_check_asks_until_the_interval_is_as_narrow_as_was_wanted(
     assert part.decision is Decision.UNDECIDED
     assert part.evaluation.metrics.total == calls
     assert part.evaluation.metrics.open == COUNT - calls
-    assert f"after {calls} calls (wanted ±{wanted:g}); that is as close as was wanted." in desk.step
+    assert f"after {calls} calls (wanted ±{wanted:g}); the goal is reached." in desk.step
     told = desk.author.messages[-1]
-    assert "to keep the definition takes a full scan" in told
+    assert "keeping the definition needs a full scan" in told
     # The same verdicts in the session give the same interval.
     await checked(desk, None)
     assert plan_of(desk).coverage.half_width <= wanted
@@ -148,7 +148,7 @@ async def test_no_more_calls_are_made_than_were_allowed(
     desk, server, _ = judged
     await checked(desk, check(NARROW, 12))
     assert len(server.received) == 12
-    assert "the calls are spent" in desk.step
+    assert "the limit of calls is reached" in desk.step
     await checked(desk, check(NARROW, 9))
     assert len(server.received) == 21
     # It went on from the one before, in the same iteration.
@@ -176,7 +176,7 @@ async def test_an_interval_that_is_narrow_enough_asks_nothing(
     assert not server.received
     assert len(desk.recorded) == 1
     assert "after 0 calls" in desk.step
-    assert "that is as close as was wanted" in desk.step
+    assert "the goal is reached" in desk.step
 
 
 async def test_it_ends_when_no_prompt_is_in_doubt(judged: tuple[Desk, Server, Model]) -> None:
@@ -187,7 +187,7 @@ async def test_it_ends_when_no_prompt_is_in_doubt(judged: tuple[Desk, Server, Mo
     if evaluation.metrics.open:
         assert "no other prompt is in doubt" in desk.step
     else:
-        assert "that is as close as was wanted" in desk.step or "no other" in desk.step
+        assert "the goal is reached" in desk.step or "no other" in desk.step
 
 
 async def test_order_follows_what_was_learnt(judged: tuple[Desk, Server, Model]) -> None:
@@ -318,7 +318,7 @@ async def test_progress_tells_calls_and_interval(judged: tuple[Desk, Server, Mod
 
 
 async def test_a_check_by_airs_puts_the_definition_into_effect_first(scanned: Scanned) -> None:
-    cloud = Cloud(Judging(), scanned.folder)
+    cloud = Cloud(TopicMatcher(), scanned.folder)
     await cloud.start()
     try:
         desk = Desk(scanned.topic_path, remote(cloud))

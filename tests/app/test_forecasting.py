@@ -139,7 +139,7 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
         assert state.evaluation is not None
         assert state.evaluation.settings.name == "local"
     loop.services.scans.swap_preview()
-    assert "what is shown is the preview" in loop.author.messages[-1]
+    assert "the screen shows the preview" in loop.author.messages[-1]
     await loop.services.close()
 
 

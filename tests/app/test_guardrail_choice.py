@@ -12,8 +12,8 @@ from guardtui.app.guardrail_choice import (
     BEFORE,
     SETTING,
     GuardrailChoice,
+    GuardrailKind,
     GuardrailRequest,
-    Kind,
     accounts_of,
     offer_of,
     read_choice,
@@ -28,8 +28,8 @@ from tests.http.test_system_keyring import Backend, use
 
 NO_FILE = Path("/nonexistent/config.json")
 MODEL = "http://localhost:11434/v1#qwen3"
-JUDGE = GuardrailChoice(Kind.JUDGE, models=MODEL)
-AIRS = GuardrailChoice(Kind.AIRS, region="us", profile="prod")
+JUDGE = GuardrailChoice(GuardrailKind.JUDGE, models=MODEL)
+AIRS = GuardrailChoice(GuardrailKind.AIRS, region="us", profile="prod")
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +48,11 @@ def test_what_is_configured_is_offered_with_its_origin() -> None:
         options(PANW_AI_SEC_API_KEY="key", PANW_AI_SEC_API_ENDPOINT="https://airs.example"),
         flags={"profile": "prod"},
     )
-    before = GuardrailChoice(Kind.JUDGE, profile="old", models=MODEL)
+    before = GuardrailChoice(GuardrailKind.JUDGE, profile="old", models=MODEL)
     offer = offer_of(configured, before, None, {"profile"})
     choice = offer.choice
     assert (choice.kind, choice.profile, choice.region) == (
-        Kind.JUDGE,
+        GuardrailKind.JUDGE,
         "prod",
         "https://airs.example",
     )
@@ -131,16 +131,16 @@ def test_a_judge_takes_the_key_that_was_typed_or_the_variable(tmp_path: Path) ->
     again = with_choice(typed, GuardrailRequest(JUDGE)).judge
     assert again is not None
     assert again.keys == (Secret("sk-typed"),)
-    assert offer_of(typed, None, Kind.JUDGE).origins["judge_key"] == TYPED
+    assert offer_of(typed, None, GuardrailKind.JUDGE).origins["judge_key"] == TYPED
     assert with_choice(typed, GuardrailRequest(AIRS, "sk-1")).judge is not None  # may be asked
 
 
 @pytest.mark.parametrize(
     ("choice", "key", "problem"),
     [
-        (GuardrailChoice(Kind.JUDGE), "", "Model: write URL#name"),
-        (GuardrailChoice(Kind.JUDGE, models="nohash"), "", "names no model"),
-        (GuardrailChoice(Kind.JUDGE, models="http://elsewhere.example#m"), "", "http://"),
+        (GuardrailChoice(GuardrailKind.JUDGE), "", "Model: write URL#name"),
+        (GuardrailChoice(GuardrailKind.JUDGE, models="nohash"), "", "has no model"),
+        (GuardrailChoice(GuardrailKind.JUDGE, models="http://elsewhere.example#m"), "", "http://"),
         (replace(JUDGE, template="/nonexistent.txt"), "", "/nonexistent.txt"),
         (JUDGE, "two words", "holds a blank"),
         (replace(JUDGE, models=f"{MODEL} https://b.example#m"), "k", "at several"),
@@ -161,13 +161,13 @@ def test_a_model_key_that_belongs_to_no_address_for_certain_is_told() -> None:
 
 
 def test_a_decision_model_takes_format_and_key_and_a_judge_takes_its_place() -> None:
-    choice = GuardrailChoice(Kind.DECISION, region="us", models=MODEL, api="systemone")
+    choice = GuardrailChoice(GuardrailKind.DECISION, region="us", models=MODEL, api="systemone")
     chosen = with_choice(options(), GuardrailRequest(choice, "typed-key"))
     assert chosen.decision is not None
     assert chosen.model is chosen.decision
     assert (chosen.decision.api, chosen.decision.model.full) == ("systemone", MODEL)
     assert "typed-key" in chosen.secrets().values()
-    offer = offer_of(chosen, None, Kind.DECISION)
+    offer = offer_of(chosen, None, GuardrailKind.DECISION)
     assert offer.choice == choice
     assert offer.origins["decision_key"] == TYPED
     assert read_choice(write_choice(choice)[SETTING]) == choice
@@ -179,7 +179,7 @@ def test_a_decision_model_takes_format_and_key_and_a_judge_takes_its_place() -> 
 
 
 def test_what_is_remembered_holds_no_address_that_may_hold_a_secret() -> None:
-    for choice in (AIRS, JUDGE, GuardrailChoice(Kind.ENGINE)):
+    for choice in (AIRS, JUDGE, GuardrailChoice(GuardrailKind.ENGINE)):
         assert read_choice(write_choice(choice)[SETTING]) == choice
     kept = write_choice(replace(AIRS, region="https://evil.example"))[SETTING]
     assert kept["region"] == ""

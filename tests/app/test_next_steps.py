@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guardtui.advice.candidates import Kind
+from guardtui.advice.candidates import CandidateKind
 from guardtui.advice.duplicates import Duplicates
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
@@ -37,8 +37,8 @@ from guardtui.domain.operating_point import BetterThreshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
@@ -52,7 +52,7 @@ NONE = np.zeros(0, np.intp)
 def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") -> Proposal:
     metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1)
     return Proposal(
-        topic, (Kind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
+        topic, (CandidateKind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
     )
 
 
@@ -87,7 +87,7 @@ def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> 
 def test_wordings_of_a_model_are_ranked_among_the_edits(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     edits = [proposal(bench.topic, low) for low in (0.05, 0.01)]
-    worded = replace(proposal(bench.topic, 0.03), kinds=(Kind.REWORD,))
+    worded = replace(proposal(bench.topic, 0.03), kinds=(CandidateKind.REWORD,))
     found = steps_of(bench, result(bench.topic, *edits), wordings=(worded,))
     assert [one.proposal for one in found.steps] == [edits[0], worded, edits[1]]
     assert found.steps[1].text == "Drop example 3 (worded by the model)"
@@ -107,7 +107,7 @@ def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     )
 
 
-def test_what_does_not_help_for_certain_is_not_offered(tmp_path: Path) -> None:
+def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     unsure = proposal(bench.topic, -0.02)
     found = steps_of(bench, result(bench.topic, unsure))
@@ -124,7 +124,10 @@ def test_what_does_not_help_for_certain_is_not_offered(tmp_path: Path) -> None:
     assert steps_of(bench, result(bench.topic)).note == (
         "Nothing measured helps: 10 definitions tried"
     )
-    assert "fix what breaks a limit" in steps_of(bench, result(bench.topic, found=0)).note
+    assert (
+        "bring the definition within the limits"
+        in steps_of(bench, result(bench.topic, found=0)).note
+    )
     assert steps_of(bench, None).note == "Nothing was measured"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from guardtui.app.prompt_survey import PromptSurveys
 from tests.app.bench import Bench, like_labels
 
-STEP = ("Engine", "the prompt set is looked through …")
+STEP = ("Engine", "surveys the prompt set …")
 
 
 async def test_a_survey_is_made_once_for_an_evaluation(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ async def test_advice_is_of_the_definition_and_shown_as_a_step(tmp_path: Path) -
     assert found.topic == bench.topic
     assert found.measured > 1
     assert found.rows.source == "all prompts"
-    assert bench.steps == [("Engine", "edits are measured …"), None]
+    assert bench.steps == [("Engine", "measures edits …"), None]
 
 
 async def test_an_edit_meanwhile_is_measured_too_and_its_edits_are_returned(
@@ -137,7 +137,7 @@ async def test_effects_are_of_each_part_and_empty_without_parts(tmp_path: Path) 
     ]
     bench.editing.replace(bench.topic.model_copy(update={"description": "", "examples": ()}))
     assert (await refining(bench).effects()).parts == ()
-    assert bench.steps == [("Engine", "each part is left out and measured …"), None] * 2
+    assert bench.steps == [("Engine", "measures each part …"), None] * 2
 
 
 async def test_an_encoder_that_fails_is_an_error_and_ends_the_step(tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ pytest.importorskip("aiohttp")
 from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
-from guardtui.app.ports import Answers, Choose, Confirm
+from guardtui.app.ports import Choose, ChooseAnswer, Confirm
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, RemoteTopics, ShowTopic
+from guardtui.app.revert_steps import UnreadableJournalError
 from guardtui.app.state import AppState, Connection, ScanStatus, Store
-from guardtui.app.way_back import UnreadableWayError
 from guardtui.domain.topic import Intent, Topic
-from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -32,7 +32,7 @@ from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import NO_FILE, Cloud, remote
 from tests.app.headless import ScriptedAuthor, TaskJobs
-from tests.tui.test_loop import topic_path
+from tests.tui.tax_app import topic_path
 
 __all__ = ["topic_path"]
 
@@ -103,12 +103,12 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine()
+def engine() -> TopicMatcher:
+    return TopicMatcher()
 
 
 @pytest.fixture
-async def cloud(engine: Engine, tmp_path: Path) -> AsyncIterator[Cloud]:
+async def cloud(engine: TopicMatcher, tmp_path: Path) -> AsyncIterator[Cloud]:
     cloud = Cloud(engine, tmp_path)
     await cloud.start()
     yield cloud
@@ -188,21 +188,19 @@ async def test_apply_asks_with_what_changes_and_waits_until_scans_use_it(
 ) -> None:
     assert await desk.apply(False) == ""
     assert cloud.pinned() == []
-    assert await desk.apply(True) == (
-        "Applied: revision 2 of the profile, and scans are judged by it."
-    )
+    assert await desk.apply(True) == ("Applied: revision 2 of the profile, and scans use it.")
     (_, question) = desk.author.questions
     assert isinstance(question, ShowChanges)
-    assert (question.revision, question.changes[0]) == (1, "topic Tax advice is made")
+    assert (question.revision, question.changes[0]) == (1, "topic Tax advice is created")
     assert cloud.pinned() == [OURS]
-    assert desk.shown[-1] == "waits until revision 2 judges …"
+    assert desk.shown[-1] == "waits until scans use revision 2 …"
     assert await desk.apply() == "The profile has this definition in effect already."
 
 
 async def test_apply_that_is_late_asks_whether_to_wait_on(cloud: Cloud, desk: Desk) -> None:
     cloud.change(propagation="1h")
     done = await desk.apply(True, True, False)
-    assert done.startswith("Applied: revision 2 of the profile; scans are not judged by it yet")
+    assert done.startswith("Applied: revision 2 of the profile; scans do not use it yet")
     assert [type(question) for question in desk.author.questions] == [ShowChanges, Confirm, Confirm]
 
 
@@ -217,20 +215,16 @@ async def test_revert_goes_back_one_apply_at_a_time(cloud: Cloud, desk: Desk) ->
     for description in ("First of all", "Then this"):
         desk.describe(description)
         await desk.apply(True)
-    assert await desk.revert(True) == (
-        "Taken back: revision 4 of the profile, and scans are judged by it."
-    )
+    assert await desk.revert(True) == ("Reverted: revision 4 of the profile, and scans use it.")
     assert cloud.pinned() == ["First of all"]
     assert desk.revision == 4
-    assert await desk.revert(True) == (
-        "Taken back: revision 5 of the profile, and scans are judged by it."
-    )
+    assert await desk.revert(True) == ("Reverted: revision 5 of the profile, and scans use it.")
     assert cloud.pinned() == []
     question = desk.author.questions[-1]
     assert isinstance(question, ShowChanges)
     assert question.reverts
     assert question.warnings == ()  # its own revert is no change by others
-    assert "left to take back" in await desk.revert()
+    assert "no apply to this profile to revert" in await desk.revert()
 
 
 async def test_revert_shows_what_others_changed_since(cloud: Cloud, desk: Desk) -> None:
@@ -239,7 +233,7 @@ async def test_revert_shows_what_others_changed_since(cloud: Cloud, desk: Desk) 
     assert await desk.revert(False) == ""
     question = desk.author.questions[-1]
     assert isinstance(question, ShowChanges)
-    assert any("it was revision 2, and is 3" in warning for warning in question.warnings)
+    assert any("it was at revision 2, and is at 3" in warning for warning in question.warnings)
     assert sorted(cloud.pinned()) == [BAKING.description, OURS]
 
 
@@ -247,7 +241,7 @@ async def test_an_unreadable_journal_changes_nothing(cloud: Cloud, desk: Desk) -
     connection = await desk.managing()
     desk.log(connection).push({"nonsense": 1})
     before = cloud.requests
-    with pytest.raises(UnreadableWayError):
+    with pytest.raises(UnreadableJournalError):
         await desk.revert()
     assert cloud.requests == before
     assert len(desk.log(connection).entries()) == 1
@@ -260,7 +254,7 @@ async def test_create_makes_a_topic_that_no_profile_uses(cloud: Cloud, desk: Des
     connection = await desk.managing()
     desk.author.answers.append(True)
     done = await desk.topics.create(connection, None, desk.show)
-    assert done == "Made Tax advice, at revision 1; no profile uses it yet."
+    assert done == "Created Tax advice, revision 1; no profile uses it yet."
     assert cloud.pinned() == []
     listing = await desk.topics.read(connection)
     assert listing.intent(listing.topics[0]) is None
@@ -277,7 +271,7 @@ async def test_delete_of_a_topic_that_profiles_hold_needs_an_address(
     assert question == DeleteHeld("Tax advice", ("sandbox: revision 2 (in effect)",))
     desk.author.answers.append("me@example.com")
     done = await desk.topics.delete(connection, topic, desk.show)
-    assert done == "Deleted Tax advice, out of all profiles."
+    assert done == "Deleted Tax advice, also from all profiles."
     assert cloud.sandbox.tenant.data.topics == []
 
 
@@ -308,7 +302,7 @@ async def test_a_topic_with_line_breaks_is_not_taken_over(desk: Desk) -> None:
     topic = CustomTopic(topic_id="1", topic_name="Tax advice", description="two\nlines")
     desk.author.answers.append(True)
     assert not await desk.topics.take_over(topic, None, desk.show)
-    assert desk.shown[-1].startswith("✗ Not taken over: description holds a line break")
+    assert desk.shown[-1].startswith("✗ Not loaded: description holds a line break")
     assert desk.session.topic == before
 
 
@@ -380,7 +374,7 @@ async def test_deploy_is_dismissed_when_scans_do_not_use_it(cloud: Cloud, desk: 
     plan = await desk.deployment.plan(connection, topic)
     assert await desk.deployment.deploy(connection, topic, plan) is None
     (question,) = desk.author.questions
-    assert isinstance(question, Answers)
+    assert isinstance(question, ChooseAnswer)
     assert [name for _, name, _ in question.answers] == ["wait"]  # an older revision judged
     status = desk.store.state.scan
     assert status is not None
@@ -423,5 +417,5 @@ async def test_restore_that_fails_notifies_the_author(cloud: Cloud, desk: Desk) 
     cloud.change(faults=["403@topics=1.0"])
     desk.deployment.restore()
     await desk.jobs.finished()
-    assert desk.author.messages[0].startswith("The best definition was not put into effect again")
+    assert desk.author.messages[0].startswith("The best definition was not deployed again")
     assert desk.store.state.scan is None or not isinstance(desk.store.state.scan, ScanStatus)

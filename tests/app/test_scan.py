@@ -17,14 +17,14 @@ from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.ports import Answers
+from guardtui.app.ports import ChooseAnswer
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan import Scans
 from guardtui.app.scan_plan import ScanChoice, ScanPlan
 from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
-from guardtui.sandbox.judging import Engine as Judging
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
@@ -36,7 +36,7 @@ from tests.app.cloud import COUNT, PROMPTS, Cloud, remote
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Received, Server, Step, answer
 from tests.scanners.judge.conftest import asked, prompts_of, said
-from tests.tui.test_loop import ROWS, topic_path
+from tests.tui.tax_app import ROWS, topic_path
 
 __all__ = ["topic_path"]
 
@@ -122,12 +122,12 @@ Open = Callable[..., Desk]
 
 
 @pytest.fixture(scope="module")
-def judging() -> Judging:
-    return Judging()
+def judging() -> TopicMatcher:
+    return TopicMatcher()
 
 
 @pytest.fixture
-async def cloud(judging: Judging, tmp_path: Path) -> AsyncIterator[Cloud]:
+async def cloud(judging: TopicMatcher, tmp_path: Path) -> AsyncIterator[Cloud]:
     cloud = Cloud(judging, tmp_path)
     await cloud.start()
     yield cloud
@@ -264,7 +264,7 @@ async def test_a_change_that_never_takes_effect_is_asked_about_and_can_be_left(
     author = desk(SCAN, "wait", None)
     await author.scan()
     asked = [type(one) for one in author.author.questions]
-    assert asked == [ScanPlan, Answers, Answers]
+    assert asked == [ScanPlan, ChooseAnswer, ChooseAnswer]
     assert author.step.startswith("not scanned: ")
     assert cloud.asked == 0
     assert author.recorded == []
@@ -411,7 +411,10 @@ async def test_a_paused_scan_sends_nothing_more_until_it_goes_on(cloud: Cloud, d
     assert not author.scans.held
     await author.jobs.finished()
     assert cloud.asked == COUNT
-    assert author.author.messages[-2:] == ["Paused: nothing more is sent.", "The scan goes on."]
+    assert author.author.messages[-2:] == [
+        "Paused: no more requests are sent.",
+        "The scan continues.",
+    ]
 
 
 async def test_an_edit_cancels_the_scan_of_the_older_definition(cloud: Cloud, desk: Open) -> None:
@@ -474,7 +477,7 @@ async def test_a_scan_without_any_verdict_is_not_recorded(cloud: Cloud, desk: Op
     assert author.step.startswith("no prompt got a verdict: ")
 
 
-async def test_keys_without_a_scan_say_so(desk: Open) -> None:
+async def test_actions_without_a_scan_explain_why(desk: Open) -> None:
     author = desk()
     author.scans.pause()
     author.scans.stop()
@@ -483,8 +486,8 @@ async def test_keys_without_a_scan_say_so(desk: Open) -> None:
     assert author.author.messages == [
         "No scan is under way.",
         "No scan is under way.",
-        "This definition was not scanned yet.",
-        "This definition was not scanned: what is shown is the preview.",
+        "This definition has not been scanned yet.",
+        "This definition has not been scanned: the screen shows the preview.",
     ]
 
 

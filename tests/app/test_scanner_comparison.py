@@ -21,9 +21,12 @@ def comparison(bench: Bench) -> ScannerComparison:
 async def test_the_engine_judges_now_and_others_as_recorded(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     sight = await comparison(bench).compare()
-    assert [(voice.name, voice.number) for voice in sight.voices] == [("local", None), ("airs", 0)]
+    assert [(voice.name, voice.number) for voice in sight.scanners] == [
+        ("local", None),
+        ("airs", 0),
+    ]
     engine = bench.engine.verdicts(bench.topic, bench.prompts).triggered
-    assert np.array_equal(sight.voices[0].answers, engine)
+    assert np.array_equal(sight.scanners[0].answers, engine)
     assert bench.author.messages == []
 
 
@@ -37,5 +40,5 @@ async def test_without_the_engine_the_others_are_compared_and_its_problem_is_sho
 
     bench.engine.scanner.scan_now = damaged  # type: ignore[method-assign, assignment]
     sight = await comparison(bench).compare()
-    assert [voice.name for voice in sight.voices] == ["airs"]
+    assert [voice.name for voice in sight.scanners] == ["airs"]
     assert bench.author.messages == ["the encoder is damaged"]

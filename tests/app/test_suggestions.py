@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from guardtui.advice.suggest import SuggestionError
+from guardtui.advice.model_wordings import SuggestionError
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.refinement import Refinement
-from guardtui.app.suggestions import Wordings, ask_for_wordings
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.app.suggestions import MeasuredSuggestions, ask_for_wordings
+from guardtui.http.errors import ErrorKind, ServiceError
 from tests.app.bench import Bench
 
 
@@ -36,7 +36,7 @@ def proposing(*descriptions: str) -> Model:
     return Model(json.dumps({"proposals": rows}))
 
 
-async def asked(bench: Bench, model: Model, wrong: int = 4) -> Wordings:
+async def asked(bench: Bench, model: Model, wrong: int = 4) -> MeasuredSuggestions:
     """Ask about a definition whose first prompts of each kind are judged wrongly."""
     seen = {True: 0, False: 0}
 
@@ -70,8 +70,8 @@ async def test_wordings_are_measured_without_the_prompts_that_were_shown(tmp_pat
     assert [len(proposal.left_out) for proposal in result.proposals] == [30, 30]
     assert all(one.is_advised for one in result.advised)
     assert [step for step in bench.steps if step is not None] == [
-        ("Model", "is asked for wordings …"),
-        ("Engine", "the wordings are measured …"),
+        ("Model", "writes wordings …"),
+        ("Engine", "measures the wordings …"),
     ]
     assert bench.steps[-1] is None
 
@@ -81,7 +81,11 @@ async def test_wordings_are_measured_without_the_prompts_that_were_shown(tmp_pat
     [
         (proposing("x" * 300), SuggestionError, "300 bytes"),
         (Model("I would rather not."), SuggestionError, "no proposals"),
-        (Model(ServiceError(Kind.UNREACHABLE, "no connection")), ServiceError, "no connection"),
+        (
+            Model(ServiceError(ErrorKind.UNREACHABLE, "no connection")),
+            ServiceError,
+            "no connection",
+        ),
     ],
     ids=["beyond the limits", "words", "no service"],
 )

@@ -68,14 +68,14 @@ def test_a_damaged_list_is_an_empty_one(topic: Path, content: str) -> None:
     assert last_opened() == (topic, topic.with_suffix(".csv"))
 
 
-def test_a_topic_that_is_gone_says_so_and_is_not_the_last(topic: Path) -> None:
+def test_a_missing_topic_is_marked_and_not_the_last(topic: Path) -> None:
     gone = copy_of(topic, "gone.yaml")
     remember_opened(Workspace.open(topic))
     remember_opened(Workspace.open(gone))
     gone.unlink()
     assert last_opened() == (topic, topic.with_suffix(".csv"))
     (known,) = (known for known in known_topics(topic.parent, topic) if known.path == gone)
-    assert known.problem == "this file is gone"
+    assert known.problem == "file not found"
 
 
 def test_coverage_names_the_guardrail_it_is_about(topic: Path, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ async def test_each_pause_leaves_a_trial_the_newest_first(tmp_path: Path) -> Non
         assert soup.change == then - now
 
 
-async def test_typing_on_leaves_none(tmp_path: Path) -> None:
+async def test_continued_typing_records_no_trial(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
         first = app.services.state.topic
         for text in ("S", "So", "Sou", "Soup"):
@@ -114,7 +114,7 @@ def scanned(app: Opened, settings: ScannerSettings) -> Evaluation:
     return replace(shown, settings=settings, verdicts=verdicts)
 
 
-async def test_what_was_measured_otherwise_is_not_compared(tmp_path: Path) -> None:
+async def test_trials_measured_differently_are_not_compared(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
         await app.describe("Soup")
         airs = ScannerSettings("airs", "airs, profile prod", revision="3")
@@ -160,7 +160,7 @@ async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None
         assert rates.coverage.value != app.services.state.evaluation.metrics.coverage
 
 
-async def test_a_part_of_a_scan_is_no_trial(tmp_path: Path) -> None:
+async def test_an_incomplete_scan_is_not_a_trial(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
         count = len(listed(app))
         scan = scanned(app, ScannerSettings("airs", "airs, profile prod"))
@@ -173,7 +173,7 @@ async def test_a_part_of_a_scan_is_no_trial(tmp_path: Path) -> None:
         assert listed(app)[0].trial.settings.name == "local"
 
 
-async def test_a_full_disk_is_told_once_and_the_trials_stay(
+async def test_a_full_disk_is_reported_once_and_trials_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(written(tmp_path)) as app:

@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.judging import TopicMatcher
 
 
 def request(
@@ -54,5 +54,5 @@ def sandbox_server() -> Iterator[str]:
 
 
 @cache
-def _engine() -> Engine:
-    return Engine()
+def _engine() -> TopicMatcher:
+    return TopicMatcher()

@@ -127,7 +127,7 @@ def test_a_topic_without_prompts_takes_part(run: Run, profile: Path) -> None:
     (profile / "baking.csv").unlink()
     done = run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json")
     assert done.code == 0
-    assert "baking.yaml: no prompt set is known" in done.err
+    assert "baking.yaml: no prompt set, so" in done.err
     found = document(done.out)
     assert found["topics"][1]["alone"]["coverage"] is None
     assert found["conflict_count"] == 1
@@ -174,7 +174,9 @@ def test_gates(run: Run, profile: Path, gate: tuple[str, ...], code: int, told: 
     assert done.out
 
 
-def test_bad_input_is_told_all_at_once_and_nothing_is_written(run: Run, profile: Path) -> None:
+def test_all_errors_of_the_input_are_reported_together_and_nothing_is_written(
+    run: Run, profile: Path
+) -> None:
     (profile / "broken.yaml").write_text("name: [", "utf-8")
     prompts(profile, "bad.csv", [("", True)])
     named = ("--prompts", "baking=bad.csv", "--prompts", "nobody=tax.csv", "-o", "out.json")
@@ -182,10 +184,10 @@ def test_bad_input_is_told_all_at_once_and_nothing_is_written(run: Run, profile:
     assert (done.code, done.out) == (2, "")
     for told in (
         "broken.yaml:1: ",
-        "gone.yaml: there is no such file",
-        "tax.yaml: this topic file is named twice",
+        "gone.yaml: no such file",
+        "tax.yaml: this topic file is in the profile already",
         "bad.csv:2: empty prompt",
-        "--prompts nobody=…: there is no such topic",
+        "--prompts nobody=…: no such topic in this audit",
     ):
         assert told in done.err
     assert not (profile / "out.json").exists()
@@ -195,16 +197,16 @@ def test_bad_input_is_told_all_at_once_and_nothing_is_written(run: Run, profile:
     ("text", "told"),
     [
         ("topics: []\n", "profile.yaml:1: topics is not a list"),
-        ("topics:\n- tax.yaml\n- 7\n", "profile.yaml:3: this is no file name"),
+        ("topics:\n- tax.yaml\n- 7\n", "profile.yaml:3: not a valid file name"),
         ("topics:\n- tax.yaml\ndefault: maybe\n", "profile.yaml:3: default is 'maybe'"),
         ("topics:\n- {topic: tax.yaml, prompt: x}\n", "profile.yaml:2: unknown key 'prompt'"),
         ("topic: 1\ntopics:\n- tax.yaml\n", "profile.yaml:1: unknown key 'topic'"),
         ("topics:\n- {prompts: tax.csv}\n", "profile.yaml:2: this entry names no topic file"),
-        ("topics:\n- gone.yaml\n", "gone.yaml: there is no such file"),
+        ("topics:\n- gone.yaml\n", "gone.yaml: no such file"),
         ("topics: [\n", "profile.yaml:2: "),
     ],
 )
-def test_a_profile_file_that_is_wrong(run: Run, profile: Path, text: str, told: str) -> None:
+def test_an_invalid_profile_file_is_rejected(run: Run, profile: Path, text: str, told: str) -> None:
     (profile / "profile.yaml").write_text(text, "utf-8")
     done = run(*AUDIT, "profile.yaml")
     assert (done.code, done.out) == (2, "")
@@ -214,8 +216,8 @@ def test_a_profile_file_that_is_wrong(run: Run, profile: Path, text: str, told: 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("prompt,expected\nhello,true\n", "all.csv:1: there is no column topic"),
-        ("topic,prompt,expected\ntax,hello,true\n,bye,false\n", "all.csv:3: this row names no"),
+        ("prompt,expected\nhello,true\n", "all.csv:1: the column topic is missing"),
+        ("topic,prompt,expected\ntax,hello,true\n,bye,false\n", "all.csv:3: the row has no"),
         (
             "topic,prompt,expected\ntax,hello,true\ntax,bye,false\nsmell,x,true\n",
             "all.csv:4: rows name topics that are not in this audit: 'smell'",
@@ -224,7 +226,9 @@ def test_a_profile_file_that_is_wrong(run: Run, profile: Path, text: str, told: 
         ("topic,prompt,expected\ntax,hello,true\n", "in the rows of topic 'tax'"),
     ],
 )
-def test_a_shared_prompt_set_that_is_wrong(run: Run, profile: Path, text: str, told: str) -> None:
+def test_an_invalid_shared_prompt_set_is_rejected(
+    run: Run, profile: Path, text: str, told: str
+) -> None:
     (profile / "all.csv").write_text(text, "utf-8")
     done = run(*AUDIT, "tax.yaml", "baking.yaml", "--prompts", "all.csv")
     assert (done.code, done.out) == (2, "")
@@ -283,7 +287,9 @@ posix = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
 
 @posix
-def test_the_service_is_asked_once_for_all_topics(cloud: Cloud, run: Run, profile: Path) -> None:
+def test_each_prompt_is_requested_once_for_all_topics(
+    cloud: Cloud, run: Run, profile: Path
+) -> None:
     pytest.importorskip("aiohttp")
     topic(profile, "home", "Home office", HOME, "allow")
     prompts(profile, "home.csv", [(HOME, True), ("Hello", False)], "allow")
@@ -308,7 +314,9 @@ def test_the_service_is_asked_once_for_all_topics(cloud: Cloud, run: Run, profil
 
 
 @posix
-def test_what_is_not_as_in_the_files_is_told(cloud: Cloud, run: Run, profile: Path) -> None:
+def test_differences_between_files_and_profile_are_reported(
+    cloud: Cloud, run: Run, profile: Path
+) -> None:
     pytest.importorskip("aiohttp")
     cloud.apply("tax.yaml")
     topic(profile, "other", "Other", "Something else entirely")
@@ -318,7 +326,7 @@ def test_what_is_not_as_in_the_files_is_told(cloud: Cloud, run: Run, profile: Pa
     (profile / "tax.yaml").write_text(text.replace("Advice on", "Help with"), "utf-8")
     done = run(*AIRS, ".", "--format", "json", **cloud.all)
     assert done.code == 0
-    assert "warning: topic Tax advice has another text there" in done.err
+    assert "warning: topic Tax advice has another text in the profile" in done.err
     assert "warning: topic Baking is not in the profile" in done.err
     found = document(done.out)
     assert len(found["notices"]) == 2
@@ -343,3 +351,20 @@ def test_no_verdict_is_never_a_pass(cloud: Cloud, run: Run, profile: Path) -> No
     whole = run(*AIRS, ".", "--max-errors", "0", "--format", "json", **cloud.all)
     assert whole.code == 0
     assert "6 calls for 12 prompts, 6 of them from the cache" in whole.err
+
+
+def test_other_yaml_in_a_folder_is_skipped_and_named_alone_it_is_an_error(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "topic.yaml").write_text("name: Tax\ndescription: Tax advice\n", "utf-8")
+    (tmp_path / "topic.csv").write_text(
+        "prompt,expected,intent\nmy tax,true,block\nhello,false,block\n", "utf-8"
+    )
+    other = tmp_path / "compose.yaml"
+    other.write_text("services: {}\n", "utf-8")
+    result = run("audit", str(tmp_path), "--encoder", "static")
+    assert result.code == 0
+    assert "compose.yaml: not a topic file, skipped" in result.err
+    alone = run("audit", str(other), "--encoder", "static")
+    assert alone.code == 2
+    assert "compose.yaml: not a topic: it has none of its keys" in alone.err

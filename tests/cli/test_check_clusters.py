@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from guardtui.cli.check import command
 from guardtui.domain.statistics import wilson_interval
+from guardtui.domain.text import display_start
 from guardtui.files.prompt_files import load_prompts
 
 TOPIC = """\
@@ -94,14 +96,18 @@ def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
     assert "recipe␛[31m" in text
     for one in found["clusters"]:
         counts = one["counts"]
-        total = sum(counts.values()) - counts["errors"]
-        line = next(line for line in text.splitlines() if f" #{one['cluster']} " in line)
-        assert f"{one['error_rate']['value']:.3f}" in line
-        assert f"{counts['fp'] + counts['fn']}/{total}" in line
-        assert ", ".join(one["words"]) in line
-    assert f"{found['near_duplicates']['total']} pairs, 1 with contradicting labels" in text
-    assert "! " in text
-    assert text.count("label next") == max(1, len(found["label_next"]))
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{one['cluster']} ")]
+        assert line.startswith(f"{one['cluster']} {', '.join(one['words'][:2])}")
+        cells = re.split("  +", line)[1:]
+        assert cells[:3] == [str(one[name]) for name in ("size", "expected_true", "expected_false")]
+        assert cells[3] == f"{one['error_rate']['value']:.3f}"
+        assert cells[5:7] == [str(counts["fp"]), str(counts["fn"])]
+        assert line.endswith(display_start(one["central"]["prompt"], 200))
+    assert "Near-duplicates (cosine 0.92 or more): 1 pair, 1 with contradicting labels." in text
+    assert found["near_duplicates"]["total"] == 1
+    assert "\n  contradicting labels, cosine 0." in text
+    assert text.count("  prompts like these of cluster") == len(found["label_next"])
+    assert "label next" in text
 
 
 def test_without_the_flag_nothing_is_added(files: list[str]) -> None:
@@ -110,7 +116,7 @@ def test_without_the_flag_nothing_is_added(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_prompts_that_cannot_be_used_are_told_without_clusters(files: list[str], form: str) -> None:
+def test_invalid_prompts_are_reported_without_clusters(files: list[str], form: str) -> None:
     Path(files[2]).write_text("prompt,expected,intent\none,maybe,block\n", "utf-8")
     text = run(*files, "--clusters", "--format", form)
     assert "maybe" in text

@@ -60,5 +60,5 @@ def test_json_and_sarif_have_it(work: Path) -> None:
     assert "another intent" in rule["help"]["text"]
 
 
-def test_a_set_with_a_near_miss_is_not_told_about(work: Path) -> None:
+def test_a_set_with_a_near_miss_has_no_finding(work: Path) -> None:
     assert "no near misses" not in check("near.csv")[1]

@@ -23,7 +23,7 @@ def load(text: str) -> Any:
     return YAML(typ="safe").load(text)
 
 
-def test_several_files_are_told_together(run: Run, folder: Path) -> None:
+def test_several_files_are_reported_together(run: Run, folder: Path) -> None:
     (folder / "not.yaml").write_text(TOPIC.replace("Advice", "Not advice"), "utf-8")
     (folder / "long.yaml").write_text(TOPIC.replace("Advice", "x" * 300), "utf-8")
     (folder / "cut.yaml").write_text("name: [\n", "utf-8")
@@ -58,8 +58,8 @@ def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
         (["topic.yaml", "--clusters"], "--clusters needs --prompts"),
         (["topic.yaml", "--threshold", "0.5"], "--threshold needs --prompts"),
         (["topic.yaml", "--encoder", "static"], "--encoder needs --prompts"),
-        (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts fits one topic"),
-        (["topic.yaml", "--output", "topic.yaml"], "it would be lost"),
+        (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts is for one topic"),
+        (["topic.yaml", "--output", "topic.yaml"], "it would be overwritten"),
     ],
 )
 def test_bad_usage(run: Run, arguments: list[str], said: str) -> None:

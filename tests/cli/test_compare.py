@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.session.named import Named, find_evaluation
+from guardtui.session.evaluation_refs import RecordedEvaluation, find_evaluation
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 
@@ -53,7 +53,7 @@ def session(reports: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
     decisions = (("a", Decision.KEEP), ("b", Decision.KEEP), ("a", Decision.DISCARD))
     for number, (name, decision) in enumerate(decisions):
         found = find_evaluation(f"{name}.json")
-        assert isinstance(found, Named)
+        assert isinstance(found, RecordedEvaluation)
         created = f"2026-01-01T00:0{number}:00Z"
         store.add_iteration(Iteration(number, created, decision, found.evaluation))
     store.pin(0)
@@ -125,7 +125,7 @@ def test_iterations_of_a_session(run: Run, session: SessionStore) -> None:
         told = compared(run, word, "b.json")["a"]
         assert isinstance(told, dict)
         best = find_evaluation("topic.yaml@best")
-        assert isinstance(best, Named)
+        assert isinstance(best, RecordedEvaluation)
         expected = best.number if word in ("topic.yaml", "topic.yaml@best") else number
         assert (word, told["iteration"]) == (word, expected)
     absolute = str(Path("topic.yaml").resolve())
@@ -178,7 +178,7 @@ def test_json_of_airs_is_compared_by_its_mistakes(run: Run, reports: Path) -> No
         assert run("compare", "a.json", "airs.json", "--format", form).code == 0
     refused = run(*EVAL, "--baseline", "airs.json")
     assert (refused.code, refused.out) == (2, "")
-    assert "airs.json: lists only the prompts that went wrong" in refused.err
+    assert "airs.json: lists only the wrongly judged prompts" in refused.err
 
 
 def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> None:
@@ -191,42 +191,42 @@ def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> Non
     ("words", "said"),
     [
         (["a.json"], "Missing argument 'B'"),
-        (["a.json", "gone.json"], "gone.json: there is no such file"),
-        (["gone.yaml", "a.json"], "gone.yaml: there is no such file"),
-        (["gone.yaml@2", "a.json"], "gone.yaml: there is no such file"),
-        (["other.yaml", "a.json"], "other.yaml: there is no kept iteration"),
-        (["topic.yaml@7", "a.json"], "there is no iteration 7 to compare with\n  there are: 0, 1"),
+        (["a.json", "gone.json"], "gone.json: no such file"),
+        (["gone.yaml", "a.json"], "gone.yaml: no such file"),
+        (["gone.yaml@2", "a.json"], "gone.yaml: no such file"),
+        (["other.yaml", "a.json"], "other.yaml: no kept iteration"),
+        (["topic.yaml@7", "a.json"], "no iteration 7 to compare with\n  existing: 0, 1"),
         (["topic.yaml@x", "a.json"], "topic.yaml: 'x' names no iteration"),
         (["topic.yaml@", "a.json"], "topic.yaml: '' names no iteration"),
         (["topic.yaml@-1", "a.json"], "topic.yaml: '-1' names no iteration"),
         (["a.json", "prompts.csv"], "prompts.csv:1: is not JSON"),
-        (["a.json", "."], ".: this is a folder"),
+        (["a.json", "."], ".: is a folder"),
         (["a.json", "/dev/null"], "/dev/null"),
         (["a.json", "x\x1b[31m.json"], "␛[31m"),
         (["a.json", "empty.json"], "empty.json: the file is empty"),
         (["a.json", "cut.json"], "cut.json:1: is not JSON"),
         (["a.json", "list.json"], "list.json: is not a report of guardtui"),
-        (["a.json", "lint.json"], "lint.json: is JSON of guardtui, but no report on prompts"),
+        (["a.json", "lint.json"], "lint.json: is JSON of guardtui, but not a report on prompts"),
         (["a.json", "newer.json"], "newer.json: has schema_version 99"),
         (["a.json", "counts.json"], "counts 9 false positives"),
         (["a.json", "damaged.json"], "damaged.json: is damaged or was edited"),
-        (["a.json", "bare.json"], "bare.json: goes without the texts of its prompts"),
-        (["a.json", "b.json", "-o", "b.json"], "b.json: this is what is read"),
-        (["topic.yaml@0", "b.json", "-o", "topic.yaml"], "topic.yaml: this is what is read"),
+        (["a.json", "bare.json"], "bare.json: lacks the texts of its prompts"),
+        (["a.json", "b.json", "-o", "b.json"], "b.json: this is an input"),
+        (["topic.yaml@0", "b.json", "-o", "topic.yaml"], "topic.yaml: this is an input"),
         (
             ["topic.yaml@0", "b.json", "--format", "md", "-o", "prompts.csv"],
-            "prompts.csv: this is what is read",
+            "prompts.csv: this is an input",
         ),
         (
             ["topic.yaml@0", "b.json", "--format", "md", "-o", ".guardtui/sessions.sqlite3"],
-            "sessions.sqlite3: this is where sessions are kept",
+            "sessions.sqlite3: sessions are stored in this folder",
         ),
         (["a.json", "huge.json"], "huge.json: is damaged or was edited"),
-        (["a.json", "b.json", "-o", "c.csv"], "c.csv: .csv is the ending of no report"),
+        (["a.json", "b.json", "-o", "c.csv"], "c.csv: .csv is not the ending of a report"),
         (["a.json", "b.json", "--format", "csv"], "'csv' is not one of"),
     ],
 )
-def test_bad_input_is_said_and_exits_2(
+def test_bad_input_is_reported_with_exit_code_2(
     run: Run, session: SessionStore, folder: Path, words: list[str], said: str
 ) -> None:
     report = json.loads((folder / "a.json").read_text("utf-8"))
@@ -289,8 +289,8 @@ def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
         ),
         (("allow.yaml", "allow.yaml", "--prompts", "prompts.csv"), "prompts.csv:2 is block"),
         (("topic.yaml@3", "topic.yaml", "--prompts", "prompts.csv"), "names an iteration"),
-        (("topic.yaml", "none.yaml", "--prompts", "prompts.csv"), "none.yaml: there is no such"),
-        (("topic.yaml", "topic.yaml", "--prompts", "none.csv"), "none.csv: there is no such"),
+        (("topic.yaml", "none.yaml", "--prompts", "prompts.csv"), "none.yaml: no such"),
+        (("topic.yaml", "topic.yaml", "--prompts", "none.csv"), "none.csv: no such"),
         (("topic.yaml", "prompts.csv", "--prompts", "prompts.csv"), "prompts.csv"),
         (("topic.yaml", "topic.yaml", "--threshold", "0.5"), "need --prompts"),
         (("topic.yaml", "topic.yaml", "--prompts", "prompts.csv", "-o", "prompts.csv"), "would be"),

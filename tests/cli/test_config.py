@@ -84,7 +84,7 @@ def test_set_and_unset_keep_what_else_is_there(config: Run, path: Path) -> None:
         (("chek",), "No such command"),
     ],
 )
-def test_what_cannot_be_set_is_said_and_nothing_written(
+def test_an_invalid_setting_is_reported_and_nothing_is_written(
     config: Run, path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     result = config(*arguments)
@@ -100,7 +100,7 @@ def test_check_names_every_mistake_of_the_file_with_its_line(config: Run, path: 
         result = config(*arguments)
         assert (result.code, result.out) == (2, "")
         for line, problem in (
-            (1, "vmi: there is no such setting"),
+            (1, "vmi: unknown setting"),
             (2, "tour: '3'"),
             (3, "keys: a"),
         ):
@@ -123,7 +123,7 @@ def test_check_names_themes_and_keys_that_do_not_exist(config: Run, path: Path) 
 def test_a_missing_file_is_nothing_wrong(config: Run, path: Path) -> None:
     result = config("check")
     assert (result.code, result.err) == (0, "")
-    assert "there is no such file" in result.out
+    assert "no such file" in result.out
     assert config("unset", "vim").code == 0
     assert not path.exists()
 
@@ -159,7 +159,7 @@ def test_the_app_does_not_open_with_settings_that_cannot_be_read(
     assert process.wait(120) == 2
     said = os.read(leader, 10_000).decode()
     os.close(leader)
-    assert f"{path}:2: thme: there is no such setting; did you mean 'theme'?" in said
+    assert f"{path}:2: thme: unknown setting; did you mean 'theme'?" in said
     assert "Traceback" not in said
 
 

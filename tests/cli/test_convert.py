@@ -63,17 +63,17 @@ def test_a_file_that_is_a_prompt_set_and_is_never_written_over(
     before = (sources / name).read_bytes()
     again = run(*words)
     assert again.code == 2
-    assert f"{name}: this is there already, and is not written over" in again.err
+    assert f"{name}: the file exists, and is never overwritten" in again.err
     assert (sources / name).read_bytes() == before
 
 
-def test_all_that_is_wrong_is_told_and_nothing_written(sources: Path, run: Run) -> None:
+def test_all_errors_are_reported_and_nothing_is_written(sources: Path, run: Run) -> None:
     (sources / "data.jsonl").write_text(DATASET + '{"data": 5}\n{"id": 1\n\n{"data": ""}\n')
     done = run("convert", "data.jsonl", "--from", "openai-guardrails", "-o", "new.csv")
     assert (done.code, done.out) == (2, "")
     for line in (3, 4, 6):
         assert f"data.jsonl:{line}: " in done.err
-    assert "which guardrail? (there are: Tax, Other)" in done.err
+    assert "which guardrail? (existing: Tax, Other)" in done.err
     assert not (sources / "new.csv").exists()
 
 
@@ -110,7 +110,7 @@ def test_pairs_of_tables_with_one_label_each(sources: Path, run: Run) -> None:
     assert as_lines.out.splitlines()[1] == '"Behavior,Cat",true,block'
 
 
-def test_a_set_of_one_label_is_refused_where_labels_are_told(sources: Path, run: Run) -> None:
+def test_a_set_of_one_label_is_rejected_if_the_input_has_labels(sources: Path, run: Run) -> None:
     (sources / "one.jsonl").write_text(DATASET.splitlines()[0] + "\n", "utf-8")
     done = run("convert", "one.jsonl", "--guardrail", "Tax", "-o", "new.csv")
     assert done.code == 2
@@ -123,19 +123,19 @@ def test_a_set_of_one_label_is_refused_where_labels_are_told(sources: Path, run:
     [
         ((), "no INPUT"),
         (("tests.yaml", "--positive", "bad.txt"), "take the place of INPUT"),
-        (("none.yaml",), "none.yaml: there is no such file"),
+        (("none.yaml",), "none.yaml: no such file"),
         (("topic.yaml",), "topic.yaml: the format is not recognised"),
         (("tests.yaml", "--guardrail", "x"), "--guardrail does not fit test cases of promptfoo"),
-        (("tests.yaml", "--to", "parquet"), "Parquet is no text"),
+        (("tests.yaml", "--to", "parquet"), "Parquet is binary"),
         (("tests.yaml", "--to", "jsonl", "-o", "a.csv"), "--to jsonl does not fit a.csv"),
         (("tests.yaml", "--to", "jsonl", "-o", "a.txt"), "only a file that ends in .jsonl"),
-        (("tests.yaml", "-o", "tests.yaml"), "this is what is read: it would be lost"),
+        (("tests.yaml", "-o", "tests.yaml"), "this is an input: it would be overwritten"),
         (("--positive", "bad.txt", "--from", "nemo"), "do not fit --from nemo"),
         (("--positive", "bad.txt", "--true", "x"), "--true does not fit"),
         (("--positive", "bad.txt", "--prompt-column", "x"), "does not fit plain lists"),
         (("good.txt", "--expected", "true", "--true", "x"), "gives every label"),
-        ((".", "--from", "promptfoo"), "this is a folder"),
-        (("good.txt",), "a plain list tells no labels"),
+        ((".", "--from", "promptfoo"), "is a folder"),
+        (("good.txt",), "a plain list has no labels"),
     ],
 )
 def test_bad_usage(sources: Path, run: Run, words: tuple[str, ...], told: str) -> None:
@@ -164,7 +164,7 @@ def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) 
     assert "this is a log of inspect_ai, not a prompt set" in refused.err
 
 
-def test_half_a_log_is_told(folder: Path, run: Run) -> None:
+def test_a_truncated_log_is_reported(folder: Path, run: Run) -> None:
     (folder / "half.eval").write_bytes(b"PK\x03\x04 and no more")
     for words in (("score", "half.eval", "--scorer", "match()"), ("convert", "half.eval")):
         done = run(*words)

@@ -37,7 +37,7 @@ def test_a_crash_leaves_a_file_without_texts(
     assert "secret prompt" not in text + err
 
 
-def test_a_crash_that_cannot_be_kept_is_still_said(
+def test_a_crash_that_cannot_be_written_is_still_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_bytes(b"")

@@ -13,11 +13,11 @@ import pytest
 from guardtui.app.guardrail_check import refusal
 from guardtui.cli import doctor_airs
 from guardtui.http.address import Endpoint
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.scanners.airs import credentials
 from guardtui.scanners.airs.command_options import REGIONS as OFFERED
+from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.airs.reach import contact
 from tests.http.times import JumpClock
 
 from .conftest import Result, Run
@@ -61,7 +61,7 @@ def test_all_is_well(cloud: Cloud, run: Run) -> None:
     assert table.out.endswith("\nnothing is missing\n")
 
 
-def test_an_older_pin_and_a_topic_that_is_gone_are_told(cloud: Cloud, run: Run) -> None:
+def test_an_older_pin_and_a_deleted_topic_are_reported(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     run(*AIRS, **cloud.all)  # sees the text of revision 1
 
@@ -111,7 +111,7 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
     assert (listed.code, listed.out) == (0, "")
     wrong = run("topics", "list", "--tenant", "other", **home)
     assert wrong.code == 2
-    assert "there is no tenant 'other'" in wrong.err
+    assert "no tenant is named 'other'" in wrong.err
 
 
 def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:
@@ -133,11 +133,11 @@ def test_a_wrong_profile(cloud: Cloud, run: Run) -> None:
     done = run("doctor", "--airs", "--json", "--profile", "nope", **cloud.all)
     found = facts(done)
     assert states(found, "scan", "profile there", "management login") == ["failed", "failed", "ok"]
-    assert "the key was not refused" in found["scan"]["remedy"]
-    assert "there are: sandbox, sandbox-directional" in found["profile there"]["value"]
+    assert "the key was accepted" in found["scan"]["remedy"]
+    assert "existing: sandbox, sandbox-directional" in found["profile there"]["value"]
 
 
-def test_a_used_up_quota_is_no_wrong_key(cloud: Cloud, run: Run) -> None:
+def test_an_exhausted_quota_does_not_mean_a_wrong_key(cloud: Cloud, run: Run) -> None:
     cloud.faults(faults=["429-none=after:0"])
     found = facts(run(*AIRS, **cloud.all))
     assert states(found, "key accepted") == ["warning"]
@@ -154,15 +154,15 @@ def test_a_used_up_quota_is_no_wrong_key(cloud: Cloud, run: Run) -> None:
         (503, "HTTP 503: later", "failed", "later"),
     ],
 )
-def test_what_a_refusal_says(status: int, message: str, state: str, said: str) -> None:
-    error = ServiceError(Kind.CREDENTIALS, message, status=status)
+def test_a_rejection_is_explained(status: int, message: str, state: str, said: str) -> None:
+    error = ServiceError(ErrorKind.CREDENTIALS, message, status=status)
     fact = refusal(error)
     assert (fact.state, fact.value.startswith(said) or said in message) == (state, True)
     quota = fact.value.startswith("its quota is used up")
     assert quota is ("quota exceeded" in message)
 
 
-async def test_other_regions_are_asked_only_when_told_to(
+async def test_other_regions_are_contacted_only_on_request(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The key of the account is of the region "de", which is another address of the sandbox."""
@@ -178,7 +178,7 @@ async def test_other_regions_are_asked_only_when_told_to(
     async def only_there(settings: credentials.AirsSettings) -> Any:
         asked.append(settings.scan_endpoint.url)
         if settings.scan_endpoint.url == cloud.url:
-            raise ServiceError(Kind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
+            raise ServiceError(ErrorKind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
         return await scan(settings)
 
     monkeypatch.setattr(doctor_airs, "scan_probe", only_there)
@@ -215,7 +215,7 @@ def test_bad_settings_are_a_fact(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("skew", "told"), [(-3600.0, "behind"), (3600.0, "ahead")])
-async def test_a_clock_that_is_wrong_is_told(
+async def test_a_wrong_clock_is_reported(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch, skew: float, told: str
 ) -> None:
     import time
@@ -260,4 +260,4 @@ def test_config_show_tells_origins_and_masks_secrets(run: Run, folder: Path) -> 
     file.write_text("{", "utf-8")
     broken = run("config", "show", **variables)
     assert (broken.code, broken.out) == (2, "")
-    assert f"{file}:1: this is no JSON" in broken.err
+    assert f"{file}:1: not JSON" in broken.err

@@ -67,7 +67,7 @@ def test_all_lists_every_mistake(run: Run, folder: Path) -> None:
         ("''", "", "the topic has no name and no description: "),
     ],
 )
-def test_a_topic_without_texts_is_said(
+def test_a_topic_without_texts_has_a_warning(
     run: Run, folder: Path, name: str, description: str, said: str
 ) -> None:
     (folder / "topic.yaml").write_text(
@@ -161,11 +161,11 @@ def test_intents_that_disagree_are_named_with_their_lines(
         ([*EVAL, "--max-errors", "-1"], "--max-errors"),
         ([*EVAL, "--max-regressions", "0"], "--max-regressions needs --baseline"),
         ([*EVAL, "--format", "pdf"], "unknown report format 'pdf'"),
-        ([*EVAL, "--baseline", "last"], "there is no kept iteration to compare with"),
-        ([*EVAL, "--baseline", "3"], "there is no iteration 3 to compare with"),
-        ([*EVAL, "--baseline", "gone.json"], "gone.json: there is no such file"),
+        ([*EVAL, "--baseline", "last"], "no kept iteration to compare with"),
+        ([*EVAL, "--baseline", "3"], "no iteration 3 to compare with"),
+        ([*EVAL, "--baseline", "gone.json"], "gone.json: no such file"),
         ([*EVAL, "--baseline", "prompts.csv"], "prompts.csv:1: is not JSON"),
-        ([*EVAL, "--baseline", "."], ".: this is a folder"),
+        ([*EVAL, "--baseline", "."], ".: is a folder"),
         ([*EVAL, "--output", "no/such/folder/out.txt"], "no/such/folder"),
         ([*EVAL, "--output", "."], "."),
         (["eval", "gone.yaml", "--prompts", "prompts.csv"], "gone.yaml"),
@@ -180,7 +180,7 @@ def test_intents_that_disagree_are_named_with_their_lines(
         (["eval", "topic.yaml", "--prompts", "label.csv"], "label.csv"),
     ],
 )
-def test_bad_input_is_said_and_exits_2(
+def test_bad_input_is_reported_with_exit_code_2(
     here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     (here / "empty.csv").write_bytes(b"")
@@ -194,7 +194,7 @@ def test_bad_input_is_said_and_exits_2(
 
 
 @pytest.mark.process
-def test_a_reader_that_stops_is_no_error(
+def test_a_closed_reader_is_not_an_error(
     run: Run, folder: Path, environment: dict[str, str]
 ) -> None:
     rows = "".join(f"prompt number {n},{'true' if n % 2 else 'false'},block\n" for n in range(3000))
@@ -217,7 +217,7 @@ def test_a_reader_that_stops_is_no_error(
 
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_said(folder: Path, environment: dict[str, str]) -> None:
+def test_a_full_disk_is_reported(folder: Path, environment: dict[str, str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "guardtui", "sample"],
@@ -338,7 +338,7 @@ def test_a_scan_does_not_start_when_its_output_is_an_input(
     line = (*EVAL, "--baseline", "base.json", "--format", "csv", "-o", name)
     code, out, err = in_process(capfd, *line)
     assert (code, out) == (2, "")
-    assert "it would be lost" in err
+    assert "it would be overwritten" in err
     assert before == {path: path.read_bytes() for path in here.iterdir() if path.is_file()}
 
 
@@ -366,7 +366,7 @@ def test_a_descriptor_is_written_to_and_not_replaced(
 
 
 @pytest.mark.process
-def test_a_closed_standard_output_is_told_before_the_scan(
+def test_a_closed_standard_output_fails_before_the_scan(
     folder: Path, environment: dict[str, str]
 ) -> None:
     for rest in ("", "--output /dev/stdout", "--output -"):
@@ -388,14 +388,12 @@ def test_prompts_come_from_a_substituted_process(folder: Path, environment: dict
 
 @pytest.mark.parametrize("name", ["topic.yaml", "prompts.csv", "link.csv", "./prompts.csv"])
 @pytest.mark.parametrize("command", ["eval", "check"])
-def test_what_is_read_is_never_written_over(
-    run: Run, folder: Path, name: str, command: str
-) -> None:
+def test_inputs_are_never_overwritten(run: Run, folder: Path, name: str, command: str) -> None:
     (folder / "link.csv").symlink_to("prompts.csv")
     before = {path: (folder / path).read_bytes() for path in ("topic.yaml", "prompts.csv")}
     done = run(command, "topic.yaml", "--prompts", "prompts.csv", "--output", name)
     assert (done.code, done.out) == (2, "")
-    assert "it would be lost" in done.err
+    assert "it would be overwritten" in done.err
     assert before == {path: (folder / path).read_bytes() for path in before}
 
 
@@ -437,7 +435,7 @@ def test_a_closed_standard_output_is_not_taken_for_one(run: Run, folder: Path) -
         ("expected_label", "null"),
     ],
 )
-def test_an_edited_baseline_is_said_to_be(run: Run, folder: Path, change: tuple[str, str]) -> None:
+def test_an_edited_baseline_is_reported(run: Run, folder: Path, change: tuple[str, str]) -> None:
     run(*EVAL, "--format", "json", "--output", "base.json")
     report = (folder / "base.json").read_text()
     key, value = change

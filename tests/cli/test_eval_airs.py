@@ -112,7 +112,7 @@ def test_more_than_five_requests_at_once_come_with_what_throttling_does(
     cloud: Cloud, run: Run
 ) -> None:
     cloud.apply()
-    said = "6 requests at once: above 5 AIRS may throttle (429)"
+    said = "6 concurrent requests: above 5 AIRS may throttle (429)"
     assert said in run(*NAMED, "--concurrency", "6", **cloud.all).err
     assert said not in run(*NAMED, "--concurrency", "6", **cloud.all).err  # all in the cache
     assert "throttle" not in run(*NAMED, "--concurrency", "5", "--fresh", **cloud.all).err
@@ -137,7 +137,7 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     assert done.code == 3
     missing = COUNT // 2
     assert f"\nerror: {missing} of {COUNT} prompts have no verdict; " in done.err
-    assert "run the same command again to ask for the others only" in done.err
+    assert "run the same command again to scan only the others" in done.err
     document = json.loads(done.out)
     assert document["error_count"] == len(document["errors"]) == missing
     assert all(one["message"] for one in document["errors"])
@@ -159,7 +159,7 @@ def test_errors_that_are_allowed(cloud: Cloud, run: Run) -> None:
     assert "run the same command again without --fresh" in refused.err
 
 
-def test_what_is_not_in_effect_is_said(cloud: Cloud, run: Run) -> None:
+def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run) -> None:
     before = run(*NAMED, **cloud.all)
     assert "warning: profile sandbox does not have this definition" in before.err
     assert "no verdict on the topic" in before.err
@@ -247,7 +247,7 @@ def test_a_definition_that_no_profile_can_have(cloud: Cloud, run: Run) -> None:
     path.write_text(path.read_text("utf-8").replace("Advice on", "Advice " * 50), "utf-8")
     done = run(*NAMED, **cloud.all)
     assert (done.code, done.out) == (2, "")
-    assert "no profile can have this definition" in done.err
+    assert "AIRS would reject this definition" in done.err
 
 
 def test_a_key_that_is_refused(cloud: Cloud, run: Run) -> None:
@@ -300,7 +300,7 @@ def test_no_retries_are_none(cloud: Cloud, run: Run) -> None:
     assert cloud.prompts["asked"]["total"] == COUNT - 1  # one was refused before it counted
 
 
-def test_an_empty_variable_is_told(cloud: Cloud, run: Run) -> None:
+def test_an_empty_variable_has_a_warning(cloud: Cloud, run: Run) -> None:
     variables = cloud.all | {"PANW_AI_SEC_API_ENDPOINT": ""}
     done = run(*NAMED, "--scan-endpoint", cloud.url, **variables)
     assert "is set but empty" not in done.err  # it was not needed

@@ -75,7 +75,7 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     assert requests(service) == COUNT
 
 
-def test_another_threshold_asks_nothing(run: Run, service: str, home: dict[str, str]) -> None:
+def test_another_threshold_makes_no_requests(run: Run, service: str, home: dict[str, str]) -> None:
     arguments = (*DECISION, *model(service), "--format", "json")
     first = json.loads(run(*arguments, **home).out)
     other = run(*arguments, "--threshold", "0.999", **home)
@@ -105,7 +105,7 @@ def test_a_fitted_threshold_is_found_in_the_probabilities(
 
 
 @pytest.mark.parametrize("kind", ["refused", "missing", "doubled", "out-of-range", "other-model"])
-def test_what_is_no_answer_is_no_verdict_and_exits_with_3(
+def test_an_invalid_answer_is_no_verdict_and_the_exit_code_is_3(
     run: Run, service: str, home: dict[str, str], kind: str
 ) -> None:
     fault(service, f"{kind}@decisions=every:5")
@@ -118,7 +118,7 @@ def test_what_is_no_answer_is_no_verdict_and_exits_with_3(
     assert again.err.startswith(f"2 calls for {COUNT} prompts, 8 of them from the cache")
 
 
-def test_an_edited_question_is_asked_in_the_other_format(
+def test_an_edited_question_is_sent_in_the_other_format(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
     shipped = run("decision-template", **home)
@@ -132,7 +132,7 @@ def test_an_edited_question_is_asked_in_the_other_format(
     question.write_text("Is it about {topic}?", "utf-8")
     bad = run(*DECISION, *model(service), "--template", "question.txt", **home)
     assert bad.code == 2
-    assert "question.txt:1: {topic} stands for nothing" in bad.err
+    assert "question.txt:1: unknown placeholder {topic}" in bad.err
     assert "guardtui decision-template" in bad.err
 
 
@@ -141,7 +141,7 @@ def test_an_edited_question_is_asked_in_the_other_format(
     [
         ((), "a decision model needs --model URL#name"),
         (("--model", "http://a.example/v1#m"), "https"),
-        (("--model", "https://a.example/v1"), "names no model"),
+        (("--model", "https://a.example/v1"), "has no model"),
         (("--model", "https://a.example/v1#m", "--judge-form", "graded"), "does not fit"),
         (("--model", "https://a.example/v1#m", "--budget", "1"), "--budget needs prices"),
         (
@@ -150,7 +150,7 @@ def test_an_edited_question_is_asked_in_the_other_format(
         ),
     ],
 )
-def test_options_that_will_not_do(
+def test_invalid_options_are_refused(
     run: Run, home: dict[str, str], options: tuple[str, ...], told: str
 ) -> None:
     done = run(*DECISION, *options, **home)
@@ -162,3 +162,76 @@ def test_the_options_of_a_decision_model_do_not_fit_others(run: Run, home: dict[
     done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--api", "systemone", **home)
     assert done.code == 2
     assert "--api does not fit --scanner local" in done.err
+
+
+# --- in shards
+
+
+def metrics_of(report: str) -> dict[str, Any]:
+    document = json.loads(report)
+    counts: dict[str, Any] = document["metrics"]
+    return counts
+
+
+def test_shards_give_the_metrics_of_one_evaluation(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    arguments = (*DECISION, *model(service), "--format", "json", "--threshold", "0.4")
+    together = run(*arguments, **home)
+    assert together.code == 0, together.err
+    before = requests(service)
+    shards = run(*arguments, "--out", "set", "--shards", "2", **home)
+    assert shards.code == 0, shards.err
+    assert "shard 0/2: " in shards.err
+    assert "shard 1/2: " in shards.err
+    assert metrics_of(shards.out) == metrics_of(together.out)
+    assert json.loads(shards.out)["threshold"] == 0.4
+    assert requests(service) - before == COUNT  # answers of shards are kept beside them
+    again = run(*arguments, "--out", "set", "--shards", "2", **home)
+    assert metrics_of(again.out) == metrics_of(together.out)
+    assert requests(service) - before == COUNT
+
+
+def test_single_shards_are_merged(run: Run, service: str, home: dict[str, str]) -> None:
+    arguments = (*DECISION, *model(service), "--out", "set")
+    for shard in ("0/2", "1/2"):
+        done = run(*arguments, "--shard", shard, **home)
+        assert (done.code, done.out) == (0, "")
+        assert f"shard {shard}: " in done.err
+    merged = run("merge", "set", "--format", "json", **home)
+    assert merged.code == 0, merged.err
+    whole = run(*DECISION, *model(service), "--format", "json", **home)
+    assert metrics_of(merged.out) == metrics_of(whole.out)
+
+
+def test_a_shard_without_all_verdicts_is_completed_by_the_same_command(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    arguments = (*DECISION, *model(service), "--out", "set", "--shards", "1", "--format", "json")
+    fault(service, "refused@decisions=every:5")
+    stopped = run(*arguments, **home)
+    assert stopped.code == 3
+    assert f"2 of {COUNT} prompts have no verdict" in stopped.err
+    fault(service)
+    before = requests(service)
+    done = run(*arguments, **home)
+    assert done.code == 0, done.err
+    assert metrics_of(done.out)["total"] == COUNT
+    assert requests(service) - before == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--threshold", "fitted"), "--threshold fitted needs all scores at once"),
+        (("--jobs", "2"), "--jobs does not fit --scanner decision"),
+        (("--executor", "processes"), "--executor does not fit --scanner decision"),
+    ],
+)
+def test_options_that_do_not_fit_shards_are_refused(
+    run: Run, service: str, home: dict[str, str], options: tuple[str, ...], problem: str
+) -> None:
+    done = run(*DECISION, *model(service), "--out", "set", *options, **home)
+    assert done.code == 2
+    assert problem in done.err
+    assert requests(service) == 0

@@ -199,7 +199,7 @@ def test_a_budget_that_is_reached(
         assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 1)
 
 
-def test_what_is_given_reaches_the_model(run: Run, folder: Path, home: dict[str, str]) -> None:
+def test_given_options_reach_the_model(run: Run, folder: Path, home: dict[str, str]) -> None:
     (folder / "mine.txt").write_text("[user]\nIs it about {name}?\n{prompt}\n", "utf-8")
     bodies: list[dict[str, Any]] = []
 
@@ -235,7 +235,9 @@ def test_an_intent_of_allow(run: Run, folder: Path, home: dict[str, str]) -> Non
     assert done.code == 0
 
 
-def test_nobody_there_and_a_key_that_is_refused(run: Run, home: dict[str, str]) -> None:
+def test_an_unreachable_model_and_a_rejected_key_are_reported(
+    run: Run, home: dict[str, str]
+) -> None:
     done = run(*JUDGE, "--model", DEAD, "--retries", "0", **home)
     assert (done.code, done.out) == (3, "")
     assert "error: nothing could be scanned: cannot connect to 127.0.0.1:9" in done.err
@@ -250,16 +252,25 @@ def test_nobody_there_and_a_key_that_is_refused(run: Run, home: dict[str, str]) 
     ("arguments", "told"),
     [
         ((), "the judge needs --model URL#name"),
-        (("--model", "http://127.0.0.1/v1"), "--model: 'http://127.0.0.1/v1' names no model"),
+        (("--model", "http://127.0.0.1/v1"), "--model: 'http://127.0.0.1/v1' has no model"),
         (("--model", "http://example.com/v1#m"), "--model: "),
-        (("--model", DEAD, "--judge-form", "word"), "--judge-form: 'word' is no form of answer"),
-        (("--model", DEAD, "--judge-form", "pattern:("), "--judge-form: '(' is no expression"),
-        (("--model", DEAD, "--judge-template", "none.txt"), "none.txt: is no file"),
-        (("--model", DEAD, "--judge-template", "bad.txt"), "bad.txt:2: {topic} stands for nothing"),
+        (("--model", DEAD, "--judge-form", "word"), "--judge-form: unknown form of answer 'word'"),
+        (("--model", DEAD, "--judge-form", "pattern:("), "--judge-form: '(' is not an expression"),
+        (("--model", DEAD, "--judge-template", "none.txt"), "none.txt: is not a regular file"),
+        (
+            ("--model", DEAD, "--judge-template", "bad.txt"),
+            "bad.txt:2: unknown placeholder",
+        ),
         (("--model", DEAD, "--model-option", "seed"), "--model-option: 'seed' is not NAME=JSON"),
-        (("--model", DEAD, "--model-option", "x=low"), "--model-option: x has no JSON behind its"),
-        (("--model", DEAD, "--model-option", "x=NaN"), "--model-option: an option has a value"),
-        (("--model", DEAD, "--model-option", "n=3"), "--model-option: n is no option to set"),
+        (("--model", DEAD, "--model-option", "x=low"), "--model-option: x needs JSON after the ="),
+        (
+            ("--model", DEAD, "--model-option", "x=NaN"),
+            "the value of an option is not valid JSON",
+        ),
+        (
+            ("--model", DEAD, "--model-option", "n=3"),
+            "--model-option: n cannot be set: guardtui sets it",
+        ),
         (
             ("--model", DEAD, "--model-option", "x=1", "--model-option", "x=2"),
             "--model-option: x is given twice",
@@ -301,7 +312,7 @@ def test_options_of_the_judge_fit_no_other_scanner(
 def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> None:
     done = run(*JUDGE[:-1], "airs", "--concurrency", "21")
     assert done.code == 2
-    assert "AIRS is asked 20 at once at most" in done.err
+    assert "at most 20 concurrent requests to AIRS" in done.err
     with serving(Judge()) as server:
         assert run(*JUDGE, *named(server), "--concurrency", "512", **home).code == 0
 
@@ -437,7 +448,7 @@ def test_doctor_of_a_judge_that_cannot_judge(run: Run, home: dict[str, str]) -> 
     with serving(lambda text, before: said("ANSWER: yes")) as server:
         done = run("doctor", "--judge", *named(server), **home)
     assert done.code == 0
-    assert "1 of 2 plain prompts are judged rightly (what attacks do to it cannot be told)" in (
+    assert "1 of 2 plain prompts are judged rightly (the effect of attacks is unknown)" in (
         done.out
     )
     with serving(lambda text, before: said("Hm.")) as server:
@@ -454,15 +465,15 @@ def test_doctor_names_what_does_not_fit(run: Run) -> None:
     for arguments, told in (
         (("--judge",), "the judge needs --model URL#name"),
         (("--model", DEAD), "options of a judge need --judge"),
-        (("--judge", "--airs", "--model", DEAD), "--judge stands alone"),
-        (("--judge", "--model", "m"), "--model: 'm' names no model"),
+        (("--judge", "--airs", "--model", DEAD), "--judge cannot be combined"),
+        (("--judge", "--model", "m"), "--model: 'm' has no model"),
     ):
         done = run("doctor", *arguments)
         assert (done.code, done.out) == (2, "")
         assert told in done.err
 
 
-def test_only_prompts_in_doubt_are_asked_and_the_others_stay_open(
+def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
@@ -485,13 +496,13 @@ def test_only_prompts_in_doubt_are_asked_and_the_others_stay_open(
     assert "no verdicts of a judge with 'another' in its name are recorded" in other.err
 
 
-def test_flips_are_asked_of_a_guardrail(run: Run, folder: Path) -> None:
+def test_flips_need_a_guardrail(run: Run, folder: Path) -> None:
     result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
     assert result.code == 2
-    assert "--flips asks a guardrail: add --scanner airs, judge or decision" in result.err
+    assert "--flips needs a guardrail: add --scanner airs, judge or decision" in result.err
 
 
-def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(
+def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
@@ -509,10 +520,10 @@ def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(
         table = run(*command, *named(server), "--within", within, **home)
     found, before = json.loads(result.out), json.loads(first.out)
     assert (first.code, result.code) == (3, 3)
-    assert before["flip_check"]["ended"] == "the calls are spent"
+    assert before["flip_check"]["ended"] == "the limit of calls is reached"
     assert (before["flip_check"]["calls"], before["flip_check"]["most_calls"]) == (8, 8)
     check = found["flip_check"]
-    assert check["ended"] == "that is as close as was wanted"
+    assert check["ended"] == "the goal is reached"
     assert check["coverage"]["high"] - check["coverage"]["low"] <= 2 * float(within)
     assert check["within"] == float(within)
     assert check["calls"] == len(answered) - 8
@@ -521,7 +532,7 @@ def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(
     assert "prompts are in doubt, by the forecast of a judge: m" in result.err
     assert "run the command without --flips" in result.err
     assert "Likely flips checked: coverage expected at " in table.out
-    assert "that is as close as was wanted" in table.out
+    assert "the goal is reached" in table.out
 
 
 def test_a_report_has_what_was_forecast_before_the_scan(

@@ -38,7 +38,7 @@ def results(text: str) -> dict[str, Any]:
     return {one["prompt"]: one for one in json.loads(text)["results"]}
 
 
-def test_a_prompt_of_another_topic_is_stopped_and_says_by_which(run: Run, folder: Path) -> None:
+def test_a_prompt_stopped_by_another_topic_names_it(run: Run, folder: Path) -> None:
     bread = other(folder, "Baking", BREAD)
     alone = run(*EVAL, "--format", "json")
     done = run(*EVAL, "--with", bread, "--format", "json")
@@ -101,14 +101,54 @@ def test_local_and_service_agree_on_a_profile_of_three(
     assert "stopped by another topic: Baking" in untold
 
 
-def test_all_that_is_wrong_with_companions_is_told(run: Run, folder: Path) -> None:
+def test_all_problems_of_companions_are_reported_together(run: Run, folder: Path) -> None:
     (folder / "broken.yaml").write_text("name: [", "utf-8")
     same = other(folder, "Tax advice", BREAD)
     done = run(*EVAL, "--with", "gone.yaml", "--with", "broken.yaml", "--with", same)
     assert (done.code, done.out) == (2, "")
-    assert "gone.yaml: there is no such file" in done.err
+    assert "gone.yaml: no such file" in done.err
     assert "broken.yaml:1: " in done.err
     assert "tax.yaml: another topic is called 'Tax advice' already" in done.err
+
+
+@pytest.mark.parametrize("default", ["allow", "block"])
+def test_eval_and_audit_agree_on_the_verdicts_of_a_profile_file(
+    run: Run, folder: Path, default: str
+) -> None:
+    other(folder, "Baking", BREAD)
+    other(folder, "Home office", HOME, "allow")
+    (folder / "topic.csv").write_bytes((folder / "prompts.csv").read_bytes())
+    text = f"default: {default}\ntopics: [topic.yaml, baking.yaml, home.yaml]\n"
+    (folder / "profile.yaml").write_text(text, "utf-8")
+    done = run(*EVAL, "--with", "profile.yaml", "--format", "json")
+    assert done.code == 0
+    document = json.loads(done.out)
+    assert [topic["name"] for topic in document["companions"]] == ["Baking", "Home office"]
+    assert document["scanner"]["identity"].endswith(f"; default {default}")
+    audit = json.loads(run("audit", "profile.yaml", "--encoder", "static", "--format", "json").out)
+    assert audit["default"] == default
+    stopped_by = {row["prompt"]: row["stopped_by"] for row in audit["results"]}
+    assert {prompt: one.get("stopped_by", []) for prompt, one in results(done.out).items()} == {
+        prompt: stopped_by[prompt] for prompt in results(done.out)
+    }
+
+
+def test_a_profile_file_without_a_default_stands_for_its_topics(run: Run, folder: Path) -> None:
+    names = [other(folder, "Baking", BREAD), other(folder, "Home office", HOME, "allow")]
+    (folder / "profile.yaml").write_text("topics: [topic.yaml, baking.yaml, home.yaml]\n", "utf-8")
+    by_profile = run(*EVAL, "--with", "profile.yaml", "--format", "csv")
+    by_name = run(*EVAL, *(part for name in names for part in ("--with", name)), "--format", "csv")
+    assert by_profile == by_name
+
+
+def test_the_report_does_not_replace_a_topic_of_a_profile_file(run: Run, folder: Path) -> None:
+    bread = other(folder, "Baking", BREAD)
+    (folder / "profile.yaml").write_text(f"topics: [{bread}]\n", "utf-8")
+    for name in (bread, "profile.yaml"):
+        before = (folder / name).read_bytes()
+        done = run(*EVAL, "--with", "profile.yaml", "--output", name)
+        assert (done.code, done.out) == (2, "")
+        assert (folder / name).read_bytes() == before
 
 
 def test_the_report_does_not_replace_a_companion(run: Run, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def test_the_table_says_which_guardrail_and_that_it_is_a_forecast(
     assert lines[0] == ("Forecast of AIRS, profile prod, revision 3. No service was called.")
     assert "2 scans (#0, #1): 60 of 60 prompts have a verdict" in result.out
     for name in ("coverage", "TPR", "TNR"):
-        assert f"\n{name:<10} 0." in result.out
+        assert re.search(rf"^{name} +0\.\d{{3}}  0\.\d{{3}} – ", result.out, re.MULTILINE)
     assert "likely that coverage is above 0." in result.out
     assert "that of #1, the newest scan of all prompts" in result.out
     assert lines[-1].startswith("This is a forecast, not a measurement")
@@ -90,11 +91,11 @@ def test_likely_flips_say_whether_they_would_be_fixes(run: Run, scanned: Scanned
     assert {2, 5} <= set(changes)
     assert {flip["change"] for flip in changes.values()} == {"fix"}
     table = run(*COMMAND).out
-    assert "fix         not triggered → triggered  line 2" in table
-    assert "fix         triggered → not triggered  line 5" in table
+    for line, change in ((2, "not triggered → triggered"), (5, "triggered → not triggered")):
+        assert re.search(rf"%  fix +{change} +{line}  ", table)
 
 
-def test_a_definition_that_was_scanned_is_said_to_be_measured(run: Run, scanned: Scanned) -> None:
+def test_a_scanned_definition_is_reported_as_measured(run: Run, scanned: Scanned) -> None:
     measured = scanned.scan()
     coverage = measured.metrics.coverage
     assert f"#0 has scanned this very definition, with a coverage of {coverage:.3f}" in (
@@ -137,7 +138,7 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     assert "AIRS, profile prod" in chosen
 
 
-def test_a_file_of_json_and_one_of_the_table(run: Run, scanned: Scanned, folder: Path) -> None:
+def test_json_and_table_are_written_to_files(run: Run, scanned: Scanned, folder: Path) -> None:
     scanned.scan("Tax")
     result = run(*COMMAND, "-o", "forecast.json", "-o", "forecast.txt")
     assert (result.code, result.out) == (0, "")
@@ -145,7 +146,7 @@ def test_a_file_of_json_and_one_of_the_table(run: Run, scanned: Scanned, folder:
     assert (folder / "forecast.txt").read_text("utf-8").startswith("Forecast of AIRS")
     refused = run("compare", "forecast.json", "forecast.json")
     assert (refused.code, refused.out) == (2, "")
-    assert "no report on prompts" in refused.err
+    assert "not a report on prompts" in refused.err
 
 
 def test_a_session_is_read_and_not_written(run: Run, scanned: Scanned, folder: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_session_is_read_and_not_written(run: Run, scanned: Scanned, folder: P
     (folder / "other.yaml").write_text((folder / "topic.yaml").read_text("utf-8"), "utf-8")
     result = run("forecast", "other.yaml", "--prompts", "tax.csv")
     assert (result.code, result.out) == (2, "")
-    assert "other.yaml: nothing is recorded for it" in result.err
+    assert "other.yaml: nothing is recorded to forecast from" in result.err
 
 
 def test_without_a_session_it_says_how_to_get_one_and_makes_none(
@@ -163,7 +164,7 @@ def test_without_a_session_it_says_how_to_get_one_and_makes_none(
 ) -> None:
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
-    assert "topic.yaml: nothing is recorded for it" in result.err
+    assert "topic.yaml: nothing is recorded to forecast from" in result.err
     assert "open it with 'guardtui topic.yaml' and scan once" in result.err
     assert not (folder / ".guardtui").exists()
 
@@ -221,7 +222,7 @@ def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanne
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
     assert "has given a verdict on 5 of these prompts" in result.err
-    assert "others have answered too: a judge: model-1" in result.err
+    assert "others have verdicts too: a judge: model-1" in result.err
     assert "(--guardrail chooses)" in result.err
     assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "model-1").out
 
@@ -236,7 +237,23 @@ def test_other_prompts_than_the_scanned_ones_are_refused(
     assert POSITIVE[0] in (folder / "prompts.csv").read_text("utf-8")
 
 
-def test_doubts_are_told(run: Run, scanned: Scanned, folder: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--trust",)])
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_other_formats_have_the_figures_of_the_table(
+    run: Run, scanned: Scanned, form: str, more: tuple[str, ...]
+) -> None:
+    scanned.scan("Tax")
+    scanned.scan("Advice on income tax")
+    table = run(*COMMAND, *more)
+    other = run(*COMMAND, *more, "--format", form)
+    assert (other.code, other.err) == (0, "")
+    for figure in set(re.findall(r"0\.\d{3} – 0\.\d{3}", table.out)):
+        assert figure in other.out
+    run(*COMMAND, *more, "-o", f"forecast.{form}")
+    assert (scanned.folder / f"forecast.{form}").read_text("utf-8") == other.out
+
+
+def test_doubts_are_reported_as_cautions(run: Run, scanned: Scanned, folder: Path) -> None:
     first = scanned.scan("Tax").verdicts.triggered.copy()
     first[:15] = 1 - first[:15]
     scanned.scan("Tax", triggered=first)
@@ -246,9 +263,9 @@ def test_doubts_are_told(run: Run, scanned: Scanned, folder: Path) -> None:
     more = Scanned(folder, 80)
     assert len(more.prompts) == 80
     out = run(*COMMAND).out
-    assert "doubt: 20 of 80 prompts were never asked" in out
-    assert "doubt: AIRS contradicts itself: 15 of 60 answers differed" in out
-    assert "doubt: 6% of the prompts that were asked got no verdict" in out
+    assert "caution    20 of 80 prompts were never asked" in out
+    assert "caution    AIRS contradicts itself: 15 of 60 answers differed" in out
+    assert "caution    6% of the prompts that were asked got no verdict" in out
     assert len(document(run)["grounds"]["doubts"]) == 3
 
 
@@ -277,8 +294,8 @@ def test_labels_that_changed_since_are_not_compared(
     ("arguments", "said"),
     [
         (("topic.yaml",), "Missing option '--prompts'"),
-        (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: there is no such file"),
-        (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: there is no such file"),
+        (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
+        (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
         (("topic.yaml", "--prompts", "tax.csv", "--scanner", "local"), "is not one of"),
         (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
     ],
@@ -329,17 +346,19 @@ def test_trust_as_a_table(run: Run, scanned: Scanned) -> None:
     result = run(*COMMAND, "--trust")
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[0] == "Forecasts of AIRS, profile prod, revision 3, against what came true."
+    assert lines[0] == (
+        "Forecasts of AIRS, profile prod, revision 3, against the scans that followed."
+    )
     assert [line.split()[0] for line in lines if line.startswith("#")] == ["#1", "#2", "#3", "#4"]
     assert "#4 =" in result.out
     assert "= the definition had been scanned before" in result.out
     assert "0.0 – 0.1" in result.out
-    assert lines[-1].startswith("The 95 % interval of coverage held in ")
+    assert lines[1].startswith("The 95 % interval of coverage held in ")
 
 
 @pytest.mark.parametrize(
     ("scans", "said"),
-    [(0, "nothing is recorded for it"), (1, "AIRS has scanned these prompts once")],
+    [(0, "nothing is recorded to forecast from"), (1, "AIRS has scanned these prompts once")],
 )
 def test_trust_needs_a_second_scan(run: Run, scanned: Scanned, scans: int, said: str) -> None:
     for description in DESCRIPTIONS[:scans]:
@@ -356,4 +375,4 @@ def test_trust_lists_a_scan_that_no_forecast_could_be_made_for(run: Run, scanned
     scanned.scan("Personal tax returns")
     result = run(*COMMAND, "--trust")
     assert result.code == 0, result.err
-    assert "#1        no forecast: AIRS has given a verdict on 5 of these prompts" in result.out
+    assert "#1: no forecast: AIRS has given a verdict on 5 of these prompts" in result.out

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from guardtui.cli.outputs import format_of_name
+from guardtui.cli.output_options import format_of_name
 from guardtui.reports.formats import FORMATS
 
 from .conftest import Run
@@ -56,7 +56,7 @@ def test_the_ending_of_a_file_tells_the_format(name: str, expected: str | None) 
 def test_the_help_names_every_format(run: Run) -> None:
     for command, left_out in (("eval", {"tsv"}), ("export", set[str]())):
         text = " ".join(run(command, "--help").out.split())
-        named = text.partition("Form of the report: ")[2].partition(".")[0].split(", ")
+        named = text.partition("Format of the report: ")[2].partition(".")[0].split(", ")
         assert set(named) == set(FORMATS) - left_out
 
 
@@ -91,7 +91,7 @@ def test_an_ending_of_no_report_is_refused_before_the_work(run: Run, folder: Pat
     for command in (("eval", "topic.yaml", "--prompts", "prompts.csv"), ("export", "topic.yaml")):
         done = run(*command, "-o", "r.pdf")
         assert done.code == 2
-        assert "r.pdf: .pdf is the ending of no report" in done.err
+        assert "r.pdf: .pdf is not the ending of a report" in done.err
         assert "--format" in done.err
         assert not (folder / "r.pdf").exists()
 

@@ -123,7 +123,9 @@ def with_open(evaluation: Evaluation, count: int) -> Evaluation:
         (Gates(max_regressions=0), "unsure", "4 prompts were not asked"),
     ],
 )
-def test_no_gate_passes_that_open_prompts_could_fail(asked: Gates, state: str, text: str) -> None:
+def test_a_gate_that_open_prompts_could_fail_does_not_pass(
+    asked: Gates, state: str, text: str
+) -> None:
     whole = evaluation_of([True] * 10)
     report = report_of(with_open(whole, 4), whole)
     (found,) = asked.results(report)
@@ -157,7 +159,7 @@ def test_a_change_is_significant_when_its_interval_of_coverage_excludes_0(
     assert result.text.startswith(said.get(int(result.code), ("no demonstrable change against ",)))
 
 
-def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
+def test_a_baseline_without_common_prompts_is_not_evidence() -> None:
     current = evaluation_of([True] * 4)
     before = replace(current, keys=current.keys + np.uint64(100))
     assert code(report_of(current, before), Gates(require_significant=True)) == 4
@@ -210,10 +212,10 @@ def test_of_several_codes_3_goes_before_1_and_1_before_4() -> None:
         (["--max-regressions", "1"], "--max-regressions needs --baseline"),
         (["-o", "a.json", "-o", "a.json"], "--output a.json is named twice"),
         (["-o", "-", "-o", "-"], "--output - is named twice"),
-        (["-o", "a.json", "-o", "b.md", "--format", "md"], "--format fits one output"),
-        (["-o", "a.json", "-o", "b.pages"], "b.pages: .pages is the ending of no report"),
-        (["-o", "report.pages"], "report.pages: .pages is the ending of no report"),
-        (["-o", "a.json", "-o", "topic.yaml"], "topic.yaml: this is what is read"),
+        (["-o", "a.json", "-o", "b.md", "--format", "md"], "--format is for one output"),
+        (["-o", "a.json", "-o", "b.pages"], "b.pages: .pages is not the ending of a report"),
+        (["-o", "report.pages"], "report.pages: .pages is not the ending of a report"),
+        (["-o", "a.json", "-o", "topic.yaml"], "topic.yaml: this is an input"),
         (["-o", "a.json", "-o", "no/where/b.md"], "no/where/b.md"),
     ],
 )
@@ -231,7 +233,7 @@ def baseline(run: Run) -> Result:
     return run(*EVAL, "--threshold", "0.2", "-o", "before.json")
 
 
-def test_every_gate_is_told_with_its_numbers(run: Run) -> None:
+def test_every_gate_is_reported_with_its_numbers(run: Run) -> None:
     assert baseline(run).code == 0
     done = run(
         *(*EVAL, "--threshold", "0.999", "--baseline", "before.json", "--min-coverage", "0.5"),
@@ -326,7 +328,7 @@ def test_a_name_that_no_file_can_have_is_bad_input(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="a folder that root cannot write to is rare")
-def test_a_folder_that_is_read_only_is_told_before_the_work(run: Run, folder: Path) -> None:
+def test_a_read_only_folder_fails_before_the_work(run: Run, folder: Path) -> None:
     shut = folder / "shut"
     shut.mkdir(0o500)
     done = run(*EVAL, "-o", "shut/report.html")

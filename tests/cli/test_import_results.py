@@ -42,5 +42,5 @@ def test_the_topic_must_be_there(run: Run, folder: Path) -> None:
     (folder / "results.tsv").write_text(LOG, "utf-8")
     result = run("import-results", "results.tsv", "gone.yaml")
     assert result.code == 2
-    assert "gone.yaml: there is no such file" in result.err
+    assert "gone.yaml: no such file" in result.err
     assert run("import-results", "gone.tsv", "topic.yaml").code == 2

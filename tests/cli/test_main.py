@@ -76,7 +76,7 @@ def test_version(run: Run) -> None:
         (["topic.yaml", "--threshold", "1"], "is not a number between 0 and 1"),
     ],
 )
-def test_a_wrong_word_is_answered(run: Run, arguments: list[str], said: str) -> None:
+def test_an_unknown_command_is_explained(run: Run, arguments: list[str], said: str) -> None:
     result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err

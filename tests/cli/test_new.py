@@ -147,7 +147,9 @@ def test_four_questions_make_two_files(terminal: Terminal, here: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_broken_limit_is_named_and_asked_again(terminal: Terminal, here: Path) -> None:
+def test_an_exceeded_limit_is_named_and_the_question_repeated(
+    terminal: Terminal, here: Path
+) -> None:
     terminal.type("ä" * 51 + "\r")
     terminal.expect("name has 102 bytes, 2 more than the 100 allowed")
     terminal.type("\r")
@@ -195,7 +197,7 @@ def test_leaving_at_any_question_leaves_nothing(
 
 
 @pytest.mark.process
-def test_only_what_is_missing_is_asked(here: Path, environment: dict[str, str]) -> None:
+def test_only_missing_values_are_asked(here: Path, environment: dict[str, str]) -> None:
     terminal = Terminal(here, environment, "Tea", *OPTIONS[:4])
     terminal.type("green\r", "1> ")
     terminal.type("black\r", "2> ")
@@ -207,10 +209,12 @@ def test_only_what_is_missing_is_asked(here: Path, environment: dict[str, str]) 
 
 
 @pytest.mark.process
-def test_an_existing_file_is_told_after_the_first_answer(terminal: Terminal, here: Path) -> None:
+def test_an_existing_file_is_reported_after_the_first_answer(
+    terminal: Terminal, here: Path
+) -> None:
     (here / "tea.csv").write_text("mine", "utf-8")
     terminal.type("Tea\r")
-    assert "tea.csv: this is there already" in terminal.rest()
+    assert "tea.csv: the file exists" in terminal.rest()
     assert terminal.process.returncode == 2
     assert [path.name for path in here.iterdir()] == ["tea.csv"]
 
@@ -227,7 +231,7 @@ def test_options_alone(run: Run, folder: Path) -> None:
     assert run("eval", *words[1:], "--encoder", "static").code == 0
     again = run("new", "Tea", *OPTIONS, "--folder=-my topics")
     assert (again.code, again.out) == (2, "")
-    assert "tea.yaml: this is there already" in again.err
+    assert "tea.yaml: the file exists" in again.err
 
 
 @pytest.mark.parametrize(
@@ -240,14 +244,16 @@ def test_options_alone(run: Run, folder: Path) -> None:
         (["", *OPTIONS], "name is empty"),
         (["\x1b]52;c;x\x07", *OPTIONS], "--name holds a control character ('\\x1b')"),
         (["x" * 10240, *OPTIONS], "name has 10240 bytes, 10140 more than the 100 allowed"),
-        (["caf\udce9", *OPTIONS], "--name holds bytes that are no UTF-8"),
+        (["caf\udce9", *OPTIONS], "--name holds bytes that are not UTF-8"),
         (["Tea", *OPTIONS[:-1], "y\ny"], "--example 2 holds a control character"),
         (["Tea", "--name", "Coffee", *OPTIONS], "NAME and --name differ"),
         (["Tea", *OPTIONS, "--folder", "gone"], "gone: there is no such folder"),
         (["Tea", *OPTIONS, "--intent", "deny"], "'deny' is not one of"),
     ],
 )
-def test_bad_options_are_refused(run: Run, folder: Path, arguments: list[str], said: str) -> None:
+def test_invalid_options_are_rejected(
+    run: Run, folder: Path, arguments: list[str], said: str
+) -> None:
     before = sorted(folder.iterdir())
     result = run("new", *arguments)
     assert (result.code, result.out) == (2, "")

@@ -112,10 +112,10 @@ def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
 
 
 @pytest.mark.parametrize("wrong", ["abc", "1.5", "0", "Fitted", "nan"])
-def test_a_threshold_that_is_none_is_refused(run: Run, wrong: str) -> None:
+def test_an_invalid_threshold_is_rejected(run: Run, wrong: str) -> None:
     result = run(*EVAL, "--threshold", wrong)
     assert result.code == 2
-    assert "between 0 and 1, both left out, nor shipped or fitted" in result.err
+    assert "between 0 and 1, both excluded, nor shipped or fitted" in result.err
 
 
 def test_check_says_that_another_threshold_would_give_more(run: Run, folder: Path) -> None:

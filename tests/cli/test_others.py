@@ -14,7 +14,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.session.recorded import session_file
+from guardtui.session.report_reader import session_file
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 
@@ -83,7 +83,7 @@ def test_export_without_the_prompt_file_warns(
     result = run("export", "topic.yaml")
     assert result.code == 0
     assert result.err.startswith("warning: ")
-    assert "the report goes without prompt texts" in result.err
+    assert "the report has no prompt texts" in result.err
     assert "(no longer in the prompt file)" in result.out
 
 
@@ -96,7 +96,9 @@ def test_export_without_the_prompt_file_warns(
         (["export", "topic.yaml", "--format", "pdf"], "unknown report format 'pdf'"),
     ],
 )
-def test_export_of_nothing(run: Run, folder: Path, arguments: list[str], said: str) -> None:
+def test_export_without_iterations_fails(
+    run: Run, folder: Path, arguments: list[str], said: str
+) -> None:
     result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
@@ -200,7 +202,7 @@ def test_export_writes_over_nothing_it_reads(
     before = (folder / name).read_bytes()[start]
     done = run("export", "topic.yaml", "--format", "csv", "--output", name)
     assert (done.code, done.out) == (2, "")
-    assert "it would be lost" in done.err
+    assert "it would be overwritten" in done.err
     assert (folder / name).read_bytes()[start] == before
     assert run("export", "topic.yaml").code == 0
 

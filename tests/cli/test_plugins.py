@@ -120,7 +120,7 @@ def test_a_reducer_of_a_file(capfd: pytest.CaptureFixture[str]) -> None:
         (None, "mine.py: No such file or directory"),
     ],
 )
-def test_a_file_that_fails_is_told_with_its_line(
+def test_a_failing_file_is_reported_with_its_line(
     command: tuple[str, ...], code: str | None, told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("mine.py").unlink()
@@ -132,7 +132,7 @@ def test_a_file_that_fails_is_told_with_its_line(
     assert told in result[2]
 
 
-def test_a_file_that_registers_nothing_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_registers_nothing_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("print('hello')\n", "utf-8")
     code, out, err = guardtui(capfd, *SCORE, "match()")
     assert code == 0
@@ -147,7 +147,7 @@ EVAL = (
 )  # fmt: skip
 
 
-def test_a_metric_stands_beside_the_built_in_ones(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_is_shown_beside_the_built_in_ones(capfd: pytest.CaptureFixture[str]) -> None:
     words = ("--threshold", "0.99", "--metric", "cost(missed=2)", "--metric", "nothing")
     code, out, err = guardtui(capfd, *EVAL, *words, "--metric", "tpr")
     assert (code, err) == (0, "")
@@ -186,7 +186,7 @@ def test_a_metric_that_raises_is_an_error_and_all_else_is_reported(
     assert "cost" in out
 
 
-def test_a_metric_that_is_not_there_is_told_before_the_work(
+def test_an_unknown_metric_fails_before_the_work(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     code, out, err = guardtui(capfd, *EVAL, "--metric", "cosst")

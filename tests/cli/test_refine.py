@@ -88,7 +88,7 @@ def test_json_has_all_of_it(run: Run, sample: Path) -> None:
         assert total == count - len(one["left_out_lines"])
 
 
-def test_single_is_what_is_advised_unasked(run: Run, sample: Path) -> None:
+def test_single_proposes_the_edits_of_the_app(run: Run, sample: Path) -> None:
     found = document(run, *SINGLE)
     assert found["search"] is None
     assert found["proposals"]
@@ -146,18 +146,18 @@ def test_the_report_and_the_topic_are_two_files(run: Run, sample: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", ["0", "-5", "soon", "1d", "nan", "25h", "1e3"])
-def test_a_budget_that_is_no_time_is_refused(run: Run, sample: Path, budget: str) -> None:
+def test_an_invalid_budget_is_rejected(run: Run, sample: Path, budget: str) -> None:
     result = run("refine", "topic.yaml", "--prompts", "tax.csv", "--budget", budget)
     assert result.code == 2
     assert "is not a time like 60s, 5m or 1h" in result.err
 
 
-def test_an_objective_that_there_is_not_is_refused(run: Run, sample: Path) -> None:
+def test_an_unknown_objective_is_rejected(run: Run, sample: Path) -> None:
     result = run(*SINGLE, "--objective", "luck")
     assert (result.code, result.out) == (2, "")
 
 
-def test_prompts_that_cannot_be_split_are_told(run: Run, sample: Path) -> None:
+def test_prompts_that_cannot_be_split_are_reported(run: Run, sample: Path) -> None:
     rows = ["prompt,expected,intent,split", "a tax,true,block,train", "b,false,block,train"]
     (sample / "tax.csv").write_text("\n".join([*rows, "c tax,true,block,test", ""]), "utf-8")
     result = run(*QUICK)
@@ -175,7 +175,7 @@ def test_five_prompts_are_too_few(run: Run, sample: Path) -> None:
         assert "3 of each kind" in result.err
 
 
-def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> None:
+def test_a_definition_that_exceeds_a_limit_is_reported(run: Run, sample: Path) -> None:
     broken = TOPIC.replace("  - When is my tax return due?\n", "")
     (sample / "topic.yaml").write_text(broken, "utf-8")
     result = run(*SINGLE, "--threshold", "shipped", "--format", "json")
@@ -189,12 +189,10 @@ def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> Non
 # --- by a forecast --------------------------------------------------------------------------
 
 
-def test_a_forecast_that_is_asked_for_needs_recorded_verdicts(run: Run, sample: Path) -> None:
+def test_a_required_forecast_needs_recorded_verdicts(run: Run, sample: Path) -> None:
     result = run(*SINGLE, "--objective", "forecast")
     assert (result.code, result.out) == (2, "")
-    assert (
-        "topic.yaml: nothing is recorded for it, so there is nothing to forecast from" in result.err
-    )
+    assert "topic.yaml: nothing is recorded to forecast from" in result.err
     assert document(run, *SINGLE)["objective"] == "engine"
 
 
@@ -221,7 +219,7 @@ def test_edits_are_chosen_by_a_forecast_where_a_guardrail_has_answered(
     assert json.loads(engine.out)["objective"] == "engine"
 
 
-def test_too_few_verdicts_are_told_and_leave_the_engine_by_default(run: Run, folder: Path) -> None:
+def test_too_few_verdicts_are_reported_and_the_engine_is_used(run: Run, folder: Path) -> None:
     scanned = Scanned(folder)
     scanned.scan("Tax", triggered=[1, 0, 1, 0, 1] + [-2] * 55)
     result = run(*SINGLE, "--objective", "forecast")

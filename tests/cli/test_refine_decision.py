@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("aiohttp")
 
 from .conftest import Run
+from .grading_server import Answer, GradingServer, failed, grading_server, said
 from .sandbox_server import request, sandbox_server
 
 REFINE = ("refine", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "decision")
@@ -132,6 +135,145 @@ def test_missing_answers_exit_with_3_and_come_the_next_time(
     assert asked["distinct"] == COUNT * 5
 
 
+def test_a_written_topic_comes_with_the_command_for_its_threshold(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    more = ("--count", "12", "--yes", "--write-topic", "new.yaml", "--format", "json")
+    done = run(*options(service, *more), **home)
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    threshold = document["wordings"][document["proposals"][0]]["threshold"]
+    command = done.err.rpartition("evaluate it at its threshold: guardtui ")[2].strip()
+    evaluated = run(*shlex.split(command), "--format", "json", **home)
+    assert evaluated.code == 0, evaluated.err
+    report = json.loads(evaluated.out)
+    assert (report["threshold"], report["threshold_source"]) == (threshold, "by hand")
+    assert "no calls" in evaluated.err
+
+
+# --- wordings of a language model
+
+
+PROPOSALS = json.dumps(
+    {
+        "proposals": [
+            {"why": "it is about taxes", "description": GOOD, "examples": ["tax", "a return"]},
+            {"why": "too long", "description": "y" * 300, "examples": ["tax", "a return"]},
+        ]
+    }
+)
+
+
+def with_writer(url: str, writer: str, *more: str) -> tuple[str, ...]:
+    """Arguments with a writer and no typed wordings."""
+    ours = ("--model", f"{url}/v1#decide", "--writer", f"{writer}#writer", "--encoder", "static")
+    return (*REFINE, *ours, "--count", "4", "--format", "json", *more)
+
+
+def keys(home: dict[str, str], url: str, writer: str) -> dict[str, str]:
+    """Variables with a key for each of the two services."""
+    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(text)) for text in (url, writer)]
+    mapping = f"{origins[0]}=GUARDTUI_MODEL_KEY {origins[1]}=WRITER_KEY"
+    return {**home, "GUARDTUI_MODEL_KEYS": mapping, "WRITER_KEY": "sk-writer"}
+
+
+def writing(answer: Answer) -> Any:
+    """A server that gives one answer; it records the messages of the user."""
+    return grading_server(lambda text, before: answer, message=-1)
+
+
+def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    lines = (folder / "prompts.csv").read_text("utf-8").splitlines()
+    splits = ["train" if row % 3 else "test" for row in range(len(lines) - 1)]
+    rows = [f"{line},{split}" for line, split in zip(lines[1:], splits, strict=True)]
+    (folder / "prompts.csv").write_text("\n".join([f"{lines[0]},split", *rows, ""]), "utf-8")
+    server: GradingServer
+    with writing(said(f"Gladly:\n```json\n{PROPOSALS}\n```")) as server:
+        more = with_writer(service, server.url, "--yes", "--write-topic", "new.yaml")
+        done = run(*more, **keys(home, service, server.url))
+    assert done.code == 0, done.err
+    assert f"1 call to writer at {server.url} for wordings" in done.err
+    assert "--writer: proposal 2: description has 300 bytes" in done.err
+    assert server.keys == ["Bearer sk-writer"]
+    document = json.loads(done.out)
+    (written,) = (one for one in document["wordings"] if one["origin"] == "a language model")
+    assert written["description"] == GOOD
+    assert GOOD in (folder / "new.yaml").read_text("utf-8")
+    shown = {row.rpartition(",")[2] for row in rows if row.split('"')[1] in server.prompts[0]}
+    assert shown == {"train"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (said("I cannot help with that."), "holds no proposals as JSON"),
+        (said(""), "refused, or its answer is empty"),
+        (said('{"proposals": []}'), "holds no proposals as JSON"),
+        (failed(401), "HTTP 401"),
+        (None, "cannot connect"),
+    ],
+    ids=["no JSON", "empty", "no proposals", "key refused", "down"],
+)
+def test_a_writer_that_fails_is_a_warning(
+    run: Run, service: str, home: dict[str, str], answer: Answer | None, problem: str
+) -> None:
+    with writing(answer or failed(500)) as server:
+        url = "http://127.0.0.1:9/v1" if answer is None else server.url
+        arguments = with_writer(service, url, "--yes", "--retries", "0")
+        done = run(*arguments, **keys(home, service, url))
+    assert done.code in (0, 4)
+    assert f"warning: --writer writer at {url}: " in done.err
+    assert problem in done.err
+    document = json.loads(done.out)
+    assert len(document["wordings"]) == 3
+    assert {one["origin"] for one in document["wordings"]} == {"search"}
+
+
+def test_without_any_wording_the_failure_of_the_writer_ends_the_command(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    topic = (folder / "topic.yaml").read_text("utf-8")
+    # No edit brings the name within its limit, so that the search finds nothing.
+    (folder / "topic.yaml").write_text(topic.replace("Tax advice", "T" * 200), "utf-8")
+    with writing(failed(401)) as server:
+        arguments = with_writer(service, server.url, "--yes")
+        done = run(*arguments, **keys(home, service, server.url))
+    assert done.code == 3
+    assert "error: HTTP 401" in done.err
+    assert done.out == ""
+    assert stats(service)["requests"] == 0
+
+
+def test_a_writer_is_not_asked_without_consent(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    with writing(said(PROPOSALS)) as server:
+        done = run(*with_writer(service, server.url), **keys(home, service, server.url))
+        assert done.code == 2
+        assert "add --yes" in done.err
+        assert server.requests == []
+    assert stats(service)["requests"] == 0
+
+
+@pytest.mark.parametrize(
+    ("writer", "problem"),
+    [
+        ("http://127.0.0.1:9/v1", "--writer: 'http://127.0.0.1:9/v1' has no model"),
+        ("http://a.example/v1#m", "--writer: http://a.example would send"),
+        ("https://a.example/v1#m", "GUARDTUI_MODEL_KEYS="),
+    ],
+)
+def test_the_address_of_a_writer_is_checked_first(
+    run: Run, service: str, home: dict[str, str], writer: str, problem: str
+) -> None:
+    done = run(*options(service, "--writer", writer, "--yes"), **home)
+    assert done.code == 2
+    assert problem in done.err
+    assert stats(service)["requests"] == 0
+
+
 @pytest.mark.exhaustive
 def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> None:
     more = ("--count", "5", "--yes", "--questions", "2", "--api", "systemone")
@@ -149,7 +291,7 @@ def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> No
         (("--count", "1"), "--count"),
     ],
 )
-def test_options_that_will_not_do(
+def test_invalid_options_are_refused(
     run: Run, service: str, home: dict[str, str], arguments: tuple[str, ...], told: str
 ) -> None:
     done = run(*options(service, *arguments), **home)

@@ -104,7 +104,7 @@ def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     assert max(chosen) <= 17  # rows that are held out are in no list
 
 
-def test_without_an_edit_worth_trying_it_is_said_by_the_same_code(work: Path) -> None:
+def test_without_an_edit_to_try_the_exit_code_is_the_same(work: Path) -> None:
     # Nothing to gain: the definition is right about every prompt.
     rows = ["prompt,expected,intent,split"]
     for split in ("train", "test"):

@@ -131,20 +131,22 @@ def test_flags_set_faults(served: Any) -> None:
     [
         (["--fault", "429"], "write KIND=SHARE"),
         (["--fault", "nonsense=1"], "unknown fault 'nonsense'"),
-        (["--fault", "429=0.6", "--fault", "500=0.6"], "1.2 together"),
+        (["--fault", "429=0.6", "--fault", "500=0.6"], "sum to 1.2"),
         (["--latency", "50"], "such as 50ms"),
-        (["--propagation", "soon"], "no duration"),
+        (["--propagation", "soon"], "not a duration"),
         (["--threshold", "2"], "between 0 and 1"),
         (["--encoder", "big"], "'pair', 'minilm', 'static'"),
         (["--port", "70000"], "is not in the range"),
         (["--max-batch", "0"], "is not in the range"),
         (["--host", "nowhere.invalid"], "cannot be used"),
-        (["--state", "."], "this is a folder"),
-        (["--state", "prompts.csv"], "this is no state of the sandbox"),
+        (["--state", "."], "is a folder"),
+        (["--state", "prompts.csv"], "not a state of the sandbox"),
         (["--state", "none/state.json"], "no such file"),
     ],
 )
-def test_what_cannot_be_is_said(run: Run, folder: Path, arguments: list[str], said: str) -> None:
+def test_invalid_options_of_the_sandbox_are_reported(
+    run: Run, folder: Path, arguments: list[str], said: str
+) -> None:
     before = sorted(path.name for path in folder.iterdir())
     result = run("sandbox", "--port", "0", *arguments)
     assert (result.code, result.out) == (2, "")
@@ -152,7 +154,7 @@ def test_what_cannot_be_is_said(run: Run, folder: Path, arguments: list[str], sa
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_a_taken_port_is_said(run: Run) -> None:
+def test_a_taken_port_is_reported(run: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -170,7 +172,7 @@ def test_another_address_is_warned_of(served: Any) -> None:
     assert "warning: --host 0.0.0.0: others can reach the sandbox" in said
 
 
-def test_a_missing_extra_is_said(run_process: Run, folder: Path) -> None:
+def test_a_missing_extra_is_reported(run_process: Run, folder: Path) -> None:
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "aiohttp.py").write_text("raise ModuleNotFoundError('no', name='aiohttp')\n", "utf-8")

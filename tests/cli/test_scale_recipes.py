@@ -89,7 +89,7 @@ def test_a_task_that_fails_says_so(here: Path, programs: dict[str, str]) -> None
     slurm = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_TASK_COUNT": "2", "PROMPTS": "nowhere.csv"}
     code, out, err = script(here, "slurm_scale.sh", **programs, **slurm)
     assert (code, out) == (2, "")
-    assert "nowhere.csv: there is no such file" in err
+    assert "nowhere.csv: no such file" in err
 
 
 def test_an_indexed_job_of_kubernetes(here: Path) -> None:

@@ -198,13 +198,13 @@ def test_empty_targets_are_a_warning(here: Path, capfd: pytest.CaptureFixture[st
         (["--scorer", "match()", "--cluster", "nobody"], "--cluster: outputs.csv has no column"),
         (["--scorer", "match()", "--group", "nobody"], "--group: outputs.csv has no column"),
         (["--scorer", "match()", "--format", "xml"], "'xml' is not one of"),
-        (["--scorer", "match()", "--output", "outputs.csv"], "it would be lost"),
+        (["--scorer", "match()", "--output", "outputs.csv"], "it would be overwritten"),
         (["--scorer", "match()", "--metric", 'stderr(cluster="x")'], "'x' in its metadata"),
         (["--scorer", "match()", "--concurrency", "0"], "--concurrency"),
         (["--scorer", "model_graded_qa()"], "needs a model that grades"),
-        (["--scorer", "model_graded_qa()", "--model", "http://h"], "names no model"),
+        (["--scorer", "model_graded_qa()", "--model", "http://h"], "has no model"),
         (["--scorer", "model_graded_qa()", "--model", "http://h.example/v1#m"], "http"),
-        (["--scorer", 'model_graded_qa(model="nix")'], "'nix' names no model"),
+        (["--scorer", 'model_graded_qa(model="nix")'], "'nix' has no model"),
     ],
 )
 def test_bad_usage(
@@ -225,7 +225,9 @@ def test_bad_usage(
         ("input,target,output,c\nq,t,o,\n", "bad.csv:2: 'c' is empty"),
     ],
 )
-def test_bad_files(here: Path, capfd: pytest.CaptureFixture[str], content: str, told: str) -> None:
+def test_invalid_files_are_reported(
+    here: Path, capfd: pytest.CaptureFixture[str], content: str, told: str
+) -> None:
     (here / "bad.csv").write_text(content)
     code, out, err = score(capfd, "bad.csv", "--scorer", "match()", "--cluster", "c")
     assert (code, out) == (2, "")
@@ -248,7 +250,7 @@ def graded(url: str, *arguments: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def test_a_model_grades_and_is_not_asked_again(
+def test_a_grade_of_a_model_is_cached(
     here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -318,7 +320,7 @@ def test_a_redirect_takes_no_key_elsewhere(
         assert other.keys == []
 
 
-def test_what_one_of_a_panel_answered_is_kept_when_another_fails(
+def test_grades_of_a_panel_are_cached_if_another_model_fails(
     here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with grading_server(lambda _, __: failed(401)) as other:
@@ -346,7 +348,7 @@ HTML = b"<!doctype html><html><body>Please \x1b[31mlog in</body></html>"
         (failed(404), "name of the model behind #"),
         (failed(500), "wait until the service is well again"),
         (failed(0), "see that the address is that of an OpenAI-compatible service"),
-        (said(""), "answered without a word"),
+        (said(""), "returned an empty answer"),
         (failed(200, b"{}"), "OpenAI-compatible API"),
     ],
     ids=["html", "401", "429", "404", "500", "nothing", "no words", "no completion"],
@@ -369,7 +371,9 @@ def test_a_service_that_does_not_grade(
         assert (code, err) == (0, "")
 
 
-def test_warnings_are_said_a_few_times_only(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_repeated_warnings_are_printed_a_few_times_only(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with grading_server(lambda _, before: said(f"verdict: odd\x1b[31m {before % 8}")) as server:
         scorer = 'model_graded_qa(grade_pattern="verdict: (.*)")'
         model = ("--model", f"{server.url}#m", "--concurrency", "1", "--reducer", "mean")
@@ -381,13 +385,13 @@ def test_warnings_are_said_a_few_times_only(here: Path, capfd: pytest.CaptureFix
     assert "\x1b" not in err
 
 
-def test_a_model_that_nobody_asks_is_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unused_model_is_reported(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     model = ("--model", "https://host.example/v1#m")
     code, _, err = score(capfd, "outputs.csv", "--scorer", "match()", *model)
-    assert (code, err) == (0, "warning: no scorer asked a model: --model does nothing here\n")
+    assert (code, err) == (0, "warning: no scorer used a model: --model has no effect\n")
 
 
-def test_a_key_that_is_none_is_told(
+def test_an_invalid_key_is_reported(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARDTUI_MODEL_KEY", "two words")
@@ -406,7 +410,7 @@ def test_models_may_stand_in_the_expression(
     assert f"model      {server.url}#b" in out
 
 
-def test_nobody_listens(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_model_is_reported(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with grading_server(grade_by_number) as server:
         url = server.url
     code, _, err = score(capfd, *graded(url))
@@ -432,7 +436,9 @@ def test_one_row_that_fails_does_not_end_the_run(
         assert len(server.prompts) == 1
 
 
-def test_a_failing_service_is_asked_again(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_request_to_a_failing_service_is_retried(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     def respond(prompt: str, before: int) -> Answer:
         if before < 2:
             return failed(429, **{"Retry-After": "0"})
@@ -445,7 +451,7 @@ def test_a_failing_service_is_asked_again(here: Path, capfd: pytest.CaptureFixtu
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_what_was_graded_before_an_end_is_kept(
+def test_grades_before_an_interrupt_are_cached(
     here: Path, environment: dict[str, str], number: signal.Signals
 ) -> None:
     """The service hangs at the 8th prompt; the command is ended there, and goes on from there."""
@@ -477,7 +483,7 @@ def test_what_was_graded_before_an_end_is_kept(
             assert first.returncode == -signal.SIGKILL
         else:
             assert first.returncode == 128 + number
-            assert b"what was graded is kept: the same command goes on from there" in err
+            assert b"grades are cached: the same command resumes" in err
         server.prompts.clear()
         server.respond = grade_by_number
         second = started(stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -113,7 +113,7 @@ def test_a_reducer_that_needs_more_epochs_is_an_error_before_the_work(
     assert not server.prompts
 
 
-def test_a_role_that_nobody_plays_is_an_error(
+def test_a_role_without_a_model_is_an_error(
     server: GradingServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ("o.csv", "--scorer", "model_graded_qa(model_role='second')")

@@ -291,20 +291,20 @@ def test_terminated(served: Served) -> None:
     ("arguments", "said"),
     [
         (["gone.yaml"], "no topic file 'gone.yaml'"),
-        (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: there is no such file"),
+        (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: no such file"),
         (["prompts.csv"], "prompts.csv"),
         (["topic.yaml", "--host", "0.0.0.0"], "it listens on 127.0.0.1 only"),
         (["topic.yaml", "--host", "::"], "ssh -L 8000:127.0.0.1:8000"),
         (["topic.yaml", "--port", "70000"], "is not in the range"),
     ],
 )
-def test_what_cannot_be_served_is_said(run: Run, arguments: list[str], said: str) -> None:
+def test_invalid_input_of_the_server_is_reported(run: Run, arguments: list[str], said: str) -> None:
     result = run("serve", *arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
 
 
-def test_a_taken_port_is_said(run: Run) -> None:
+def test_a_taken_port_is_reported(run: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -315,7 +315,7 @@ def test_a_taken_port_is_said(run: Run) -> None:
     assert "--port 0" in result.err
 
 
-def test_a_missing_extra_is_said(run_process: Run, folder: Path) -> None:
+def test_a_missing_extra_is_reported(run_process: Run, folder: Path) -> None:
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "textual_serve.py").write_text(

@@ -204,7 +204,7 @@ async def test_localhost_works_and_keys_need_no_click(served: Served, tmp_path: 
         assert page.problems == []
 
 
-async def test_reloading_before_the_app_stands_is_no_crash(
+async def test_reloading_before_the_app_has_started_does_not_crash(
     served: Served, environment: dict[str, str], tmp_path: Path
 ) -> None:
     crashes = Path(environment["GUARDTUI_CACHE"]) / "crashes"

@@ -313,18 +313,20 @@ def test_one_command_leaves_what_an_array_began_and_removes_what_it_began_itself
     [
         (["--shard", "0/3"], "--shard needs --out"),
         (["--jobs", "2"], "--jobs needs --out"),
-        (["--out", "set", "--shard", "3/3"], "counted from 0 to 2"),
+        (["--out", "set", "--shard", "3/3"], "numbered from 0 to 2"),
         (["--out", "set", "--shard", "three"], "write 0/16"),
         (["--out", "set", "--shard", "auto"], "the environment specifies no shard"),
         (["--out", "set", "--shard", "0/3", "--jobs", "2"], "--jobs does not fit --shard"),
-        (["--out", "set", "--executor", "serial", "--jobs", "2"], "leave --jobs out"),
+        (["--out", "set", "--executor", "serial", "--jobs", "2"], "omit --jobs"),
         (["--out", "set", "--address", "ray://x:1"], "--address needs --executor ray"),
         (["--out", "set", "--shard", "0/3", "--min-coverage", "0.5"], "guardtui merge"),
         (["--out", "prompts.csv", "--shards", "2"], "prompts.csv"),
         (["--out", "set", "--cluster", "note"], "--cluster does not fit prompts in shards"),
     ],
 )
-def test_what_does_not_go_together_is_said(here: Path, words: list[str], says: str) -> None:
+def test_options_that_cannot_be_combined_are_reported(
+    here: Path, words: list[str], says: str
+) -> None:
     code, out, err = run(here, *evaluate(*words))
     assert (code, out) == (2, "")
     assert says in err
@@ -340,7 +342,7 @@ def test_a_service_with_a_quota_is_not_distributed(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["topic.yaml", "nowhere"])
-def test_merging_what_is_no_folder_of_shards(here: Path, name: str) -> None:
+def test_merging_a_folder_without_shards_fails(here: Path, name: str) -> None:
     code, out, err = run(here, "merge", name)
     assert (code, out) == (2, "")
     assert name in err

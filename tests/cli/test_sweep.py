@@ -128,7 +128,7 @@ def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> 
     assert tprs == sorted(tprs)
 
 
-def test_too_few_to_hold_out_is_told(run: Run, folder: Path) -> None:
+def test_too_few_prompts_to_hold_out_are_reported(run: Run, folder: Path) -> None:
     (folder / "tax.csv").write_text(
         "prompt,expected,intent\nincome tax return,true,block\nbread,false,block\n", "utf-8"
     )
@@ -149,7 +149,9 @@ def test_too_few_to_hold_out_is_told(run: Run, folder: Path) -> None:
         (("--format", "xml"), "xml"),
     ],
 )
-def test_bad_usage_is_told(run: Run, sample: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_bad_usage_is_reported(
+    run: Run, sample: Path, arguments: tuple[str, ...], said: str
+) -> None:
     before = (sample / "tax.csv").read_bytes()
     result = run(*COMMAND, *arguments)
     assert (result.code, result.out) == (2, "")

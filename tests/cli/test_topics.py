@@ -79,11 +79,11 @@ def test_the_whole_way_there_and_back(cloud: Cloud, airs: Topics) -> None:
     assert (first.code, first.out) == (0, "")
     assert first.err.splitlines() == [
         "profile sandbox at 127.0.0.1, revision 1:",
-        "  topic Tax advice is made",
+        "  topic Tax advice is created",
         "  a topic guardrail is added (entry 1), default allow",
         "  topic Tax advice is added to the block list, revision 1",
         "applied: revision 2 of the profile",
-        "in effect: scans are judged by it (at once)",
+        "in effect: scans use it (at once)",
     ]
     (topic,) = topics(cloud)
     assert airs("topics", "list").out == f"{NAME}\t1\t{topic.topic_id}\n"
@@ -97,13 +97,13 @@ def test_the_whole_way_there_and_back(cloud: Cloud, airs: Topics) -> None:
     assert [one.revision for one in topics(cloud)] == [3]
     last = airs(*REVERT)
     assert last.code == 0
-    assert "  topic Tax advice gets its text of before: revision 3 → 4" in last.err
+    assert "  topic Tax advice gets its previous text: revision 3 → 4" in last.err
     assert topics(cloud)[0].description == "Advice on filing business tax returns"
     assert airs(*REVERT).code == 0
     assert topics(cloud)[0].description == "Advice on filing personal income tax returns"
     assert policy(cloud) == middle
     out = airs(*REVERT)
-    assert "in effect: scans are judged by it" in out.err
+    assert "in effect: scans use it" in out.err
     assert policy(cloud) == before
     nothing = airs(*REVERT)
     assert nothing.code == 2
@@ -158,9 +158,7 @@ def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: T
     # On a machine that never saw revision 1, nothing is claimed about its text.
     other = airs(*ask, GUARDTUI_CACHE=str(cloud.folder / "elsewhere"))
     assert "does not have this definition" not in other.err
-    assert (
-        "whether profile sandbox has this definition is not known: it pins revision 1" in other.err
-    )
+    assert "whether profile sandbox has this definition is unknown: it pins revision 1" in other.err
 
 
 def test_get_is_a_topic_file(cloud: Cloud, airs: Topics) -> None:
@@ -217,21 +215,21 @@ def test_all_pages_are_listed_and_names_are_inert(cloud: Cloud, airs: Topics) ->
     assert not set(done.out) & set("\x1b\x07\u202e")
 
 
-def test_a_topic_that_is_there_is_not_made_again(airs: Topics, cloud: Cloud) -> None:
+def test_an_existing_topic_is_not_created_again(airs: Topics, cloud: Cloud) -> None:
     assert airs("topics", "create", "topic.yaml").code == 0
     again = airs("topics", "create", "topic.yaml")
     assert (again.code, again.out) == (2, "")
-    assert "there is a topic 'Tax advice' already, at revision 1" in again.err
+    assert "topic 'Tax advice' already exists, at revision 1" in again.err
     assert len(topics(cloud)) == 1
 
 
 def test_a_dry_run_and_a_refusal_to_guess_change_nothing(cloud: Cloud, airs: Topics) -> None:
     before = policy(cloud)
     shown = airs("topics", "apply", "topic.yaml", *ON, "--dry-run")
-    assert (shown.code, "topic Tax advice is made" in shown.err) == (0, True)
+    assert (shown.code, "topic Tax advice is created" in shown.err) == (0, True)
     refused = airs("topics", "apply", "topic.yaml", *ON)
     assert refused.code == 2
-    assert "without a terminal nobody can be asked" in refused.err
+    assert "there is no terminal to ask" in refused.err
     assert "--yes" in refused.err
     assert (policy(cloud), topics(cloud)) == (before, [])
     assert not (cloud.folder / ".guardtui").exists()
@@ -252,7 +250,7 @@ def test_several_places_are_chosen_from(cloud: Cloud, airs: Topics) -> None:
     assert "choose one of entry 1, prompt; entry 2, prompt" in refused.err
     for place in ("entry 3, prompt", "entry 1"):
         wrong = airs("topics", "apply", "topic.yaml", *on, "--place", place)
-        assert (wrong.code, "there are: entry 1, prompt; " in wrong.err) == (2, True)
+        assert (wrong.code, "existing: entry 1, prompt; " in wrong.err) == (2, True)
     odd = airs("topics", "apply", "topic.yaml", *on, "--place", "everywhere!")
     assert (odd.code, "write 'entry 1, prompt'" in odd.err) == (2, True)
     assert topics(cloud) == []
@@ -264,12 +262,12 @@ def test_the_wait_tells_when_it_is_in_effect_and_when_not(cloud: Cloud, airs: To
     cloud.faults(propagation="1h")
     late = airs(*APPLY, "--wait-limit", "0")
     assert late.code == 3
-    assert "it is in the profile, but scans do not know it after 0 s: an older revision" in late.err
+    assert "it is in the profile, but scans do not use it after 0 s: an older revision" in late.err
     assert "the same command waits on" in late.err
     assert cloud.ask("clock", {"advance": "2h"})[0] == 200
     done = airs(*APPLY, "--wait-limit", "0")
     assert (done.code, "has this definition already" in done.err) == (0, True)
-    assert "in effect: scans are judged by it" in done.err
+    assert "in effect: scans use it" in done.err
     assert airs(*REVERT, "--no-wait").code == 0
 
 
@@ -285,7 +283,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Retries, "wait", wait)
 
 
-def test_what_fails_in_the_middle_can_be_taken_back(cloud: Cloud, airs: Topics) -> None:
+def test_a_partly_failed_apply_can_be_reverted(cloud: Cloud, airs: Topics) -> None:
     assert airs(*APPLY).code == 0
     before = policy(cloud)
     rewrite(cloud, "personal income", "business")
@@ -308,7 +306,7 @@ def test_what_fails_in_the_middle_can_be_taken_back(cloud: Cloud, airs: Topics) 
     assert "Traceback" not in cut.err
 
 
-def test_what_a_service_refuses_leaves_no_way_back(cloud: Cloud, airs: Topics) -> None:
+def test_a_rejected_apply_writes_no_undo_journal(cloud: Cloud, airs: Topics) -> None:
     cloud.faults(faults=["400@topic-create=after:0"])
     assert airs(*APPLY).code == 3
     cloud.faults(faults=[])
@@ -336,7 +334,7 @@ def test_delete_is_refused_while_a_profile_names_it(cloud: Cloud, airs: Topics) 
     assert "no topic" in airs("topics", "delete", NAME, "--yes").err
 
 
-def test_delete_of_what_nobody_uses(cloud: Cloud, airs: Topics) -> None:
+def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
     made = airs("topics", "create", "topic.yaml").out.strip()
     done = airs("topics", "delete", made.upper(), "--yes")
     assert (done.code, topics(cloud)) == (0, [])
@@ -345,23 +343,23 @@ def test_delete_of_what_nobody_uses(cloud: Cloud, airs: Topics) -> None:
 @pytest.mark.parametrize(
     ("arguments", "variables", "code", "said"),
     [
-        (("list",), {"PANW_MGMT_CLIENT_SECRET": "wrong"}, 3, "account was not accepted"),
+        (("list",), {"PANW_MGMT_CLIENT_SECRET": "wrong"}, 3, "account was rejected"),
         (("list",), {"PANW_MGMT_CLIENT_ID": ""}, 2, "set PANW_MGMT_CLIENT_ID"),
         (("list",), {"PANW_MGMT_ENDPOINT": "http://127.0.0.1:1/aisec"}, 3, "127.0.0.1:1"),
-        (("list", "--profile", "nope"), {}, 2, "there is no profile 'nope'; there are: sandbox"),
+        (("list", "--profile", "nope"), {}, 2, "no profile is named 'nope'; existing: sandbox"),
         (("get", "Tax"), {}, 2, "there is no topic 'Tax'; there are none at all"),
-        (("create", "gone.yaml"), {}, 2, "gone.yaml: there is no such file"),
-        (("apply", "gone.yaml", *ON), {}, 2, "gone.yaml: there is no such file"),
+        (("create", "gone.yaml"), {}, 2, "gone.yaml: no such file"),
+        (("apply", "gone.yaml", *ON), {}, 2, "gone.yaml: no such file"),
         (("apply", "topic.yaml"), {}, 2, "give --profile NAME"),
         (("apply", "topic.yaml", *ON), {"PANW_AI_SEC_API_KEY": ""}, 2, "set PANW_AI_SEC_API_KEY"),
         (("apply", "topic.yaml", *ON, "--region", "eu"), {}, 2, "'eu' is not one of"),
         (("apply", "topic.yaml", *ON, "--wait-limit", "nan"), {}, 2, "--wait-limit"),
-        (("apply", "topic.yaml", "--profile", "x\x1b[31m", "-y"), {}, 2, "there is no profile"),
+        (("apply", "topic.yaml", "--profile", "x\x1b[31m", "-y"), {}, 2, "no profile is named"),
         (("revert", "topic.yaml", *ON), {}, 2, "nothing of it was applied"),
         (("list",), {"PANW_MGMT_TOKEN_ENDPOINT": ""}, 3, "TOKEN_ENDPOINT is set but empty"),
     ],
 )  # fmt: skip
-def test_what_does_not_work(
+def test_unsupported_requests_are_reported(
     cloud: Cloud,
     airs: Topics,
     arguments: tuple[str, ...],
@@ -376,7 +374,7 @@ def test_what_does_not_work(
     assert not (cloud.folder / ".guardtui").exists()
 
 
-def test_a_wrong_key_is_told_after_the_apply(cloud: Cloud, airs: Topics) -> None:
+def test_a_wrong_key_is_reported_after_the_apply(cloud: Cloud, airs: Topics) -> None:
     done = airs(*APPLY, PANW_AI_SEC_API_KEY="a-wrong-key")
     assert done.code == 3
     assert "it is in the profile, but whether scans know it was not learned" in done.err
@@ -385,11 +383,11 @@ def test_a_wrong_key_is_told_after_the_apply(cloud: Cloud, airs: Topics) -> None
     assert airs(*REVERT, "--no-wait").code == 0
 
 
-def test_an_invalid_definition_is_told_before_anything_is_asked(cloud: Cloud, airs: Topics) -> None:
+def test_an_invalid_definition_is_reported_before_any_request(cloud: Cloud, airs: Topics) -> None:
     rewrite(cloud, "Advice on", "Advice " * 50)
     for command in ("create", "apply"):
         done = airs("topics", command, "topic.yaml", *(ON if command == "apply" else ()))
-        assert (done.code, "no profile can have this definition" in done.err) == (2, True)
+        assert (done.code, "AIRS would reject this definition" in done.err) == (2, True)
 
 
 class Terminal:
@@ -443,10 +441,10 @@ def begin(cloud: Cloud, environment: dict[str, str]) -> Iterator[Begin]:
 
 
 @pytest.mark.process
-def test_a_terminal_is_asked(cloud: Cloud, begin: Begin) -> None:
+def test_the_author_is_asked_at_a_terminal(cloud: Cloud, begin: Begin) -> None:
     for answer, code in (("\n", 130), ("n\n", 130), ("\x04", 130), ("y\n", 0)):
         terminal = begin("topics", "apply", "topic.yaml", *ON)
-        terminal.expect("topic Tax advice is made")
+        terminal.expect("topic Tax advice is created")
         terminal.expect("Apply? [y/N]")
         terminal.type(answer)
         terminal.expect("nothing was changed" if code else "in effect")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +15,12 @@ from guardtui.domain.profile import (
     BOTH_MATCHED,
     NO_ALLOW,
     StoppedBy,
-    combine,
     only_others,
     rows_stopped,
 )
+from guardtui.domain.profile_evaluation import evaluate_scans
+from guardtui.domain.profile_labels import prompts_of_one
+from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 
@@ -31,6 +35,24 @@ def verdicts(triggered: list[int], errors: dict[int, str] | None = None) -> Verd
         np.arange(count, dtype=np.int16),
         {row: "lost" for row, one in enumerate(triggered) if one < 0} | (errors or {}),
     )
+
+
+def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdicts]]) -> Verdicts:
+    """Return the verdicts of the whole profile with the scores of the topic under test."""
+    triggered = [own, *(verdicts for _, verdicts in companions)]
+    names = [companion for companion, _ in companions]
+    texts = [f"prompt {row}" for row in range(len(own))]
+    frame = pl.DataFrame(
+        {
+            "key": prompt_keys(texts),
+            "line": pl.Series(range(2, len(texts) + 2), dtype=pl.UInt32),
+            "prompt": pl.Series(texts, dtype=pl.String),
+            "expected": pl.Series([False] * len(texts), dtype=pl.Boolean),
+        }
+    )
+    prompts = prompts_of_one(topic, PromptSet(frame, topic.intent, "test"), names)
+    closed = topic.intent is ALLOW
+    return evaluate_scans(prompts, triggered, closed=closed, under_test=topic).verdicts(own)
 
 
 def member(name: str, intent: Intent, triggered: list[int]) -> tuple[Topic, Verdicts]:
@@ -99,7 +121,8 @@ def test_scores_stay_and_order_does_not_matter(profile: Profile) -> None:
     assert whole.score is own.score
     assert whole.matched is own.matched
     assert np.array_equal(whole.triggered, turned.triggered)
-    assert combine(topic, own, []) is own
+    alone = combine(topic, own, [])
+    assert np.array_equal(alone.triggered, own.triggered)
 
 
 @given(profiles(answers=(0, 1)))
@@ -128,7 +151,6 @@ def test_reasons_name_the_topic_that_has_no_verdict() -> None:
     whole = combine(topic, own, [other])
     assert whole.errors == {0: "not sent", 2: "other: lost"}
     assert whole.triggered.tolist() == [-2, 1, -1, 1]
-    assert whole.open_rows.tolist() == [0]
     assert whole.stopped_by[1] == ("other",)
     assert whole.stopped_by[3] == ("own",)
 

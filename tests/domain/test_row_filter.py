@@ -13,7 +13,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.row_filter import FIELDS, WORDS, Rows, parse_filter
+from guardtui.domain.row_filter import FIELDS, WORDS, FilterRows, parse_filter
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
@@ -29,7 +29,7 @@ COLUMNS = ("category", "Owner")
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> FilterRows:
     path: Path = tmp_path_factory.mktemp("rows") / "p.csv"
     lines = [
         f'"{text}",{str(label).lower()},block,{category},me{row}'
@@ -38,7 +38,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     path.write_text("\n".join(["prompt,expected,intent,category,Owner", *lines]), "utf-8")
     prompts = load_prompts(path)
     now, before = (evaluation(prompts, answers) for answers in (NOW, BEFORE))
-    return Rows(prompts, now, compare(before, now))
+    return FilterRows(prompts, now, compare(before, now))
 
 
 def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
@@ -115,12 +115,12 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         ("expected:yes fn", [1]),
     ],
 )
-def test_lets_through(rows: Rows, line: str, passing: list[int]) -> None:
+def test_lets_through(rows: FilterRows, line: str, passing: list[int]) -> None:
     assert np.flatnonzero(parse_filter(line, COLUMNS).mask(rows)).tolist() == passing
 
 
-def test_without_a_baseline_nothing_changed(rows: Rows) -> None:
-    alone = Rows(rows.prompts, rows.evaluation)
+def test_without_a_baseline_nothing_changed(rows: FilterRows) -> None:
+    alone = FilterRows(rows.prompts, rows.evaluation)
     for line in ("regression", "fix", "was:fn"):
         assert not parse_filter(line).mask(alone).any()
 
@@ -162,7 +162,7 @@ PIECES = [*WORDS, *FIELDS, *'":-<>= ', "score>0.4", "category:", "é", "0.5", "\
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_any_line_is_understood_or_pointed_at(rows: Rows, line: str) -> None:
+def test_any_line_is_understood_or_pointed_at(rows: FilterRows, line: str) -> None:
     span = (0, 1)
     try:
         found = parse_filter(line, COLUMNS)

@@ -66,7 +66,6 @@ def test_verdicts_of_a_part_stand_in_their_rows_and_the_others_are_open() -> Non
     )
     whole = spread(part, np.array([4, 0, 2]), 5)
     assert whole.triggered.tolist() == [0, -2, -1, -2, 1]
-    assert whole.open_rows.tolist() == [1, 3]
     np.testing.assert_array_equal(
         whole.score, np.array([0.1, np.nan, np.nan, np.nan, 0.9], np.float32)
     )

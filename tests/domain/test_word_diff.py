@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.domain.word_diff import DiffKind, word_diff
 
 TEXT = st.lists(st.sampled_from(["tax", "pay", " ", ",", "\n", "é", "less"]), max_size=12).map(
     "".join
@@ -16,10 +16,10 @@ TEXT = st.lists(st.sampled_from(["tax", "pay", " ", ",", "\n", "é", "less"]), m
 @given(TEXT, TEXT)
 def test_both_texts_can_be_read_off(old: str, new: str) -> None:
     found = word_diff(old, new)
-    assert "".join(text for kind, text in found if kind is not Kind.ADDED) == old
-    assert "".join(text for kind, text in found if kind is not Kind.REMOVED) == new
+    assert "".join(text for kind, text in found if kind is not DiffKind.ADDED) == old
+    assert "".join(text for kind, text in found if kind is not DiffKind.REMOVED) == new
     assert all(text for _, text in found)
-    assert all(kind is Kind.SAME for kind, _ in found) == (old == new)
+    assert all(kind is DiffKind.SAME for kind, _ in found) == (old == new)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,6 @@ def test_both_texts_can_be_read_off(old: str, new: str) -> None:
     ],
 )
 def test_reads_as_an_author_would_mark_it(old: str, new: str, shown: str) -> None:
-    signs = {Kind.SAME: "{}", Kind.ADDED: "[+{}]", Kind.REMOVED: "[-{}]"}
+    signs = {DiffKind.SAME: "{}", DiffKind.ADDED: "[+{}]", DiffKind.REMOVED: "[-{}]"}
     shown = shown.replace("-…", f"-{old}").replace("+…", f"+{new}")
     assert "".join(signs[kind].format(text) for kind, text in word_diff(old, new)) == shown

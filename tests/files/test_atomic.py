@@ -27,7 +27,7 @@ def test_writes_and_replaces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
-def test_permissions_stay(tmp_path: Path, mode: int) -> None:
+def test_permissions_are_kept(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"")
     path.chmod(mode)
@@ -35,7 +35,7 @@ def test_permissions_stay(tmp_path: Path, mode: int) -> None:
     assert path.stat().st_mode & 0o7777 == mode
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_link_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
     target, link = folder / "target", tmp_path / "link"
@@ -50,7 +50,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr
 )
-def test_interrupted_leaves_the_old_file_alone(
+def test_interrupted_write_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, failure: BaseException
 ) -> None:
     path = tmp_path / "f"
@@ -70,14 +70,14 @@ def test_interrupted_leaves_the_old_file_alone(
         assert "the disk is full" in str(caught.value)
 
 
-def test_a_folder_and_a_missing_folder(tmp_path: Path) -> None:
+def test_folder_and_missing_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="folder"):
         write_atomically(tmp_path, b"x")
     with pytest.raises(FileError, match="no such file"):
         write_atomically(tmp_path / "gone" / "f", b"x")
 
 
-def test_the_last_ten_backups_are_kept(tmp_path: Path) -> None:
+def test_last_ten_backups_are_kept(tmp_path: Path) -> None:
     path, backups = tmp_path / "f", tmp_path / "backups"
     for number in range(14):
         write_atomically(path, b"%d" % number, backup_folder=backups)
@@ -86,7 +86,7 @@ def test_the_last_ten_backups_are_kept(tmp_path: Path) -> None:
     }
 
 
-def test_a_backup_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backup_is_complete_or_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, backups = tmp_path / "f", tmp_path / "backups"
     path.write_bytes(b"old")
 
@@ -100,7 +100,7 @@ def test_a_backup_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
     assert (path.read_bytes(), names(backups)) == (b"old", [])
 
 
-def test_the_same_content_is_backed_up_once(tmp_path: Path) -> None:
+def test_same_content_is_backed_up_once(tmp_path: Path) -> None:
     path, backups = tmp_path / "f", tmp_path / "backups"
     for content in (b"one", b"two", b"one"):
         path.write_bytes(b"the same")
@@ -108,7 +108,7 @@ def test_the_same_content_is_backed_up_once(tmp_path: Path) -> None:
     assert names(backups) == ["f.1.bak"]
 
 
-def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_device_is_written_to_and_kept(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -118,7 +118,7 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_a_reader_that_leaves_a_pipe_is_no_error(tmp_path: Path) -> None:
+def test_closed_pipe_reader_is_no_error(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["head", "-c", "9", str(pipe)], stdout=subprocess.PIPE) as reader:
@@ -129,7 +129,7 @@ def test_a_reader_that_leaves_a_pipe_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_an_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
+def test_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     script = (
         "import signal, sys, threading; from pathlib import Path\n"
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False).returncode == 7
 
 
-def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path) -> None:
+def test_open_descriptor_is_written_at_its_position(tmp_path: Path) -> None:
     path, link = tmp_path / "f", tmp_path / "link"
     path.write_bytes(b"")
     with path.open("r+b", buffering=0) as file:
@@ -158,12 +158,12 @@ def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/fd/999", "/dev/fd/99999999999999999999", "/dev/stdin\0"])
-def test_a_descriptor_that_is_not_there(name: str) -> None:
+def test_missing_descriptor_is_reported(name: str) -> None:
     with pytest.raises(FileError):
         write_atomically(Path(name), b"x")
 
 
-def test_a_full_device_is_said_and_stays() -> None:
+def test_full_device_is_reported_and_kept() -> None:
     with pytest.raises(FileError, match="the disk is full"):
         write_atomically(Path("/dev/full"), b"x")
     write_atomically(Path(os.devnull), b"x")
@@ -171,11 +171,11 @@ def test_a_full_device_is_said_and_stays() -> None:
     assert Path(os.devnull).is_char_device()
 
 
-def test_an_input_is_known_by_any_of_its_names(tmp_path: Path) -> None:
+def test_input_is_recognised_by_any_of_its_names(tmp_path: Path) -> None:
     path, hard, other = tmp_path / "f", tmp_path / "hard", tmp_path / "other"
     path.write_bytes(b"x")
     other.write_bytes(b"x")
     hard.hardlink_to(path)
-    with pytest.raises(FileError, match="it would be lost"):
+    with pytest.raises(FileError, match="it would be overwritten"):
         refuse_overwriting(hard, other, path)
     refuse_overwriting(tmp_path / "new", other, path, tmp_path / "gone")

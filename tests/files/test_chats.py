@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from guardtui.files.chats import ChatMessage, ToolCall, read_chat
+from guardtui.files.chats import ChatMessage, ChatToolCall, read_chat
 
 
-def test_services_and_inspect_write_tool_calls_in_two_ways() -> None:
+def test_tool_calls_of_services_and_inspect_are_read() -> None:
     call = {"id": "1", "type": "function"}
     of_services = {**call, "function": {"name": "add", "arguments": '{"a": 1}'}}
     of_inspect = {**call, "function": "add", "arguments": {"a": 1}}
@@ -19,14 +19,14 @@ def test_services_and_inspect_write_tool_calls_in_two_ways() -> None:
             {"role": "tool", "tool_call_id": "1", "name": "add", "content": "2"},
         ]
     )
-    added = ToolCall("add", {"a": 1})
+    added = ChatToolCall("add", {"a": 1})
     assert messages == (
         ChatMessage("assistant", "", tool_calls=(added, added)),
         ChatMessage("tool", "2", function="add"),
     )
 
 
-def test_of_parts_the_text_counts() -> None:
+def test_text_of_message_parts_is_used() -> None:
     parts = [
         {"type": "reasoning", "reasoning": "hm"},
         {"type": "text", "text": "one"},
@@ -60,6 +60,6 @@ def test_roles_of_services_are_known() -> None:
         ([{"role": "assistant", "content": "", "tool_calls": 1}], "message 1 has tool calls that"),
     ],
 )
-def test_what_is_wrong_is_named(chat: Any, problem: str) -> None:
+def test_chat_errors_name_the_message(chat: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_chat(chat)

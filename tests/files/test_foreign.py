@@ -22,19 +22,19 @@ from guardtui.domain.topic import Intent
 from guardtui.files.foreign.base import (
     FORMATS,
     ForeignError,
-    Mapped,
+    ForeignInput,
+    ForeignPrompts,
+    ImportOptions,
     Problems,
-    Reading,
-    Source,
     check_rows,
     reader_of,
     recognised,
 )
-from guardtui.files.json_places import plain
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
+from guardtui.files.source_positions import plain
 from tests.examples import up_to
 
 PROMPTFOO = """\
@@ -96,17 +96,17 @@ define flow greeting
 """
 
 
-def source_of(name: str, content: str | bytes) -> Source:
-    return Source(Path(name), content.encode() if isinstance(content, str) else content)
+def source_of(name: str, content: str | bytes) -> ForeignInput:
+    return ForeignInput(Path(name), content.encode() if isinstance(content, str) else content)
 
 
 def read(
     name: str, content: str | bytes, form: str = "", **mapped: Any
-) -> tuple[list[tuple[int, str, bool]], Reading]:
+) -> tuple[list[tuple[int, str, bool]], ForeignPrompts]:
     source = source_of(name, content)
     problems = Problems()
     reader = reader_of(form or recognised(source))
-    reading = reader.read(source, Mapped(**mapped), problems)
+    reading = reader.read(source, ImportOptions(**mapped), problems)
     problems.raise_any()
     return [(row.line, row.prompt, row.expected) for row in reading.rows], reading
 
@@ -140,7 +140,7 @@ def test_promptfoo_yaml() -> None:
     assert second.extra["category"] == "food"
 
 
-def test_promptfoo_json_and_json_lines_say_the_same() -> None:
+def test_promptfoo_json_and_json_lines_are_equivalent() -> None:
     tests = [
         {"vars": {"input": "tax?"}, "assert": [{"type": "is-refusal"}]},
         {"vars": {"input": "bread?"}, "assert": [{"type": "not-is-refusal"}]},
@@ -191,7 +191,7 @@ def test_promptfoo_labels_by_variable_metadata_and_value() -> None:
     assert [row[2] for row in rows] == [True, False]
 
 
-def test_promptfoo_problems_are_told_together() -> None:
+def test_promptfoo_problems_are_reported_together() -> None:
     told = problems_of(
         "t.yaml",
         "tests:\n"
@@ -209,11 +209,11 @@ def test_promptfoo_problems_are_told_together() -> None:
         "t.yaml:2", "t.yaml:9", "t.yaml:3", "t.yaml:4", "t.yaml:6", "t.yaml:7",
     ]  # fmt: skip
     assert "names another file" in told[0]
-    assert "no assertion tells" in told[2]
+    assert "no assertion determines" in told[2]
     assert "contradict" in told[3]
-    assert "no variable 'prompt' (there are: other)" in told[4]
+    assert "no variable is named 'prompt' (existing: other)" in told[4]
     (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
-    assert "which variable holds the prompt? there are: a, b" in which
+    assert "which variable is the prompt? existing: a, b" in which
     assert "names another file" in problems_of("t.yaml", "tests: file://x.csv\n")[0]
 
 
@@ -231,11 +231,11 @@ def test_openai_guardrails() -> None:
     # Under allow a prompt that should trigger is one that is not of the topic.
     rows, _ = read("d.jsonl", text, guardrail="Tax", intent=Intent.ALLOW)
     assert [row[2] for row in rows] == [False, True]
-    assert "which guardrail? (there are: Tax, Jail)" in problems_of("d.jsonl", text)[0]
-    assert "no guardrail 'X'" in problems_of("d.jsonl", text, guardrail="X")[0]
+    assert "which guardrail? (existing: Tax, Jail)" in problems_of("d.jsonl", text)[0]
+    assert "no guardrail is named 'X'" in problems_of("d.jsonl", text, guardrail="X")[0]
 
 
-def test_openai_guardrails_problems_are_told_together() -> None:
+def test_openai_guardrails_problems_are_reported_together() -> None:
     text = lines_of(
         {"id": "1", "data": "a", "expected_triggers": {"Tax": True}},
         {"id": "2", "data": 5, "expected_triggers": {"Tax": True}},
@@ -285,7 +285,7 @@ def test_nemo_intents_with_examples() -> None:
     told = problems_of("user.co", COLANG)
     assert "which intents belong to the topic?" in told[0]
     assert "ask about tax, greet" in told[0]
-    assert "there is no intent 'bye'" in problems_of("user.co", COLANG, true=("bye",))[0]
+    assert "no intent is named 'bye'" in problems_of("user.co", COLANG, true=("bye",))[0]
 
 
 def test_nemo_labelled_lines() -> None:
@@ -304,9 +304,9 @@ def test_nemo_folder(tmp_path: Path) -> None:
     (tmp_path / "harmful.txt").write_text("evade tax\n\nhide money\n", "utf-8")
     (tmp_path / "sub" / "helpful.txt").write_text("why is the sky blue\n", "utf-8")
     (tmp_path / "config.yml").write_text("models: []\n", "utf-8")
-    source = Source(tmp_path)
+    source = ForeignInput(tmp_path)
     assert recognised(source) == "nemo"
-    rows = reader_of("nemo").read(source, Mapped(), Problems()).rows
+    rows = reader_of("nemo").read(source, ImportOptions(), Problems()).rows
     assert [(row.path.name, row.line, row.expected) for row in rows] == [
         ("harmful.txt", 1, True),
         ("harmful.txt", 3, True),
@@ -314,16 +314,16 @@ def test_nemo_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_plain_lists() -> None:
+def test_plain_lists_are_read() -> None:
     rows, _ = read("list.txt", "\ufefffirst\r\n\r\n  second \n", label=True)
     assert rows == [(1, "first", True), (3, "second", True)]
     rows, _ = read("list.json", '[\n"one",\n"two"]', "lines", label=False)
     assert rows == [(2, "one", False), (3, "two", False)]
-    assert "tells no labels" in problems_of("list.txt", "a\n")[0]
+    assert "has no labels" in problems_of("list.txt", "a\n")[0]
     assert "list.json:1: 5 is not text" in problems_of("list.json", "[5]", "lines", label=True)[0]
 
 
-def test_tables_with_other_names() -> None:
+def test_tables_with_other_column_names_are_read() -> None:
     text = 'Text,spam,lang\ntax?,SPAM,en\n"b,\nc",ham,de\n'
     rows, reading = read(
         "t.csv", text, prompt_column="text", expected_column="spam", true=("spam",)
@@ -331,7 +331,7 @@ def test_tables_with_other_names() -> None:
     assert rows == [(2, "tax?", True), (3, "b,\nc", False)]
     assert reading.rows[1].extra == {"lang": "de"}
     told = problems_of("t.csv", text)
-    assert "there is no column 'prompt' (there are: Text, spam, lang)" in told[0]
+    assert "no column is named 'prompt' (existing: Text, spam, lang)" in told[0]
     assert len(told) == 2
     (label,) = problems_of("t.csv", "prompt,expected\na,maybe\nb,true\n")
     assert label.startswith("t.csv:2: expected: 'maybe' is not a label")
@@ -355,7 +355,7 @@ CHATS = lines_of(
 CHAT = {"prompt_column": "messages", "expected_column": "label", "true": ("unsafe",)}
 
 
-def test_the_users_last_message_of_a_chat_is_the_prompt() -> None:
+def test_users_last_message_of_a_chat_is_the_prompt() -> None:
     rows, reading = read("chats.jsonl", CHATS, **CHAT)
     assert rows == [(1, "And my taxes?", True), (2, "Hi", False)]
     assert len(json.loads(reading.rows[0].extra["messages"])) == 4
@@ -386,7 +386,7 @@ def test_chats_in_cells_of_csv_and_parquet() -> None:
     assert [row[1:] for row in rows] == [("tax?", True), ("bread?", False)]
 
 
-def test_chats_without_a_prompt_are_named_by_their_lines() -> None:
+def test_chats_without_a_prompt_are_reported_by_line() -> None:
     rows = [
         [{"role": "assistant", "content": "Hello"}],
         ["a", "b"],
@@ -403,7 +403,7 @@ def test_chats_without_a_prompt_are_named_by_their_lines() -> None:
     assert "message 1 has no content" in told[4]
 
 
-def test_of_the_messages_in_a_log_the_last_of_the_user_is_the_prompt() -> None:
+def test_last_user_message_of_a_log_is_the_prompt() -> None:
     chat = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Hello"},
@@ -418,7 +418,7 @@ def test_of_the_messages_in_a_log_the_last_of_the_user_is_the_prompt() -> None:
     assert [row[1:] for row in rows] == [("And my taxes?", True), ("What is rye?", False)]
 
 
-def test_a_table_of_one_label_needs_the_column_of_its_prompts() -> None:
+def test_table_of_one_label_needs_the_column_of_its_prompts() -> None:
     text = 'Behavior,Cat\n"make a bomb, fast",x\n'
     rows, reading = read("a.csv", text, "table", label=True, prompt_column="behavior")
     assert rows == [(2, "make a bomb, fast", True)]
@@ -443,11 +443,13 @@ def test_a_table_of_one_label_needs_the_column_of_its_prompts() -> None:
         ("a.txt", parquet_bytes(pl.DataFrame({"a": ["b"]})), True),
     ],
 )
-def test_tables_are_told_from_lists(name: str, content: str | bytes, expected: bool) -> None:
+def test_tables_are_distinguished_from_lists(
+    name: str, content: str | bytes, expected: bool
+) -> None:
     assert reader_of("table").recognises(source_of(name, content)) is expected
 
 
-def test_tables_of_spreadsheets_and_data_frames() -> None:
+def test_tables_of_spreadsheets_and_data_frames_are_read() -> None:
     text = "text;spam;lang\ntax, again?;1.0;en\nbread?;0.0;en\n"
     wanted = [(2, "tax, again?", True), (3, "bread?", False)]
     columns = {"prompt_column": "text", "expected_column": "spam"}
@@ -455,10 +457,10 @@ def test_tables_of_spreadsheets_and_data_frames() -> None:
     assert read("t.csv.gz", gzip.compress(text.encode()), **columns)[0] == wanted
     assert read("t.csv", text.replace(";", "\t"), **columns)[0] == wanted
     told = problems_of("t.csv", text)
-    assert "there is no column 'prompt' (there are: text, spam, lang)" in told[0]
+    assert "no column is named 'prompt' (existing: text, spam, lang)" in told[0]
 
 
-def test_a_log() -> None:
+def test_inspect_log_is_read() -> None:
     samples = [
         {"id": 1, "epoch": epoch, "input": "tax?", "target": "block",
          "output": {"choices": [], "completion": "no"},
@@ -497,15 +499,15 @@ def test_a_log() -> None:
         ("a.json", '{"version": 2, "status": "error", "eval": {}}', "inspect"),
     ],
 )
-def test_a_format_is_told_from_the_content(name: str, content: str, form: str) -> None:
+def test_format_is_detected_from_the_content(name: str, content: str, form: str) -> None:
     assert recognised(source_of(name, content)) == form
 
 
-def test_what_could_be_two_or_is_none_is_an_error_with_the_choices() -> None:
+def test_ambiguous_or_unknown_format_error_names_the_choices() -> None:
     both = json.dumps({"tests": [], "interactions": []})
     (first, second) = problems_of("both.json", both)
     assert first == "both.json: this could be promptfoo or nemo"
-    assert second == "  say which with --from promptfoo|nemo"
+    assert second == "  choose one with --from promptfoo|nemo"
     told = problems_of("what.json", '"x"')
     assert told[0] == "what.json: the format is not recognised"
     assert all(name in told[1] for name in FORMATS)
@@ -536,7 +538,7 @@ VALUES = st.recursive(
     max_leaves=25,
 )  # fmt: skip
 MAPPED = st.builds(
-    Mapped,
+    ImportOptions,
     prompt_column=st.sampled_from(["", "prompt", "x"]),
     expected_column=st.sampled_from(["", "expected", "type"]),
     true=st.sampled_from([(), ("a",), ("true", "1")]),
@@ -545,7 +547,7 @@ MAPPED = st.builds(
 )
 
 
-def every_reader(source: Source, mapped: Mapped) -> None:
+def every_reader(source: ForeignInput, mapped: ImportOptions) -> None:
     """Each either reads or tells a problem that names the file."""
 
     def checked(form: str) -> None:
@@ -559,7 +561,7 @@ def every_reader(source: Source, mapped: Mapped) -> None:
     assert all(source.path.name in one for one in told)
 
 
-def problem_of(call: Callable[[], object], source: Source) -> str:
+def problem_of(call: Callable[[], object], source: ForeignInput) -> str:
     """What is told; the name of the file when nothing is."""
     try:
         call()
@@ -570,7 +572,9 @@ def problem_of(call: Callable[[], object], source: Source) -> str:
 
 @settings(deadline=None, max_examples=up_to(150))
 @given(st.sampled_from(NAMES), VALUES, MAPPED, st.booleans())
-def test_any_document_is_read_or_told(name: str, value: Any, mapped: Mapped, lines: bool) -> None:
+def test_any_document_is_read_or_reported(
+    name: str, value: Any, mapped: ImportOptions, lines: bool
+) -> None:
     rows = value if lines and isinstance(value, list) else [value]
     every_reader(source_of(name, lines_of(*rows)), mapped)
 
@@ -584,13 +588,13 @@ TEXTS = st.one_of(
 
 @settings(deadline=None, max_examples=up_to(150))
 @given(st.sampled_from(NAMES), TEXTS, MAPPED)
-@example("a.csv", b"\v", Mapped())
-@example("a.csv", b"\x1c\n\x85", Mapped())
-def test_any_bytes_are_read_or_told(name: str, content: bytes, mapped: Mapped) -> None:
+@example("a.csv", b"\v", ImportOptions())
+@example("a.csv", b"\x1c\n\x85", ImportOptions())
+def test_any_bytes_are_read_or_reported(name: str, content: bytes, mapped: ImportOptions) -> None:
     every_reader(source_of(name, content), mapped)
 
 
-def test_aliases_that_multiply_are_refused() -> None:
+def test_multiplying_aliases_are_rejected() -> None:
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     for level in range(1, 9):
         text += f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n"
@@ -657,7 +661,7 @@ def test_other_columns_are_inert_in_csv_and_whole_in_json_lines() -> None:
     assert starts_formula(["=1", " @a", "fine", "'=1"]) == 2
 
 
-def test_half_a_set_only_when_it_is_meant() -> None:
+def test_set_of_one_class_needs_an_option() -> None:
     arguments = (Path("a.csv"), ["a", "b"], [True, True], Intent.BLOCK, {})
     with pytest.raises(PromptSetError, match="no row has expected false"):
         prompt_set_bytes(*arguments)

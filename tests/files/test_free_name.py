@@ -7,7 +7,7 @@ from pathlib import Path
 from guardtui.files.free_name import free_name, names_in
 
 
-def test_the_first_number_that_is_free(tmp_path: Path) -> None:
+def test_first_free_number_is_used(tmp_path: Path) -> None:
     assert free_name("tax", "html", names_in(tmp_path)) == "tax.html"
     for name in ("tax.html", "TAX-2.HTML", "tax-4.html", "tax.md"):
         (tmp_path / name).touch()
@@ -16,6 +16,6 @@ def test_the_first_number_that_is_free(tmp_path: Path) -> None:
     assert free_name("tax", "md", names_in(tmp_path)) == "tax-2.md"
 
 
-def test_a_folder_that_is_none_holds_nothing(tmp_path: Path) -> None:
+def test_missing_folder_has_no_names(tmp_path: Path) -> None:
     assert names_in(tmp_path / "nowhere") == frozenset()
     assert names_in(Path("a\0b")) == frozenset()

@@ -108,20 +108,20 @@ def test_ids_that_are_numbers_are_ordered_as_numbers() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_of_members_with_one_name_the_last_counts() -> None:
+def test_last_of_members_with_one_name_is_used() -> None:
     content = as_zip(members([sample("a"), sample("a", input="again")]))
     (one,) = read_inspect_log(EVAL, content).samples
     assert one.input() == ("again", "")
 
 
-def test_a_log_that_is_still_written_is_read_and_said_to_be() -> None:
+def test_unfinished_log_is_read_with_a_warning() -> None:
     content = as_zip([("_journal/start.json", {"version": 2, "eval": {}}), *members(SAMPLES)[1:5]])
     outputs = parse_outputs(EVAL, content)
     assert len(outputs) == 4
     assert "the status of the log is 'started'" in outputs.findings[0].message
 
 
-def test_attachments_messages_and_parts() -> None:
+def test_attachments_messages_and_parts_are_resolved() -> None:
     given_ = sample(
         1,
         input=[
@@ -172,13 +172,13 @@ def test_samples_without_an_output_have_an_empty_one_and_are_counted() -> None:
     )
 
 
-def test_a_picture_in_the_input_is_named_as_inspect_names_it() -> None:
+def test_image_in_the_input_is_named_like_in_inspect() -> None:
     image = [{"role": "user", "content": [{"type": "image", "image": "data:"}]}]
     outputs = parse_outputs(JSON, as_json([sample("a", input=image)]))
     assert list(outputs.inputs) == ["[image]"]
 
 
-def test_all_inputs_that_cannot_be_read_are_told_together() -> None:
+def test_all_unreadable_inputs_are_reported_together() -> None:
     chat = [{"role": "user", "content": 7}]
     content = as_json([sample("a", input=chat), sample("b", input=7), sample("c")])
     with pytest.raises(OutputFileError) as caught:
@@ -207,14 +207,14 @@ def test_all_inputs_that_cannot_be_read_are_told_together() -> None:
         (JSON, b"[" * 100_000, "not valid JSON (is the file truncated?)"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(path: Path, content: bytes, told: str) -> None:
+def test_unreadable_sample_error_names_its_location(path: Path, content: bytes, told: str) -> None:
     with pytest.raises(FileError) as caught:
         read_inspect_log(path, content)
     assert told in str(caught.value)
     assert str(path) in str(caught.value)
 
 
-def test_a_member_is_held_against_its_checksum() -> None:
+def test_member_is_verified_by_its_checksum() -> None:
     content = as_zip(members(SAMPLES), zipfile.ZIP_STORED)
     with pytest.raises(FileError, match=r"'samples/a_epoch_1\.json' in it is damaged"):
         read_inspect_log(EVAL, content.replace(b"ask a", b"ask c", 1))
@@ -263,7 +263,7 @@ ANY = st.recursive(
 
 @settings(deadline=None)
 @given(st.lists(ANY, max_size=3), st.booleans())
-def test_any_samples_are_read_or_told(samples: list[Any], named: bool) -> None:
+def test_any_samples_are_read_or_reported(samples: list[Any], named: bool) -> None:
     if named:
         samples = [
             {"id": place, **(one if isinstance(one, dict) else {"input": one})}
@@ -273,12 +273,12 @@ def test_any_samples_are_read_or_told(samples: list[Any], named: bool) -> None:
         assert "log.json" in problem_of(read, JSON, as_json(samples))
 
 
-def test_a_log_is_no_prompt_set_and_the_way_is_told() -> None:
+def test_log_is_rejected_as_prompt_set_with_a_remedy() -> None:
     with pytest.raises(FileError, match=r"guardtui convert log\.eval"):
         parse_prompts(EVAL, as_zip(members(SAMPLES)))
 
 
-def test_what_inspect_ai_writes_is_read(tmp_path: Path) -> None:
+def test_inspect_ai_output_is_read(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai", minversion="0.3.285")
     from inspect_ai.log import read_eval_log, write_eval_log
 
@@ -299,7 +299,7 @@ def test_what_inspect_ai_writes_is_read(tmp_path: Path) -> None:
         assert found.samples[1].output() == "answer b"
 
 
-def test_what_unpacks_to_far_more_than_it_says_is_not_unpacked(
+def test_member_larger_than_declared_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # One byte, said to be there 128 KiB times, in each of ten thousand blocks: 1.2 GiB of 40 kB.

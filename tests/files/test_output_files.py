@@ -35,7 +35,7 @@ def json_lines(*rows: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def test_the_sample_is_read() -> None:
+def test_sample_outputs_are_read() -> None:
     outputs = load_outputs(SAMPLE)
     assert len(outputs) == outputs.samples == 30
     assert outputs.targets[1] == ("Danube", "Donau")
@@ -43,7 +43,7 @@ def test_the_sample_is_read() -> None:
     assert not outputs.findings
 
 
-def test_columns_in_any_order_and_case_with_a_mark_and_line_ends_of_windows() -> None:
+def test_columns_are_read_in_any_order_and_case_with_bom_and_crlf() -> None:
     outputs = parse_outputs(
         CSV,
         b'\xef\xbb\xbf OUTPUT ,Target, input,Level\r\n"it is\r\n""4""",4,2+2,easy\r\n,5,2+3,\r\n',
@@ -55,7 +55,7 @@ def test_columns_in_any_order_and_case_with_a_mark_and_line_ends_of_windows() ->
     assert list(outputs.lines) == [2, 4]
     assert list(outputs.ids) == ["1", "2"]
     assert list(outputs.epochs) == [1, 1]
-    assert outputs.place(1) == "outputs.csv:4"
+    assert outputs.location(1) == "outputs.csv:4"
 
 
 def test_several_targets_and_choices_are_arrays() -> None:
@@ -66,7 +66,7 @@ def test_several_targets_and_choices_are_arrays() -> None:
     assert list(outputs.choices) == [("x", "y"), ()]
 
 
-def test_a_text_of_json_lines_is_one_target_even_if_it_looks_like_an_array() -> None:
+def test_text_of_json_lines_is_one_target_even_if_it_looks_like_an_array() -> None:
     outputs = read(
         json_lines(
             {"input": "q", "target": '["a"]', "output": "o", "n": 3, "more": {"deep": [1]}},
@@ -79,12 +79,12 @@ def test_a_text_of_json_lines_is_one_target_even_if_it_looks_like_an_array() -> 
     assert outputs.metadata == {"n": [3, 0.5], "more": [{"deep": [1]}, None]}
 
 
-def test_numbers_are_targets_and_outputs_as_they_are_written() -> None:
+def test_numbers_become_texts_as_written() -> None:
     outputs = read(json_lines({"input": 1, "target": 42, "output": True}), JSONL)
     assert (outputs.inputs[0], outputs.targets[0], outputs.outputs[0]) == ("1", ("42",), "true")
 
 
-def test_parquet_has_lists_and_numbers(tmp_path: Path) -> None:
+def test_parquet_lists_and_numbers_are_read(tmp_path: Path) -> None:
     path = tmp_path / "outputs.parquet"
     pl.DataFrame(
         {
@@ -101,7 +101,7 @@ def test_parquet_has_lists_and_numbers(tmp_path: Path) -> None:
         load_outputs(path)
 
 
-def test_columns_are_found_whatever_their_case() -> None:
+def test_columns_are_found_in_any_case() -> None:
     outputs = read("input,target,output,Topic,topic\nq,t,o,A,b\n")
     assert outputs.column("topic") == ("topic", ["b"])
     assert outputs.column("TOPIC") == ("Topic", ["A"])
@@ -109,13 +109,13 @@ def test_columns_are_found_whatever_their_case() -> None:
     assert outputs.column("nothing") is None
 
 
-def test_an_empty_target_is_told() -> None:
+def test_empty_target_is_reported() -> None:
     (finding,) = read("input,target,output\nq,,o\nq,t,o\nq, ,o\n").findings
     assert finding.lines == (2, 4)
     assert "2 rows have an empty target" in finding.message
 
 
-def test_all_errors_of_a_file_are_told_together_with_their_lines() -> None:
+def test_all_errors_of_a_file_are_reported_with_lines() -> None:
     told = errors(
         'id,epoch,input,target,output\n'
         'a,1,q,t,o\n'
@@ -141,14 +141,14 @@ def test_all_errors_of_a_file_are_told_together_with_their_lines() -> None:
     ("text", "told"),
     [
         ("input,answer\nq,o\n", "the columns are missing: target, output"),
-        ("input,target,output\n", "there is no row below the header"),
-        ("Input,input,target,output\nq,q,t,o\n", "there are two columns called input"),
+        ("input,target,output\n", "no rows below the header"),
+        ("Input,input,target,output\nq,q,t,o\n", "two columns are named input"),
         ("epoch,input,target,output\n1,q,t,o\n", "add the column id"),
-        ("id,input,target,output\na,q,t,o\na,q,t,o\n", "tell epochs of one sample apart"),
+        ("id,input,target,output\na,q,t,o\na,q,t,o\n", "number the epochs of one sample"),
         ('input,target,output\nq,"[[""a""]]",o\n', "which is not text"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_remedy(text: str, told: str) -> None:
+def test_errors_have_a_remedy(text: str, told: str) -> None:
     assert told in "\n".join(errors(text))
 
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_is_told_with_a_remedy(text: str, told: str) -> None:
         ({"input": "q", "target": "t", "output": "o", "id": 1, "epoch": True}, "epoch is 'true'"),
     ],
 )
-def test_a_row_of_json_lines_that_cannot_be_used(row: object, told: str) -> None:
+def test_unusable_json_line_is_reported(row: object, told: str) -> None:
     good = {"input": "q", "target": "t", "output": "o", "id": "x", "epoch": 1}
     assert any(
         one.startswith("outputs.jsonl:3: ") and told in one
@@ -187,10 +187,10 @@ def test_a_row_of_json_lines_that_cannot_be_used(row: object, told: str) -> None
         (b"input,target,output\nq,t,\xff\n", "not UTF-8"),
         (b'input,target,output\nq,t,"o\n', "never closed"),
         (b"input,target,output\rq,t,o\r", "carriage returns only"),
-        ("input,target,output\nq,t,o\n".encode("utf-16"), "this is UTF-16"),
+        ("input,target,output\nq,t,o\n".encode("utf-16"), "the file is UTF-16"),
     ],
 )
-def test_a_file_that_is_no_csv(content: bytes, told: str) -> None:
+def test_invalid_csv_is_reported(content: bytes, told: str) -> None:
     with pytest.raises(FileError, match=told):
         parse_outputs(CSV, content)
 
@@ -204,7 +204,7 @@ cells = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"), max_siz
 
 
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=6))
-def test_what_a_csv_writer_writes_is_what_is_read(rows: list[tuple[str, str, str]]) -> None:
+def test_csv_writer_output_is_read_back(rows: list[tuple[str, str, str]]) -> None:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(["input", "target", "output"])
@@ -216,7 +216,7 @@ def test_what_a_csv_writer_writes_is_what_is_read(rows: list[tuple[str, str, str
 
 
 @given(st.lists(st.tuples(cells, st.lists(cells, max_size=3), cells), min_size=1, max_size=6))
-def test_what_json_holds_is_what_is_read(rows: list[tuple[str, list[str], str]]) -> None:
+def test_json_values_are_read_back(rows: list[tuple[str, list[str], str]]) -> None:
     names = ("input", "target", "output")
     outputs = read(json_lines(*(dict(zip(names, row, strict=True)) for row in rows)), JSONL)
     found = zip(outputs.inputs, map(list, outputs.targets), outputs.outputs, strict=True)

@@ -45,7 +45,7 @@ def damaged(kind: str) -> bytes:
     return bytes(content)
 
 
-def test_the_sound_file_is_read() -> None:
+def test_valid_file_is_read() -> None:
     assert parse_parquet(Path("p.parquet"), _SOUND).columns == ["prompt", "expected", "intent"]
 
 
@@ -62,7 +62,7 @@ def test_damaged_files_are_errors_without_a_backtrace(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_without_its_end_is_damaged() -> None:
+def test_truncated_file_is_damaged() -> None:
     for content in (_SOUND[:-9], _SOUND[9:], b"PAR1", b"", b"PAR1PAR1"):
         with pytest.raises(FileError, match="damaged"):
             parse_parquet(Path("p.parquet"), content)
@@ -79,7 +79,7 @@ def test_bytes_changed_at_random_are_read_or_reported(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_was_written_here_needs_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_content_needs_no_trial_read(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"prompt": ["a", "b"]})
     content = parquet_bytes(frame, {"note": "kept"})
     monkeypatch.setattr("sys.executable", "/nowhere")

@@ -29,7 +29,7 @@ PLAIN = FileError(Path("a.csv"), "it is torn", "mend it", 3)
     ],
     ids=lambda problem: type(problem).__name__,
 )
-def test_a_problem_arrives_whole(problem: FileError) -> None:
+def test_pickled_problem_keeps_all_fields(problem: FileError) -> None:
     there = pickle.loads(pickle.dumps(problem))
     assert type(there) is type(problem)
     assert str(there) == str(problem)
@@ -39,7 +39,7 @@ def test_a_problem_arrives_whole(problem: FileError) -> None:
     assert there.can_force == problem.can_force
 
 
-def test_errors_of_prompts_arrive_whole() -> None:
+def test_pickled_prompt_errors_keep_all_fields() -> None:
     findings = [Finding(Severity.ERROR, "empty-prompt", "empty prompt", (n,)) for n in range(30)]
     error = PromptSetError("a.csv", findings, 40)
     there = pickle.loads(pickle.dumps(error))

@@ -53,7 +53,7 @@ def same(path: Path, size: int) -> None:
 
 @settings(deadline=None)
 @given(ROWS, st.integers(1, 200), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_blocks_of_csv_are_the_file(
+def test_csv_blocks_equal_the_file(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str]],
     size: int,
@@ -67,7 +67,7 @@ def test_blocks_of_csv_are_the_file(
 
 @settings(deadline=None)
 @given(ROWS, st.integers(1, 200))
-def test_blocks_of_json_lines_are_the_file(
+def test_json_lines_blocks_equal_the_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], size: int
 ) -> None:
     path = tmp_path_factory.mktemp("jsonl") / "prompts.jsonl"
@@ -76,7 +76,7 @@ def test_blocks_of_json_lines_are_the_file(
     same(path, size)
 
 
-def test_blocks_of_parquet_are_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_blocks_equal_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_blocks_module, "BLOCK_ROWS", 7)
     path = tmp_path / "prompts.parquet"
     numbers = range(20)
@@ -98,9 +98,7 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path, monkeypatch: pytest.Monk
         (b"prompt,expected,intent\nfine,true,block\n\0,true,block\n", "csv:3: not a text file"),
     ],
 )
-def test_what_is_wrong_names_the_line_of_the_file(
-    tmp_path: Path, content: bytes, says: str
-) -> None:
+def test_block_errors_name_the_line_of_the_file(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "prompts.csv"
     path.write_bytes(content)
     for size in (1, 24, 1000):
@@ -109,7 +107,7 @@ def test_what_is_wrong_names_the_line_of_the_file(
         assert says in str(caught.value)
 
 
-def test_rows_of_other_lengths_name_the_line_of_the_file(tmp_path: Path) -> None:
+def test_ragged_rows_name_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text("prompt,expected,intent\na,true,block\nb,true\n", encoding="utf-8")
     for size in (5, 1000):
@@ -118,9 +116,7 @@ def test_rows_of_other_lengths_name_the_line_of_the_file(tmp_path: Path) -> None
         assert str(caught.value).startswith(f"{path}:3: 2 fields where the header has 3")
 
 
-def test_a_quote_that_is_never_closed_ends_the_reading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unclosed_quote_ends_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_blocks_module, "LONGEST_ROW", 1 << 20)
     path = tmp_path / "prompts.csv"
     path.write_bytes(b'prompt,expected,intent\n"' + b"x,\n" * (1 << 20))
@@ -129,12 +125,12 @@ def test_a_quote_that_is_never_closed_ends_the_reading(
 
 
 @pytest.mark.parametrize("name", ["no.csv", "no.parquet", "a\0b.csv"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_unreadable_file_error_names_the_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileError):
         list(prompt_blocks(tmp_path / name))
 
 
-def test_half_a_parquet_file_is_said(tmp_path: Path) -> None:
+def test_truncated_parquet_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "half.parquet"
     pl.DataFrame({"prompt": ["a"] * 100}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
@@ -142,7 +138,7 @@ def test_half_a_parquet_file_is_said(tmp_path: Path) -> None:
         list(prompt_blocks(path))
 
 
-def test_the_digest_of_a_file(tmp_path: Path) -> None:
+def test_file_digest_is_its_sha256(tmp_path: Path) -> None:
     path = tmp_path / "one"
     path.write_bytes(b"abc")
     assert file_digest(path) == hashlib.sha256(b"abc").hexdigest()

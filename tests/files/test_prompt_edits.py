@@ -100,7 +100,9 @@ def edited(path: Path, prompts: PromptSet, edit: PromptEdit) -> PromptSet:
 
 @SHARED
 @given(content=files(), data=st.data())
-def test_relabelled_twice_is_as_before(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
+def test_relabelling_twice_restores_the_file(
+    tmp_path: Path, content: bytes, data: st.DataObject
+) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, content)
     # The first two keep their labels, so that none of the classes is left without a row.
@@ -117,9 +119,7 @@ def test_relabelled_twice_is_as_before(tmp_path: Path, content: bytes, data: st.
 
 @SHARED
 @given(content=files(), data=st.data())
-def test_removing_leaves_all_other_lines(
-    tmp_path: Path, content: bytes, data: st.DataObject
-) -> None:
+def test_removal_keeps_all_other_lines(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, content)
     places = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
@@ -158,7 +158,7 @@ def row_bytes(content: bytes, line: int) -> bytes:
 
 @SHARED
 @given(content=files(), prompt=PROMPT, note=CELL, expected=st.booleans())
-def test_added_and_removed_is_as_before(
+def test_adding_and_removing_restores_the_file(
     tmp_path: Path, content: bytes, prompt: str, note: str, expected: bool
 ) -> None:
     path = tmp_path / "p.csv"
@@ -174,7 +174,7 @@ def test_added_and_removed_is_as_before(
 
 @SHARED
 @given(content=files(), data=st.data(), prompt=PROMPT, note=CELL)
-def test_rewritten_and_back_leaves_all_other_rows(
+def test_rewriting_back_keeps_all_other_rows(
     tmp_path: Path, content: bytes, data: st.DataObject, prompt: str, note: str
 ) -> None:
     path = tmp_path / "p.csv"
@@ -209,9 +209,7 @@ def test_rewritten_and_back_leaves_all_other_rows(
 
 @SHARED
 @given(content=files(), data=st.data())
-def test_copies_stand_behind_their_rows(
-    tmp_path: Path, content: bytes, data: st.DataObject
-) -> None:
+def test_copies_follow_their_rows(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, content)
     places = data.draw(st.sets(st.integers(0, len(prompts) - 1), min_size=1))
@@ -239,7 +237,7 @@ def test_spelling_is_kept(cell: str, other: str) -> None:
     assert opposite(other) == cell
 
 
-def test_only_rows_of_the_other_label_are_given_one(tmp_path: Path) -> None:
+def test_only_rows_with_the_other_label_are_relabelled(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     result = edit_prompts(path, prompts, Relabel(keys(prompts, 0, 1), expected=True))
@@ -251,7 +249,7 @@ def test_only_rows_of_the_other_label_are_given_one(tmp_path: Path) -> None:
     assert path.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_a_new_row_is_spelled_like_the_others(tmp_path: Path) -> None:
+def test_new_row_uses_the_spelling_of_the_others(tmp_path: Path) -> None:
     path = tmp_path / "p.tsv"
     text = "Note\tINTENT\tExpected\tprompt\r\n\tBlock\tYES\ta\r\n\tBlock\tNO\tb"
     prompts = write(path, text)
@@ -283,7 +281,7 @@ REFUSED |= {
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(("edit", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused_before_anything_is_written(
+def test_invalid_edit_is_rejected_before_writing(
     tmp_path: Path, edit: PromptEdit, said: str, ending: str
 ) -> None:
     path = tmp_path / f"p.{ending}"
@@ -307,7 +305,7 @@ def test_refused_before_anything_is_written(
     assert not (tmp_path / "backups").exists()
 
 
-def test_keys_that_are_gone_are_told(tmp_path: Path) -> None:
+def test_missing_keys_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     gone = frozenset({7}) | keys(prompts, 0)
@@ -329,7 +327,7 @@ def test_keys_that_are_gone_are_told(tmp_path: Path) -> None:
         "\0",
     ],
 )
-def test_a_file_changed_meanwhile_is_left(tmp_path: Path, theirs: str) -> None:
+def test_changed_file_is_not_overwritten(tmp_path: Path, theirs: str) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.write_text(theirs)
@@ -338,7 +336,7 @@ def test_a_file_changed_meanwhile_is_left(tmp_path: Path, theirs: str) -> None:
     assert path.read_text() == theirs
 
 
-def test_a_deleted_file_is_told(tmp_path: Path) -> None:
+def test_deleted_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.unlink()
@@ -347,7 +345,7 @@ def test_a_deleted_file_is_told(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_read_only_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.chmod(0o444)
@@ -358,7 +356,7 @@ def test_a_read_only_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert path.read_text() == SMALL
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
 
@@ -372,7 +370,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["p.csv"]
 
 
-def test_the_old_content_is_backed_up(tmp_path: Path) -> None:
+def test_old_content_is_backed_up(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     result: EditedPrompts = edit_prompts(
@@ -382,7 +380,7 @@ def test_the_old_content_is_backed_up(tmp_path: Path) -> None:
     assert (result.before, result.after) == (SMALL.encode(), path.read_bytes())
 
 
-def test_contradictory_copies_are_written_and_warned_of(tmp_path: Path) -> None:
+def test_contradictory_copies_are_written_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     more = edited(path, prompts, Add("A ", False))
@@ -422,7 +420,7 @@ def test_json_lines_change_only_where_they_are_touched(tmp_path: Path) -> None:
     assert path.read_bytes().decode() == "\ufeff" + "\n".join(kept[1:4])
 
 
-def test_json_lines_grow_and_shrink(tmp_path: Path) -> None:
+def test_json_lines_rows_are_added_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     text = JSONL.replace('"expected ": 0, ', "")
     prompts = write(path, text)
@@ -490,7 +488,7 @@ def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.
         edit_prompts(path, prompts, Add("e", True, {"ok": "seven"}))
 
 
-def test_a_rewritten_cell_keeps_its_quotes_and_its_type(tmp_path: Path) -> None:
+def test_rewritten_cell_keeps_its_quotes_and_its_type(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     text = 'note,"prompt",Expected,intent\r\n"n","a",YES,block\r\n,b, no ,block\r\nm,c,1,block'
     prompts = write(path, text)
@@ -518,7 +516,7 @@ def test_a_rewritten_cell_keeps_its_quotes_and_its_type(tmp_path: Path) -> None:
     assert '"n": "NaN"' in path.read_text("utf-8")
 
 
-def test_a_rewrite_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+def test_rewrite_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, HEADER + "a,true,block\na,true,block\nb,false,block\n")
     before = path.stat().st_mtime_ns
@@ -543,7 +541,7 @@ def test_dates_in_parquet_stay_dates(tmp_path: Path) -> None:
         edit_prompts(path, once, Rewrite(int(once.keys[1]), "b", False, {"day": "soon"}))
 
 
-def test_many_rows(tmp_path: Path) -> None:
+def test_many_rows_are_edited_at_once(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
@@ -571,7 +569,7 @@ JSON_ROWS = "".join(
 )
 
 
-def test_the_delimiter_of_the_file_is_kept(tmp_path: Path) -> None:
+def test_delimiter_of_the_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SEMICOLONS)
     prompts = edited(path, prompts, Relabel(keys(prompts, 2)))
@@ -580,7 +578,7 @@ def test_the_delimiter_of_the_file_is_kept(tmp_path: Path) -> None:
     assert path.read_bytes().decode().endswith('d;0.0;block;\r\n"e; f, g";0.0;block;n\r\n')
 
 
-def test_what_gzip_packed_is_packed_again(tmp_path: Path) -> None:
+def test_gzipped_file_is_packed_again(tmp_path: Path) -> None:
     for name, text in (("p.csv.gz", SEMICOLONS), ("p.jsonl.gz", JSON_ROWS)):
         path = tmp_path / name
         prompts = write(path, gzip.compress(text.encode()))
@@ -591,7 +589,7 @@ def test_what_gzip_packed_is_packed_again(tmp_path: Path) -> None:
         assert gzip.decompress(path.read_bytes()) == text.encode()
 
 
-def test_a_file_without_intents_stays_without(tmp_path: Path) -> None:
+def test_file_without_intents_gets_no_intent_column(tmp_path: Path) -> None:
     for name, text, added in (
         ("p.csv", "expected,prompt\n1,a\n0,b\n", "1,c\n"),
         (
@@ -623,7 +621,7 @@ ARRAY = """\
 
 @SHARED
 @given(data=st.data(), number=st.integers(1, 3))
-def test_edits_of_a_json_array(tmp_path: Path, data: st.DataObject, number: int) -> None:
+def test_json_array_can_be_edited(tmp_path: Path, data: st.DataObject, number: int) -> None:
     path = tmp_path / "p.json"
     prompts = write(path, ARRAY)
     places = data.draw(st.sets(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=number))
@@ -654,7 +652,7 @@ def test_edits_of_a_json_array(tmp_path: Path, data: st.DataObject, number: int)
     assert path.read_text("utf-8").endswith("}\n]\n")
 
 
-def test_a_workbook_is_only_read(tmp_path: Path) -> None:
+def test_workbook_is_read_only(tmp_path: Path) -> None:
     path = tmp_path / "p.xlsx"
     book = xlsxwriter.Workbook(path)
     sheet = book.add_worksheet()

@@ -58,7 +58,7 @@ def write(path: Path, content: str | bytes) -> Path:
     mark=st.booleans(),
     cut=st.booleans(),
 )
-def test_what_a_csv_writer_wrote(
+def test_csv_writer_output_is_read(
     tmp_path: Path,
     rows: list[tuple[str, str]],
     end: str,
@@ -84,7 +84,7 @@ def test_what_a_csv_writer_wrote(
     assert prompts.frame["line"].to_list() == lines
 
 
-def test_lines_of_a_large_file_with_quoted_line_feeds(tmp_path: Path) -> None:
+def test_rows_with_quoted_line_feeds_have_their_lines(tmp_path: Path) -> None:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(["prompt", "expected", "intent"])
@@ -113,7 +113,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("content", "line", "said"), BAD.values(), ids=BAD)
-def test_bad_files_name_line_and_remedy(
+def test_invalid_file_error_names_line_and_remedy(
     tmp_path: Path, content: bytes, line: int | None, said: str
 ) -> None:
     path = write(tmp_path / "p.csv", content)
@@ -125,14 +125,14 @@ def test_bad_files_name_line_and_remedy(
     assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file"):
         load_prompts(tmp_path / "gone.csv")
     with pytest.raises(FileError, match="folder"):
         load_prompts(tmp_path)
 
 
-def test_a_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     with path.open("wb") as file:
         file.truncate((1 << 30) + 1)  # sparse: takes no space
@@ -147,7 +147,7 @@ def test_ragged_rows_are_named(tmp_path: Path) -> None:
     assert [one.lines for one in caught.value.findings] == [(4,), (5,)]
 
 
-def test_errors_of_ragged_rows_and_of_labels_are_told_together(tmp_path: Path) -> None:
+def test_errors_of_ragged_rows_and_labels_are_reported_together(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\nc,true,blok\n,true,block,\n")
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
@@ -163,7 +163,7 @@ def test_many_errors_are_counted(tmp_path: Path) -> None:
     assert [one.lines[0] for one in caught.value.findings] == [*range(2, 22)]
 
 
-def test_errors_of_broken_json_lines_and_of_labels_are_told_together(tmp_path: Path) -> None:
+def test_errors_of_broken_json_lines_and_labels_are_reported_together(tmp_path: Path) -> None:
     good = '{"prompt": "a", "expected": %s, "intent": "block"}\n'
     path = write(tmp_path / "p.jsonl", good % "true" + "{half\n" + good % '"maybe"')
     with pytest.raises(PromptSetError) as caught:
@@ -172,27 +172,27 @@ def test_errors_of_broken_json_lines_and_of_labels_are_told_together(tmp_path: P
     assert found == [(2, "json"), (3, "expected")]
 
 
-def test_a_cell_too_long_names_its_line(tmp_path: Path) -> None:
+def test_oversized_cell_error_names_its_line(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", f'{HEADER}a,true,block\n"{"x" * 10_000_000}",false,block\n')
     with pytest.raises(PromptSetError, match="1 MiB") as caught:
         load_prompts(path)
     assert caught.value.findings[0].lines == (3,)
 
 
-def test_header_alone(tmp_path: Path) -> None:
+def test_file_with_only_a_header_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(PromptSetError, match="add prompts"):
         load_prompts(write(tmp_path / "p.csv", HEADER))
 
 
 @pytest.mark.parametrize("name", ["key", "line"])
-def test_columns_named_like_ours_are_kept(tmp_path: Path, name: str) -> None:
+def test_columns_named_like_internal_ones_are_kept(tmp_path: Path, name: str) -> None:
     text = f"prompt,expected,intent,{name}\na,true,block,x\nb,false,block,y\n"
     prompts = load_prompts(write(tmp_path / "p.csv", text))
     assert len(prompts.extra_columns) == 1
     assert prompts.frame[prompts.extra_columns[0]].to_list() == ["x", "y"]
 
 
-def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_rejected(tmp_path: Path) -> None:
     rest = ', "expected": %d, "intent": "block"}'
     rows = ('{"prompt": "a\\ud800"' + rest % 1, '{"prompt": "b"' + rest % 0)
     path = write(tmp_path / "p.jsonl", "\n".join(rows))
@@ -200,12 +200,12 @@ def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
         load_prompts(path)
 
 
-def test_tabs(tmp_path: Path) -> None:
+def test_tab_separated_file_is_read(tmp_path: Path) -> None:
     text = HEADER.replace(",", "\t") + "a, b\t1\tblock\nc\t0\tblock\n"
     assert load_prompts(write(tmp_path / "p.tsv", text)).prompts.to_list() == ["a, b", "c"]
 
 
-def test_json_lines(tmp_path: Path) -> None:
+def test_json_lines_are_read(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"prompt": "a\nb\u2028", "expected": True, "intent": "block"},
         {"prompt": "c", "expected": "no", "intent": "block", "note": 3},
@@ -218,7 +218,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert prompts.frame["note"].to_list() == ["", "3"]
 
 
-def test_json_lines_that_are_none_are_all_named(tmp_path: Path) -> None:
+def test_all_invalid_json_lines_are_reported(tmp_path: Path) -> None:
     good = '{"prompt": "a", "expected": true, "intent": "block"}'
     path = write(tmp_path / "p.jsonl", f"{good}\n[1]\n{good}\n{good[:20]}")
     with pytest.raises(PromptSetError) as caught:
@@ -226,7 +226,7 @@ def test_json_lines_that_are_none_are_all_named(tmp_path: Path) -> None:
     assert [one.lines for one in caught.value.findings] == [(2,), (4,)]
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_parquet_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     columns = {"Prompt": ["a", "b"], "expected": [True, False], "intent": ["allow"] * 2}
     pl.DataFrame(columns).with_columns(n=pl.Series([1, None])).write_parquet(path)
@@ -238,7 +238,7 @@ def test_parquet(tmp_path: Path) -> None:
         load_prompts(path)
 
 
-def test_the_sample_is_read_here_and_line_by_line(tmp_path: Path) -> None:
+def test_sample_is_read_like_by_a_line_reader(tmp_path: Path) -> None:
     prompts = load_prompts(write(tmp_path / "p.csv", sample_csv()))
     assert len(prompts) == 12 == len(sample_csv().splitlines()) - 1
     assert prompts.category_column == "category"
@@ -246,13 +246,13 @@ def test_the_sample_is_read_here_and_line_by_line(tmp_path: Path) -> None:
     assert not prompts.prompts.str.contains("[\r\n]").any()
 
 
-def test_lines_of_blanks_are_as_good_as_empty(tmp_path: Path) -> None:
+def test_blank_lines_count_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("prompt,expected,intent\n  \na,true,block\n \t \nb,false,block\n")
     assert load_prompts(path).frame["line"].to_list() == [3, 5]
 
 
-def test_lines_of_old_macintoshes_are_named(tmp_path: Path) -> None:
+def test_carriage_return_line_ends_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("prompt,expected,intent\ra,true,block\rb,false,block\r", newline="")
     with pytest.raises(FileError, match="carriage returns only"):
@@ -267,7 +267,7 @@ def test_lines_of_old_macintoshes_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_an_endless_pipe_is_cut(tmp_path: Path) -> None:
+def test_endless_pipe_is_rejected(tmp_path: Path) -> None:
     pipe = tmp_path / "p.csv"
     os.mkfifo(pipe)
     writer = "import sys\nwith open(sys.argv[1], 'w') as pipe:\n while True: pipe.write('x' * 9999)"
@@ -279,7 +279,7 @@ def test_an_endless_pipe_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_an_interrupt_ends_waiting_for_a_writer(tmp_path: Path) -> None:
+def test_interrupt_ends_waiting_for_a_writer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.csv")
     script = (
         "import signal, sys, threading; from pathlib import Path\n"

@@ -98,7 +98,7 @@ def test_every_form_of_a_prompt_set_is_read_alike(name: str, tmp_path: Path) -> 
     assert [text for rows in blocks for text in rows.raw["prompt"]] == [row[0] for row in ROWS]
 
 
-def test_the_delimiter_is_told_by_the_header_alone() -> None:
+def test_delimiter_is_detected_from_the_header() -> None:
     # More semicolons and tabs than commas, in prompts and in the header.
     text = "prompt,expected,intent,a;b;c\td;e\n;;;;,1,block,x\n\t\t\t;,0,block,y\n"
     prompts = parse_prompts(Path("p.csv"), text.encode())
@@ -126,7 +126,7 @@ def test_the_delimiter_is_told_by_the_header_alone() -> None:
     ],
     ids=range(8),
 )  # fmt: skip
-def test_wrong_rows_name_what_was_found(name: str, content: bytes, told: str) -> None:
+def test_wrong_rows_name_their_content(name: str, content: bytes, told: str) -> None:
     with pytest.raises(PromptSetError) as caught:
         parse_prompts(Path(name), content)
     assert told in str(caught.value)
@@ -137,7 +137,7 @@ def test_wrong_rows_name_what_was_found(name: str, content: bytes, told: str) ->
     [
         ("p.json", b'[{"prompt": "a"},\n{"prompt": "b"', "p.json:2: the JSON array breaks off"),
         ("p.json", b'{\n"prompts": [\n{"prompt": "a"}]}', "one JSON object, where rows are"),
-        ("p.csv.gz", FORMS["p.csv.gz"][:-9], "cut off"),
+        ("p.csv.gz", FORMS["p.csv.gz"][:-9], "truncated"),
         ("p.csv.gz", FORMS["p.csv.gz"][:20] + b"\0\0\0" + FORMS["p.csv.gz"][23:], "gzip file"),
         ("p.csv.gz", gzip.compress(b" \n"), "empty"),
         ("p.xlsx", b"PK\x03\x04 and no more", "not an Excel workbook"),
@@ -159,14 +159,14 @@ def test_damaged_files_are_named(
     assert capfd.readouterr() == ("", "")
 
 
-def test_rows_of_a_workbook_have_their_numbers() -> None:
+def test_workbook_rows_have_their_numbers() -> None:
     book = workbook(("prompt", "expected"), ("a", True), (), ("b", "no"), ("c", 1), start=2)
     prompts = parse_prompts(Path("p.xlsx"), book, Intent.ALLOW)
     assert prompts.frame["line"].to_list() == [4, 6, 7]
     assert prompts.expected.tolist() == [True, False, True]
 
 
-def test_one_cell_far_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:
+def test_distant_cell_is_an_error_without_a_crash(tmp_path: Path) -> None:
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True})
     sheet = book.add_worksheet()
@@ -177,26 +177,26 @@ def test_one_cell_far_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:
         parse_prompts(Path("p.xlsx"), stream.getvalue(), Intent.BLOCK)
 
 
-def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workbook_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.files.workbooks.SIZE_LIMIT", 2000)
     with pytest.raises(FileError, match="more than the 1 GiB allowed"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 
-def test_a_workbook_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workbook_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.files.workbooks.find_spec", lambda name: None)
     with pytest.raises(FileError, match=r"pip install 'guardtui\[excel\]'"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 
-def test_gzip_is_unpacked_to_a_limit_only() -> None:
+def test_gzip_is_unpacked_up_to_a_limit() -> None:
     bomb = gzip.compress(b"\0" * 1_000_000)
     with pytest.raises(FileError, match="unpacks to more than"):
         unpack(Path("p.csv.gz"), bomb, limit=10_000)
     assert unpack(Path("p"), pack(b"ab") + pack(b"cd") + b"\0\0") == b"abcd"
 
 
-def test_the_intent_may_be_the_topics() -> None:
+def test_intent_of_the_topic_applies_without_a_column() -> None:
     text = b"prompt,expected\na,1\nb,0\n"
     prompts = parse_prompts(Path("p.csv"), text, Intent.ALLOW)
     assert (prompts.intent, prompts.intent_given) == (Intent.ALLOW, False)
@@ -207,7 +207,7 @@ def test_the_intent_may_be_the_topics() -> None:
     assert (said.intent, said.intent_given) == (Intent.BLOCK, True)
 
 
-def test_outputs_may_be_written_so_too() -> None:
+def test_outputs_are_read_in_every_table_format() -> None:
     text = "input;target;output\nq;yes, no;yes\n"
     for content in (text.encode(), gzip.compress(text.encode())):
         assert parse_outputs(Path("o.csv"), content).targets[0] == ("yes, no",)

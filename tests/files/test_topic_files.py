@@ -48,17 +48,17 @@ def problem(path: Path, text: str) -> FileError:
     return caught.value
 
 
-def test_reads(tmp_path: Path) -> None:
+def test_topic_file_is_read(tmp_path: Path) -> None:
     file = load_topic(write(tmp_path / "t.yaml", TEXT))
     assert (file.topic, file.intent_given) == (TOPIC, True)
 
 
-def test_an_intent_may_be_left_out(tmp_path: Path) -> None:
+def test_intent_is_optional(tmp_path: Path) -> None:
     text = TEXT.replace("intent: block\n", "")
     assert not load_topic(write(tmp_path / "t.yaml", text)).intent_given
 
 
-def test_json(tmp_path: Path) -> None:
+def test_json_topic_is_read(tmp_path: Path) -> None:
     document = {"more": [1], **TOPIC.model_dump(mode="json")}
     path = write(tmp_path / "t.json", json.dumps(document))
     file = load_topic(path)
@@ -117,14 +117,14 @@ def test_all_examples_can_be_removed(tmp_path: Path) -> None:
     assert load_topic(path).topic == topic
 
 
-def test_a_lone_surrogate_is_refused_and_the_file_stays(tmp_path: Path) -> None:
+def test_lone_surrogate_is_refused_and_the_file_stays(tmp_path: Path) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
     with pytest.raises(FileError):
         save_topic(load_topic(path), TOPIC.model_copy(update={"name": "\ud800"}))
     assert path.read_text("utf-8") == TEXT
 
 
-def test_somebody_elses_change_is_not_written_over(tmp_path: Path) -> None:
+def test_foreign_change_is_not_overwritten(tmp_path: Path) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
     file = load_topic(path)
     write(path, TEXT + "# theirs\n")
@@ -159,14 +159,16 @@ BAD = {
         for name, case in BAD.items()
     ],
 )
-def test_bad_topics_name_place_and_remedy(tmp_path: Path, text: str, line: int | None) -> None:
+def test_invalid_topic_error_names_line_and_remedy(
+    tmp_path: Path, text: str, line: int | None
+) -> None:
     found = problem(tmp_path / "t.yaml", text)
     assert found.remedy
     if line is not None:
         assert found.line == line
 
 
-def test_all_problems_are_told_together(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     text = str(problem(tmp_path / "t.yaml", "name: 1\ndescription: 2\nexamples: x\nintent: y\n"))
     assert all(f"t.yaml:{line}: " in text for line in (1, 2, 3, 4))
 
@@ -181,7 +183,9 @@ def test_aliases_do_not_explode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"\xff\xfe\x00", b"name: [half", b"na\xefve: 1", b"\0"])
-def test_over_what_is_no_topic_any_more_only_when_asked(tmp_path: Path, left: bytes) -> None:
+def test_file_that_is_no_longer_a_topic_is_overwritten_only_on_request(
+    tmp_path: Path, left: bytes
+) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
     file, new = load_topic(path), TOPIC.model_copy(update={"name": "New"})
     path.write_bytes(left)
@@ -194,13 +198,13 @@ def test_over_what_is_no_topic_any_more_only_when_asked(tmp_path: Path, left: by
     assert (tmp_path / "backups" / "t.yaml.1.bak").read_bytes() == left
 
 
-def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
+def test_folder_at_the_path_is_not_overwritten(tmp_path: Path) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
     file = load_topic(path)
     path.unlink()
     path.mkdir()
     for force in (False, True):
-        with pytest.raises(FileError, match="this is a folder") as caught:
+        with pytest.raises(FileError, match="is a folder") as caught:
             save_topic(file, TOPIC, force=force)
         assert not caught.value.can_force
 
@@ -209,12 +213,12 @@ def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("t.yaml", "# only\n# comments\n", "only comments"),
-        ("t.yaml", "name: a\ndescription: \x07\n", ":2: this YAML holds a character"),
-        ("t.yaml", "# c\nname: 2020-99-99\n", ":2: this YAML holds a value that cannot be read"),
-        ("t.yaml", "more: [2,\n  !!int ]\n", "holds a value that cannot be read"),
-        ("t.yaml", "# c\n!!set more: {a: 1}\n", "holds a value that cannot be read"),
-        ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML holds a value"),
-        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON holds a value that cannot be read"),
+        ("t.yaml", "name: a\ndescription: \x07\n", ":2: this YAML contains an invalid character"),
+        ("t.yaml", "# c\nname: 2020-99-99\n", ":2: this YAML contains an unreadable value"),
+        ("t.yaml", "more: [2,\n  !!int ]\n", "contains an unreadable value"),
+        ("t.yaml", "# c\n!!set more: {a: 1}\n", "contains an unreadable value"),
+        ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML contains an unreadable value"),
+        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON contains an unreadable value"),
         ("t.json", "null", ":1: not a mapping"),
         ("num.json", "12", ":1: not a mapping"),
         ("t.json", '{"name": "a",\n}', ":2: invalid JSON"),
@@ -225,9 +229,7 @@ def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
         ("t.yaml", "", "the file is empty\n  write name, description"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_words(
-    tmp_path: Path, name: str, text: str, said: str
-) -> None:
+def test_unreadable_file_error_is_plain(tmp_path: Path, name: str, text: str, said: str) -> None:
     assert said in str(problem(tmp_path / name, text))
 
 
@@ -263,7 +265,7 @@ ODD_TEXT = TEXT.replace("more: {a: [1, 2]}", "more: {a: &a [1, 2020-01-01, 0x1f,
         st.tuples(st.floats(0, 1), PIECES, st.sampled_from([0, 1, 20])), min_size=1, max_size=4
     ),
 )
-def test_a_file_changed_anywhere_is_read_or_told_of(
+def test_mutated_file_is_read_or_reported(
     tmp_path: Path, ending: str, edits: list[tuple[float, str, int]]
 ) -> None:
     text = ODD_TEXT
@@ -291,7 +293,7 @@ def test_a_file_changed_anywhere_is_read_or_told_of(
         assert load_topic(path).topic == new
 
 
-def test_a_long_text_is_not_folded(tmp_path: Path) -> None:
+def test_long_text_is_not_folded(tmp_path: Path) -> None:
     long = f"one  {'9' * 5000}  two"
     path = write(tmp_path / "t.yaml", TEXT.replace("- one ", f"- {long} "))
     new = load_topic(path).topic.model_copy(update={"name": "New"})
@@ -300,7 +302,7 @@ def test_a_long_text_is_not_folded(tmp_path: Path) -> None:
     assert load_topic(path).topic == new
 
 
-def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:
+def test_pipe_is_rejected_as_topic_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.yaml")
     with pytest.raises(FileError, match="not a regular file"):
         load_topic(tmp_path / "t.yaml")

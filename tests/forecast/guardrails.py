@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from guardtui.forecast.model import Scan
-from guardtui.forecast.readings import Reading
+from guardtui.forecast.engine_features import EngineFeatures
+from guardtui.forecast.model import ScannedDefinition
 
 WIDTH = 4
 
@@ -19,25 +19,25 @@ class MadeUp:
         self.taste = self.random.normal(size=prompts)
         self.weights = np.array([1.0, 0.6, -0.3, 0.2])
 
-    def reading(self, moved: float = 0.3) -> Reading:
+    def reading(self, moved: float = 0.3) -> EngineFeatures:
         """One more definition, whose features differ so much from the usual ones."""
         columns = self.base + moved * self.random.normal(size=(1, WIDTH))
         columns = columns + 0.2 * moved * self.random.normal(size=self.base.shape)
         texts = self.random.normal(size=(3, 16))
         texts /= np.linalg.norm(texts, axis=1, keepdims=True)
-        return Reading(
+        return EngineFeatures(
             columns.astype(np.float32),
             np.full(len(columns), 0.3, np.float32),
             texts[0].astype(np.float32),
             texts[1:].astype(np.float32),
         )
 
-    def answers(self, reading: Reading, noise: float = 0.0) -> np.ndarray:
+    def answers(self, reading: EngineFeatures, noise: float = 0.0) -> np.ndarray:
         """What the guardrail answers, int8 [N]; `noise` is the deviation between two scans."""
         value = reading.columns @ self.weights + 0.8 * self.taste
         value = value + noise * self.random.normal(size=len(value))
         return (value > 0).astype(np.int8)
 
-    def scan(self, reading: Reading, noise: float = 0.0) -> Scan:
+    def scan(self, reading: EngineFeatures, noise: float = 0.0) -> ScannedDefinition:
         """A scan of all prompts."""
-        return Scan(reading, self.answers(reading, noise))
+        return ScannedDefinition(reading, self.answers(reading, noise))

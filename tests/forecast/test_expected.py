@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from guardtui.forecast.expected import expected_rates
-from guardtui.forecast.model import Chances, VerdictModel
+from guardtui.forecast.model import MatchProbabilities, VerdictModel
 from tests.forecast.guardrails import MadeUp
 
 
-def chances(match: list[float]) -> Chances:
+def chances(match: list[float]) -> MatchProbabilities:
     """Chances without anything that the prompts share."""
     count = len(match)
-    return Chances(np.array(match), np.zeros(count), np.zeros((count, 1)), np.zeros((1, 1)))
+    return MatchProbabilities(
+        np.array(match), np.zeros(count), np.zeros((count, 1)), np.zeros((1, 1))
+    )
 
 
 def test_rates_are_means_and_coverage_the_smaller_one() -> None:

@@ -13,8 +13,8 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecaster, ForecastError, fit, guardrails
-from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.local.scanner import LocalScanner
 
 AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
@@ -130,7 +130,7 @@ def test_the_guardrails_that_answered_are_listed_the_newest_first() -> None:
     assert guardrails([*given, evaluation(prompts, settings=newer)]) == [newer, JUDGE]
 
 
-def test_a_guardrail_that_contradicts_itself_is_said_to(reader: EngineReader) -> None:
+def test_a_guardrail_that_contradicts_itself_is_reported(reader: EngineReader) -> None:
     prompts = prompt_set()
     first = evaluation(prompts)
     second = first.verdicts.triggered.copy()
@@ -177,7 +177,7 @@ def test_lost_answers_are_left_out_and_counted(reader: EngineReader) -> None:
         ),
     ],
 )
-def test_where_the_verdicts_do_not_suffice_that_is_said(
+def test_too_few_verdicts_are_an_error(
     answered: list[Evaluation], message: str, reader: EngineReader
 ) -> None:
     with pytest.raises(ForecastError, match=message):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from guardtui.forecast.model import Scan, VerdictModel
+from guardtui.forecast.model import ScannedDefinition, VerdictModel
 from tests.forecast.guardrails import MadeUp
 
 
@@ -47,7 +47,7 @@ def test_prompts_never_asked_get_what_the_others_have_taught_and_less_certainty(
     guardrail = MadeUp(prompts=600)
     scan = guardrail.scan(guardrail.reading())
     asked = np.arange(600) < 300
-    half = Scan(scan.reading, np.where(asked, scan.matched, -2).astype(np.int8))
+    half = ScannedDefinition(scan.reading, np.where(asked, scan.matched, -2).astype(np.int8))
     model = VerdictModel([half])
     assert model.asked.tolist() == list(range(300))
     match = model.chances(scan.reading).match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from guardtui.forecast.model import NOISE, Scan, VerdictModel
+from guardtui.forecast.model import NOISE, ScannedDefinition, VerdictModel
 from guardtui.forecast.noise import noise_of, repeats
 from tests.forecast.guardrails import MadeUp
 
@@ -13,7 +13,7 @@ def test_only_scans_of_the_same_definition_are_compared() -> None:
     guardrail = MadeUp(prompts=4)
     reading = guardrail.reading()
     answers = ([1, 0, 1, -2], [0, 0, 0, 0], [1, 1, -1, 0])
-    scans = [Scan(reading, np.array(one, np.int8)) for one in answers]
+    scans = [ScannedDefinition(reading, np.array(one, np.int8)) for one in answers]
     found = repeats(scans, ["here", "there", "here"])
     assert (found.pairs, found.differing) == (2, 1)
     assert repeats(scans, ["a", "b", "c"]).pairs == 0
@@ -35,6 +35,6 @@ def test_a_guardrail_that_answers_by_chance_has_the_largest_noise() -> None:
     guardrail = MadeUp()
     reading = guardrail.reading()
     coins = guardrail.random.integers(0, 2, (2, 300)).astype(np.int8)
-    scans = [Scan(reading, coin) for coin in coins]
+    scans = [ScannedDefinition(reading, coin) for coin in coins]
     noise = noise_of(repeats(scans, ["same", "same"]), VerdictModel(scans).chances(reading))
     assert noise > 1

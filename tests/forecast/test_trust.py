@@ -13,9 +13,9 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
+from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import ForecastError, fit
-from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import MOVED, Trust, check_forecasts
 from guardtui.scanners.local.scanner import LocalScanner
 
@@ -199,7 +199,7 @@ def test_a_scan_of_one_class_has_no_coverage(reader: EngineReader) -> None:
         ),
     ],
 )
-def test_where_nothing_can_be_checked_that_is_said(
+def test_nothing_to_check_is_an_error(
     scans: list[Evaluation], message: str, reader: EngineReader
 ) -> None:
     with pytest.raises(ForecastError, match=message):
@@ -238,7 +238,7 @@ def test_a_forecast_that_was_recorded_before_the_scan_is_the_one_that_is_checked
     assert "recorded" not in checked(scans, prompts, reader).summary
 
 
-def test_prompts_stopped_by_other_topics_are_counted_and_told(reader: EngineReader) -> None:
+def test_prompts_stopped_by_other_topics_are_counted(reader: EngineReader) -> None:
     prompts = prompt_set()
     scans = [scan(prompts, description) for description in DESCRIPTIONS[:2]]
     rows = np.flatnonzero(scans[0].verdicts.triggered == 1)[:4].tolist()

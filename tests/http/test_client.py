@@ -18,7 +18,7 @@ import pytest
 
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.http.secret import Credential, Secret, basic, bearer
@@ -63,7 +63,7 @@ async def failure(script: Script, **options: Any) -> tuple[ServiceError, Server]
     return error, server
 
 
-async def test_json_goes_out_and_comes_in() -> None:
+async def test_json_is_sent_and_received() -> None:
     def script(request: Received) -> Answer:
         assert request.method == "POST"
         assert request.target == "/base/v1/scan?a=1%2C2"
@@ -90,7 +90,7 @@ async def test_json_goes_out_and_comes_in() -> None:
             assert KEY not in repr(remote)
 
 
-async def test_ready_bytes_are_sent_as_they_are() -> None:
+async def test_encoded_body_is_sent_unchanged() -> None:
     body = b'{ "signed" : [1,  2] }'
     async with Server(OK) as server, client(server) as remote:
         await remote.request("POST", "x", content=body)
@@ -99,7 +99,7 @@ async def test_ready_bytes_are_sent_as_they_are() -> None:
     assert request.headers["content-type"] == "application/json"
 
 
-async def test_requests_have_a_length_only_with_a_body_or_where_one_is_usual() -> None:
+async def test_content_length_is_sent_only_with_a_body_or_if_usual() -> None:
     async with Server(OK) as server, client(server) as remote:
         await remote.request("POST", "/", json="x" * 1_000_000)
         await remote.request("POST", "/")
@@ -110,7 +110,7 @@ async def test_requests_have_a_length_only_with_a_body_or_where_one_is_usual() -
     assert "content-length" not in get.headers
 
 
-async def test_a_form_and_the_credential_of_one_call() -> None:
+async def test_form_and_credential_of_one_call_are_sent() -> None:
     async with Server([answer({"access_token": "t"}), OK]) as server, client(server) as remote:
         form: dict[str, str | Secret] = {
             "grant_type": "client_credentials",
@@ -138,7 +138,7 @@ async def test_a_form_and_the_credential_of_one_call() -> None:
         (Answer(200, zlib.compress(b'{"a":1}'), {"content-encoding": "deflate"}), {"a": 1}),
     ],
 )
-async def test_answers_that_are_somewhat_odd(given: Answer, data: object) -> None:
+async def test_unusual_but_valid_responses_are_read(given: Answer, data: object) -> None:
     async with Server(given) as server, client(server) as remote:
         assert (await remote.request("GET", "/")).data == data
         assert (await remote.request("GET", "/")).data == data
@@ -173,7 +173,7 @@ WALL = JumpClock().wall()
         (answer(status=408), 0.5),
     ],
 )
-async def test_what_passes_is_repeated_after_the_wait_that_was_asked_for(
+async def test_transient_failure_is_retried_after_the_requested_wait(
     refusal: Any, wait: float
 ) -> None:
     clock = JumpClock()
@@ -187,7 +187,7 @@ async def test_what_passes_is_repeated_after_the_wait_that_was_asked_for(
         assert remote.limit.totals.refused == (getattr(refusal, "status", 0) == 429)
 
 
-async def test_waits_grow_and_attempts_end() -> None:
+async def test_waits_increase_and_attempts_are_limited() -> None:
     clock = JumpClock()
     error, server = await failure(
         answer({"message": "no"}, 500), clock=clock, retries=Retries(attempts=5)
@@ -195,23 +195,23 @@ async def test_waits_grow_and_attempts_end() -> None:
     assert clock.waits == [0.5, 1, 2, 4]
     assert len(server.received) == error.attempts == 5
     assert (error.kind, error.status, error.final, error.message) == (
-        Kind.SERVER,
+        ErrorKind.SERVER,
         500,
         False,
         "HTTP 500: no",
     )
 
 
-async def test_the_total_time_ends_it() -> None:
+async def test_total_time_limits_retries() -> None:
     clock = JumpClock()
     error, server = await failure(
         answer(status=429, retry_after="40"), clock=clock, retries=Retries(attempts=99, total=100)
     )
     assert len(server.received) == error.attempts == 3
-    assert (error.kind, error.status, error.retry_after) == (Kind.LIMITED, 429, 40.0)
+    assert (error.kind, error.status, error.retry_after) == (ErrorKind.LIMITED, 429, 40.0)
 
 
-async def test_a_long_pause_is_told_to_all_instead_of_waited_for() -> None:
+async def test_long_pause_fails_all_calls_without_waiting() -> None:
     clock = JumpClock()
     async with (
         Server(answer(status=429, retry_after="3600")) as server,
@@ -221,7 +221,7 @@ async def test_a_long_pause_is_told_to_all_instead_of_waited_for() -> None:
             with pytest.raises(ServiceError) as caught:
                 await remote.request("GET", "/")
             error = caught.value
-            assert (error.kind, error.retry_after, error.final) == (Kind.LIMITED, 3600, False)
+            assert (error.kind, error.retry_after, error.final) == (ErrorKind.LIMITED, 3600, False)
             assert error.attempts == attempts
         assert "3600 s" in error.message
         assert len(server.received) == 1
@@ -247,20 +247,20 @@ async def test_one_refusal_pauses_everyone_and_lowers_the_limit() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, Kind.REQUEST),
-        (401, Kind.CREDENTIALS),
-        (403, Kind.CREDENTIALS),
-        (404, Kind.REQUEST),
-        (405, Kind.REQUEST),
-        (409, Kind.REQUEST),
-        (413, Kind.REQUEST),
-        (415, Kind.REQUEST),
-        (422, Kind.REQUEST),
-        (501, Kind.SERVER),
-        (505, Kind.SERVER),
+        (400, ErrorKind.REQUEST),
+        (401, ErrorKind.CREDENTIALS),
+        (403, ErrorKind.CREDENTIALS),
+        (404, ErrorKind.REQUEST),
+        (405, ErrorKind.REQUEST),
+        (409, ErrorKind.REQUEST),
+        (413, ErrorKind.REQUEST),
+        (415, ErrorKind.REQUEST),
+        (422, ErrorKind.REQUEST),
+        (501, ErrorKind.SERVER),
+        (505, ErrorKind.SERVER),
     ],
 )
-async def test_what_stays_wrong_is_sent_once(status: int, kind: Kind) -> None:
+async def test_permanent_failure_is_not_retried(status: int, kind: ErrorKind) -> None:
     error, server = await failure(answer({"error": {"message": "because"}}, status))
     assert (error.kind, error.status, error.final, error.attempts) == (kind, status, True, 1)
     assert error.message == f"HTTP {status}: because"
@@ -283,7 +283,7 @@ async def test_what_stays_wrong_is_sent_once(status: int, kind: Kind) -> None:
         ({"message": "x" * 5000}, "x" * 289 + "…"),
     ],
 )
-async def test_the_reason_is_found_wherever_it_stands(body: object, message: str) -> None:
+async def test_error_message_is_read_from_every_known_field(body: object, message: str) -> None:
     error, _ = await failure(answer(body, 400))
     assert error.message == f"HTTP 400: {message}"
 
@@ -292,30 +292,30 @@ async def test_the_reason_is_found_wherever_it_stands(body: object, message: str
     ("given", "message"),
     [
         (Answer(401, b""), "HTTP 401: the key is not accepted"),
-        (Answer(403, b"<html>login"), "HTTP 403: the key may not do this"),
+        (Answer(403, b"<html>login"), "HTTP 403: the key lacks the permission"),
         (Answer(418, b"<!DOCTYPE html><p>"), "HTTP 418: a web page"),
         (Answer(418, b"\xff\x00short and stout"), "HTTP 418: �␀short and stout"),
         (Answer(418, b"[" * 100_000), "HTTP 418: " + "[" * 120),
     ],
 )
-async def test_a_reason_that_is_no_json(given: Answer, message: str) -> None:
+async def test_error_message_without_json_is_used(given: Answer, message: str) -> None:
     error, _ = await failure(given)
     assert error.message == message
 
 
-async def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
+async def test_exhausted_quota_is_not_retried() -> None:
     refusal = answer(
         {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, 429
     )
     error, server = await failure(refusal)
-    assert (error.kind, error.final, len(server.received)) == (Kind.LIMITED, True, 1)
+    assert (error.kind, error.final, len(server.received)) == (ErrorKind.LIMITED, True, 1)
 
 
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (Answer(200, b"{"), "cut off"),
-        (Answer(200, b'{"a": "b'), "cut off"),
+        (Answer(200, b"{"), "truncated"),
+        (Answer(200, b'{"a": "b'), "truncated"),
         (Answer(200, b'{"a": 1} trailing'), "not valid JSON from character 9"),
         (Answer(200, b"OK"), "not valid JSON"),
         (Answer(200, b"\xff\xfe\x00\xd8garbage"), "not valid JSON"),
@@ -323,44 +323,44 @@ async def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
         (Answer(200, b"[" * 200_000), "nested too deeply"),
         (Answer(200, b"<!DOCTYPE html><title>Sign in</title>"), "web page"),
         (Answer(200, b"{}", {"content-type": "text/html; charset=utf-8"}), "web page"),
-        (Answer(200, b"{}", {"content-encoding": "gzip"}), "said to be compressed"),
-        (Answer(200, gzip.compress(b"{}" * 99)[:-9], {"content-encoding": "gzip"}), "cut off"),
-        (Answer(200, b"{}", {"content-encoding": "br"}), "not asked for"),
+        (Answer(200, b"{}", {"content-encoding": "gzip"}), "marked as compressed"),
+        (Answer(200, gzip.compress(b"{}" * 99)[:-9], {"content-encoding": "gzip"}), "truncated"),
+        (Answer(200, b"{}", {"content-encoding": "br"}), "not requested"),
     ],
 )
-async def test_an_answer_that_is_not_what_it_should_be(given: Answer, problem: str) -> None:
+async def test_malformed_response_is_an_error(given: Answer, problem: str) -> None:
     error, server = await failure(given)
-    assert (error.kind, error.final) == (Kind.CONTENT, True)
+    assert (error.kind, error.final) == (ErrorKind.CONTENT, True)
     assert problem in error.message
     assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("retry", [False, UNSENT])
-async def test_what_may_have_been_done_is_not_repeated_when_that_is_not_safe(retry: Any) -> None:
+async def test_possibly_processed_unsafe_call_is_not_retried(retry: Any) -> None:
     for broken in (reset, answer(status=500), sends(b"")):
         error, server = await failure(broken, request={"retry": retry})
-        assert error.kind in (Kind.BROKEN, Kind.SERVER)
+        assert error.kind in (ErrorKind.BROKEN, ErrorKind.SERVER)
         assert len(server.received) == error.attempts == 1
 
 
-async def test_what_was_certainly_not_done_may_be_repeated() -> None:
+async def test_certainly_unprocessed_call_is_retried() -> None:
     async with Server([answer(status=429), OK]) as server, client(server) as remote:
         assert (await remote.request("POST", "/", retry=UNSENT)).attempts == 2
     with pytest.raises(ServiceError, match="cannot connect") as caught:
         await remote_to_nowhere(server.port, retry=UNSENT)
-    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 3)
+    assert (caught.value.kind, caught.value.attempts) == (ErrorKind.UNREACHABLE, 3)
     with pytest.raises(ServiceError) as caught:
         await remote_to_nowhere(server.port, retry=False)
     assert caught.value.attempts == 1
 
 
-async def test_a_service_that_was_reached_before_is_tried_longer() -> None:
+async def test_service_reached_before_is_retried_longer() -> None:
     async with Server(OK) as server:
         remote = client(server)
         await remote.request("GET", "/")
     with pytest.raises(ServiceError, match="cannot connect") as caught:
         await remote.request("GET", "/")
-    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 6)
+    assert (caught.value.kind, caught.value.attempts) == (ErrorKind.UNREACHABLE, 6)
     await remote.aclose()
 
 
@@ -386,10 +386,10 @@ DRIP = repeats(b"a", HEAD + b"content-length: 1000000\r\n\r\n", gap=0.01)
     ],
     ids=["silence", "headers", "body", "drip", "continue", "header-drip", "chunk-drip"],
 )
-async def test_a_slow_answer_ends_at_the_deadline_however_it_drips(script: Any) -> None:
+async def test_slow_response_ends_at_the_deadline(script: Any) -> None:
     clock = JumpClock()
     error, _ = await failure(script, timeout=0.2, retries=Retries(attempts=2), clock=clock)
-    assert error.kind is Kind.TIMEOUT
+    assert error.kind is ErrorKind.TIMEOUT
     assert "within 0.2 s" in error.message
     assert len(clock.waits) == 1  # before the second attempt
 
@@ -397,19 +397,19 @@ async def test_a_slow_answer_ends_at_the_deadline_however_it_drips(script: Any) 
 @pytest.mark.parametrize(
     ("script", "kind"),
     [
-        (sends(b"\x00\xff garbage \x1b[2J\r\n\r\n"), Kind.BROKEN),
-        (sends(b"SSH-2.0-OpenSSH_9.6\r\n"), Kind.BROKEN),
-        (sends(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), Kind.BROKEN),
-        (sends(HEAD + b"content-length: minus\r\n\r\n{}"), Kind.BROKEN),
-        (sends(HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"), Kind.BROKEN),
-        (sends(HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}"), Kind.BROKEN),
-        (sends(b"HTTP/1.1 999999 What\r\n\r\n"), Kind.BROKEN),
-        (repeats(b"x-header: " + b"y" * 1000 + b"\r\n", HEAD), Kind.BROKEN),
-        (repeats(b"z" * 65536, HEAD + b"x: "), Kind.BROKEN),
-        (sends(HEAD + b"content-length: 9\r\n\r\n{}"), Kind.BROKEN),
+        (sends(b"\x00\xff garbage \x1b[2J\r\n\r\n"), ErrorKind.BROKEN),
+        (sends(b"SSH-2.0-OpenSSH_9.6\r\n"), ErrorKind.BROKEN),
+        (sends(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), ErrorKind.BROKEN),
+        (sends(HEAD + b"content-length: minus\r\n\r\n{}"), ErrorKind.BROKEN),
+        (sends(HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"), ErrorKind.BROKEN),
+        (sends(HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}"), ErrorKind.BROKEN),
+        (sends(b"HTTP/1.1 999999 What\r\n\r\n"), ErrorKind.BROKEN),
+        (repeats(b"x-header: " + b"y" * 1000 + b"\r\n", HEAD), ErrorKind.BROKEN),
+        (repeats(b"z" * 65536, HEAD + b"x: "), ErrorKind.BROKEN),
+        (sends(HEAD + b"content-length: 9\r\n\r\n{}"), ErrorKind.BROKEN),
         (
             sends(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
-            Kind.BROKEN,
+            ErrorKind.BROKEN,
         ),
     ],
     ids=[
@@ -426,7 +426,7 @@ async def test_a_slow_answer_ends_at_the_deadline_however_it_drips(script: Any) 
         "upgrade",
     ],
 )
-async def test_what_is_no_http_is_a_broken_connection(script: Any, kind: Kind) -> None:
+async def test_non_http_response_is_a_broken_connection(script: Any, kind: ErrorKind) -> None:
     error, server = await failure(script, retries=Retries(attempts=2))
     assert error.kind is kind
     assert len(server.received) == 2
@@ -448,7 +448,7 @@ BIG = 200 * 1024**2
     ],
     ids=["announced", "until-the-end", "chunked", "bomb", "absurd"],
 )
-async def test_a_large_body_stops_early(script: Any) -> None:
+async def test_large_body_is_rejected_early(script: Any) -> None:
     gc.collect()
     tracemalloc.start()
     try:
@@ -456,30 +456,30 @@ async def test_a_large_body_stops_early(script: Any) -> None:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert (error.kind, error.final) == (Kind.SIZE, True)
+    assert (error.kind, error.final) == (ErrorKind.SIZE, True)
     assert "1 MiB" in error.message
     assert most < 12 * 1024**2
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_told_and_not_followed(status: int) -> None:
+async def test_redirect_is_reported_and_not_followed(status: int) -> None:
     async with Server(OK) as elsewhere:
         error, server = await failure(
             answer(status=status, location=f"{elsewhere.url}/x?token={KEY}")
         )
-        assert (error.kind, error.status, error.final) == (Kind.REDIRECT, status, True)
+        assert (error.kind, error.status, error.final) == (ErrorKind.REDIRECT, status, True)
         assert f"{elsewhere.url}/x," in error.message
         assert len(server.received) == 1
         assert elsewhere.connections == 0
 
 
-async def test_a_redirect_to_an_invalid_url_is_final() -> None:
+async def test_redirect_to_an_invalid_url_is_final() -> None:
     error, server = await failure(answer(status=302, location=f"http://host:port/{KEY}"))
-    assert (error.kind, error.final, len(server.received)) == (Kind.REDIRECT, True, 1)
+    assert (error.kind, error.final, len(server.received)) == (ErrorKind.REDIRECT, True, 1)
     assert "redirects to an address that is not a URL" in error.message
 
 
-async def test_an_answer_before_the_request_was_read_is_heard() -> None:
+async def test_response_before_the_request_was_read_is_received() -> None:
     async def refuses(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
@@ -492,10 +492,10 @@ async def test_an_answer_before_the_request_was_read_is_heard() -> None:
         async with RemoteClient(Endpoint.parse(f"http://127.0.0.1:{port}")) as remote:
             with pytest.raises(ServiceError, match="HTTP 413") as caught:
                 await remote.request("POST", "/", json="x" * 1_000_000)
-    assert (caught.value.status, caught.value.kind) == (413, Kind.REQUEST)
+    assert (caught.value.status, caught.value.kind) == (413, ErrorKind.REQUEST)
 
 
-async def test_headers_of_one_name_are_one_and_any_bytes_are_read() -> None:
+async def test_repeated_headers_are_joined_and_any_bytes_are_read() -> None:
     head = "HTTP/1.1 429 x\r\nretry-after: 3\r\nx: a\r\nX: \xe9\r\ncontent-length: 0\r\n\r\n"
     error, _ = await failure(sends(head.encode("latin-1")), retries=Retries(attempts=1))
     assert (error.status, error.retry_after) == (429, 3.0)
@@ -513,7 +513,7 @@ async def test_headers_of_one_name_are_one_and_any_bytes_are_read() -> None:
         sends(HEAD + f"{KEY}\r\n\r\n".encode()),
     ],
 )
-async def test_a_key_that_is_sent_back_is_not_shown_not_even_its_start(given: Any) -> None:
+async def test_echoed_key_is_not_shown_even_partially(given: Any) -> None:
     error, _ = await failure(given, retries=Retries(attempts=1))
     assert "sk-t" not in error.message
     assert "sk-t" not in "".join(traceback.format_exception(error))
@@ -533,7 +533,7 @@ async def test_a_key_that_is_sent_back_is_not_shown_not_even_its_start(given: An
         (Answer(409, b"<html>", {"content-type": "text/html"}), None),
     ],
 )
-async def test_the_json_of_an_error_stays_with_it(given: Any, data: object) -> None:
+async def test_error_keeps_its_json(given: Any, data: object) -> None:
     error, _ = await failure(given, retries=Retries(attempts=1))
     assert (error.status, error.data) == (409, data)
 
@@ -548,7 +548,7 @@ async def test_no_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert not [record for record in caplog.records if "sk-t" in repr(vars(record))]
 
 
-async def test_passwords_of_netrc_stay_there(
+async def test_netrc_passwords_are_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / ".netrc"
@@ -561,25 +561,25 @@ async def test_passwords_of_netrc_stay_there(
         assert "authorization" not in server.received[0].headers
 
 
-async def test_cookies_are_not_kept() -> None:
+async def test_cookies_are_not_stored() -> None:
     async with Server(answer(set_cookie="session=1; Path=/")) as server, client(server) as remote:
         await remote.request("GET", "/")
         await remote.request("GET", "/")
         assert not [one for one in server.received if "cookie" in one.headers]
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+async def test_untrusted_certificate_is_rejected() -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(Path(__file__).parent / "refused.pem")
     async with Server(OK, tls) as server, client(server) as remote:
         with pytest.raises(ServiceError, match="no valid certificate") as caught:
             await remote.request("GET", "/")
-        assert (caught.value.kind, caught.value.final) == (Kind.UNREACHABLE, True)
+        assert (caught.value.kind, caught.value.final) == (ErrorKind.UNREACHABLE, True)
         assert "self-signed" in caught.value.message
         assert server.received == []
 
 
-async def test_a_cancelled_call_gives_back_its_permit_and_leaves_the_client_usable() -> None:
+async def test_cancelled_call_returns_its_permit() -> None:
     async with (
         Server([silence, silence, OK]) as server,
         client(server, limit=AdaptiveLimit(1)) as remote,
@@ -595,21 +595,21 @@ async def test_a_cancelled_call_gives_back_its_permit_and_leaves_the_client_usab
         assert (await remote.request("GET", "/")).data == {"ok": True}
 
 
-async def test_no_more_are_under_way_than_allowed() -> None:
+async def test_requests_in_flight_respect_the_limit() -> None:
     async with Server(answer(delay=0.01)) as server:
         async with client(server, limit=AdaptiveLimit(3)) as remote:
             await asyncio.gather(*(remote.request("GET", "/") for _ in range(20)))
         assert server.most == server.connections == 3
 
 
-async def test_a_connection_that_the_server_closed_meanwhile_is_replaced() -> None:
+async def test_connection_that_the_server_closed_meanwhile_is_replaced() -> None:
     closing = Answer(200, b"{}", {"connection": "close"})
     async with Server(closing) as server, client(server) as remote:
         for _ in range(3):
             await remote.request("GET", "/", retry=False)
 
 
-async def test_what_cannot_be_sent_is_said_before_anything_is() -> None:
+async def test_unsendable_content_is_rejected_before_sending() -> None:
     async with Server(OK) as server, client(server) as remote:
         with pytest.raises(ValueError, match="float"):
             await remote.request("POST", "/", json=float("nan"))
@@ -623,7 +623,7 @@ async def test_what_cannot_be_sent_is_said_before_anything_is() -> None:
         await remote.request("GET", "/")
 
 
-async def test_a_service_that_speaks_no_tls_is_told_as_such() -> None:
+async def test_service_without_tls_is_reported() -> None:
     heard = bytearray()
 
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -62,7 +62,7 @@ def test_no_window_holds_more_than_its_rate(
         assert later - first >= seconds
 
 
-def test_a_rate_is_used_up_nearly() -> None:
+def test_rate_is_nearly_exhausted() -> None:
     async def main() -> float:
         under = limit(5, Rate(50))
 
@@ -77,12 +77,12 @@ def test_a_rate_is_used_up_nearly() -> None:
 
 
 @pytest.mark.parametrize(("value", "rate"), [(5, Rate(5)), (2.5, Rate(2)), (0.25, Rate(1, 4.0))])
-def test_a_rate_per_second(value: float, rate: Rate) -> None:
+def test_rate_per_second_is_converted(value: float, rate: Rate) -> None:
     assert Rate.per_second(value) == rate
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
-def test_no_rate(value: float) -> None:
+def test_invalid_rate_is_rejected(value: float) -> None:
     with pytest.raises(ValueError, match="rate"):
         Rate.per_second(value)
     with pytest.raises(ValueError, match="rate"):
@@ -105,7 +105,7 @@ def test_no_rate(value: float) -> None:
     ),
     rated=st.booleans(),
 )
-def test_permits_are_bounded_and_none_is_lost(
+def test_permits_are_bounded_and_never_lost(
     allowed: int, plan: Sequence[tuple[float, float, str, float | None]], rated: bool
 ) -> None:
     async def main() -> None:
@@ -149,7 +149,7 @@ def test_permits_are_bounded_and_none_is_lost(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_permit_that_was_given_to_a_cancelled_task_goes_to_the_next(seed: int) -> None:
+def test_permit_of_a_cancelled_task_goes_to_the_next(seed: int) -> None:
     """The permit is given and the task cancelled in one turn of the loop, in both orders."""
 
     async def main() -> None:
@@ -177,7 +177,7 @@ def test_a_permit_that_was_given_to_a_cancelled_task_goes_to_the_next(seed: int)
     run_virtual(main())
 
 
-def test_first_come_first_served_also_after_a_pause() -> None:
+def test_permits_are_first_come_first_served_after_a_pause() -> None:
     async def main() -> list[int]:
         under = limit(2, Rate(10))
         order: list[int] = []
@@ -199,7 +199,7 @@ def test_first_come_first_served_also_after_a_pause() -> None:
     assert run_virtual(main()) == list(range(20))
 
 
-def test_a_pause_holds_for_everyone_and_only_grows() -> None:
+def test_pause_applies_to_all_and_is_never_shortened() -> None:
     async def main() -> None:
         under = limit(3)
         permit = await under.acquire()
@@ -219,7 +219,7 @@ def test_a_pause_holds_for_everyone_and_only_grows() -> None:
     run_virtual(main())
 
 
-def test_who_has_no_patience_for_a_pause_hears_it_at_once() -> None:
+def test_impatient_caller_fails_at_once_on_a_pause() -> None:
     async def main() -> None:
         under = limit(1)
         permit = await under.acquire()
@@ -240,7 +240,7 @@ def test_who_has_no_patience_for_a_pause_hears_it_at_once() -> None:
     run_virtual(main())
 
 
-def test_a_limit_gives_way_by_the_share_that_is_refused_and_comes_back() -> None:
+def test_limit_decreases_by_the_refused_share_and_recovers() -> None:
     async def main() -> None:
         under = limit(8)
 
@@ -277,7 +277,7 @@ def test_a_limit_gives_way_by_the_share_that_is_refused_and_comes_back() -> None
     run_virtual(main())
 
 
-def test_refusals_that_have_nothing_to_do_with_the_number_do_not_end_it() -> None:
+def test_refusals_unrelated_to_the_load_do_not_stop_requests() -> None:
     """A share is refused whatever is in flight: that of the limit which is left is no trickle."""
 
     async def main() -> None:
@@ -295,7 +295,7 @@ def test_refusals_that_have_nothing_to_do_with_the_number_do_not_end_it() -> Non
     run_virtual(main())
 
 
-def test_a_held_limit_gives_nothing_out_and_lets_what_is_under_way_finish() -> None:
+def test_held_limit_blocks_new_permits_only() -> None:
     async def main() -> None:
         under = limit(2, Rate(50))
         out = await under.acquire()
@@ -323,7 +323,7 @@ def test_a_held_limit_gives_nothing_out_and_lets_what_is_under_way_finish() -> N
     run_virtual(main())
 
 
-def test_a_pause_that_ends_while_held_opens_nothing_and_one_that_is_on_outlasts_it() -> None:
+def test_pause_and_hold_both_have_to_end() -> None:
     async def main() -> None:
         under = limit(2)
         under.hold(True)

@@ -24,7 +24,7 @@ def found(url: str, variables: dict[str, str], *urls: str) -> tuple[str | None, 
         ("https://[::1]:8443/v1", "https://[::1]:8443"),
     ],
 )
-def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
+def test_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
     assert origin_of(url) == origin
 
 
@@ -50,7 +50,7 @@ def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
         ),
     ],
 )
-def test_a_key_goes_only_where_it_belongs(
+def test_key_is_sent_only_to_its_origin(
     url: str, variables: dict[str, str], key: str | None
 ) -> None:
     assert found(url, variables)[0] == key
@@ -61,7 +61,7 @@ def test_models_at_one_origin_share_the_key() -> None:
     assert found(ONE, {"GUARDTUI_MODEL_KEY": "own"}, *same) == ("own", "GUARDTUI_MODEL_KEY")
 
 
-def test_the_key_of_one_origin_is_sent_to_none_of_several() -> None:
+def test_key_for_one_origin_is_not_sent_to_several() -> None:
     with pytest.raises(ModelKeyError) as caught:
         found(ONE, {"GUARDTUI_MODEL_KEY": "own"}, ONE, OTHER)
     assert str(caught.value) == (
@@ -75,14 +75,14 @@ def test_the_key_of_one_origin_is_sent_to_none_of_several() -> None:
     )
 
 
-def test_an_origin_that_comes_later_is_refused_as_well() -> None:
+def test_later_second_origin_is_rejected_too() -> None:
     keys = ModelKeys({"GUARDTUI_MODEL_KEY": "own"})
     assert keys.find(ONE).secret is not None
     with pytest.raises(ModelKeyError, match=r"other\.example:8443 has no key"):
         keys.find(OTHER)
 
 
-def test_each_origin_has_its_own() -> None:
+def test_each_origin_has_its_own_key() -> None:
     variables = {
         "GUARDTUI_MODEL_KEY": "own",
         "GUARDTUI_MODEL_KEYS": "https://one.example=A\n https://other.example:8443=none",
@@ -106,12 +106,12 @@ def test_each_origin_has_its_own() -> None:
         ("https://one.example=sk-secret", "https://one.example= is not the name of an environment"),
         ("https://one.example=", "is not the name of an environment variable"),
         ("https://one.example/v1=A", "belongs to a whole origin: write https://one.example="),
-        ("https://sk-secret@one.example=A", "holds user or password"),
+        ("https://sk-secret@one.example=A", "contains user or password"),
         ("https://one.example=A https://one.example:443=B", "has two variables"),
         ("https://one.example=A", "names A for https://one.example, which is not set"),
     ],
 )
-def test_a_mapping_that_cannot_be_used_is_told(mapping: str, told: str) -> None:
+def test_invalid_key_mapping_is_reported(mapping: str, told: str) -> None:
     with pytest.raises(ModelKeyError) as caught:
         found(ONE, {"GUARDTUI_MODEL_KEYS": mapping})
     assert told in str(caught.value)
@@ -119,7 +119,7 @@ def test_a_mapping_that_cannot_be_used_is_told(mapping: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["GUARDTUI_MODEL_KEY", "MINE"])
-def test_a_key_that_is_none_is_named_by_its_variable(name: str) -> None:
+def test_invalid_key_error_names_the_variable(name: str) -> None:
     variables = {name: "two words"}
     if name == "MINE":
         variables["GUARDTUI_MODEL_KEYS"] = "https://one.example=MINE"

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.http.address import AddressError
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.openai import (
+    ChatCompletion,
     ChatModel,
-    Completion,
-    Usage,
+    TokenUsage,
     parse_model,
     read_completion,
 )
@@ -35,7 +35,9 @@ def said(content: object, **more: Any) -> dict[str, Any]:
     }
 
 
-async def asked(prompt: Any, step: Step | None = None, **options: Any) -> tuple[Completion, Any]:
+async def asked(
+    prompt: Any, step: Step | None = None, **options: Any
+) -> tuple[ChatCompletion, Any]:
     async with Server(step or answer(said("yes"))) as server:
         model = ChatModel(
             f"{server.url}/v1", "my-model", Secret("sk-1"), clock=JumpClock(), **options
@@ -48,19 +50,19 @@ async def asked(prompt: Any, step: Step | None = None, **options: Any) -> tuple[
         return completion, request.json
 
 
-async def test_a_prompt_is_answered() -> None:
+async def test_prompt_is_answered() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
     completion, request = await asked("Is it?", answer(said("yes") | {"usage": usage}))
-    assert completion == Completion("yes", Usage(3, 1, 4), "chatcmpl-1", "stop")
+    assert completion == ChatCompletion("yes", TokenUsage(3, 1, 4), "chatcmpl-1", "stop")
     assert request == {"model": "my-model", "messages": [{"role": "user", "content": "Is it?"}]}
 
 
-async def test_it_grades() -> None:
+async def test_model_grades_as_a_grader() -> None:
     grader: GraderModel = ChatModel("https://host.example/v1", "m")
     assert isinstance(grader, GraderModel)
 
 
-async def test_messages_are_told_as_the_protocol_has_them() -> None:
+async def test_messages_are_converted_to_the_protocol() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     _, request = await asked(
         [
@@ -84,14 +86,18 @@ async def test_messages_are_told_as_the_protocol_has_them() -> None:
     ]
 
 
-async def test_what_cannot_be_attached_is_said() -> None:
+async def test_unsupported_attachment_is_reported() -> None:
     model = ChatModel("https://host.example/v1", "m")
     with pytest.raises(ServiceError, match="attachment") as caught:
         await model.generate([Message("user", "Look", attachments=[object()])])
-    assert (caught.value.kind, caught.value.final, caught.value.attempts) == (Kind.REQUEST, True, 0)
+    assert (caught.value.kind, caught.value.final, caught.value.attempts) == (
+        ErrorKind.REQUEST,
+        True,
+        0,
+    )
 
 
-async def test_options_of_a_call_win() -> None:
+async def test_options_of_a_call_have_precedence() -> None:
     async with Server(answer(said("yes"))) as server:
         url = f"{server.url}/v1/chat/completions/?api-version=2"
         async with ChatModel(url, "m", options={"temperature": 0, "top_p": 1}) as model:
@@ -107,9 +113,9 @@ async def test_options_of_a_call_win() -> None:
 @pytest.mark.parametrize(
     ("data", "completion"),
     [
-        (said("text"), Completion("text", id="chatcmpl-1", finish="stop")),
-        (said(""), Completion("", id="chatcmpl-1", finish="stop")),
-        (said(None), Completion("", id="chatcmpl-1", finish="stop")),
+        (said("text"), ChatCompletion("text", id="chatcmpl-1", finish="stop")),
+        (said(""), ChatCompletion("", id="chatcmpl-1", finish="stop")),
+        (said(None), ChatCompletion("", id="chatcmpl-1", finish="stop")),
         (
             said(
                 [
@@ -120,18 +126,24 @@ async def test_options_of_a_call_win() -> None:
                     7,
                 ]
             ),
-            Completion("ab", id="chatcmpl-1", finish="stop"),
+            ChatCompletion("ab", id="chatcmpl-1", finish="stop"),
         ),
         (
             said([{"type": "refusal", "refusal": "I can't"}]),
-            Completion("", id="chatcmpl-1", finish="stop", refusal="I can't"),
+            ChatCompletion("", id="chatcmpl-1", finish="stop", refusal="I can't"),
         ),
-        (said(None, refusal="No."), Completion("", id="chatcmpl-1", finish="stop", refusal="No.")),
-        (said("cut", finish_reason="length"), Completion("cut", id="chatcmpl-1", finish="length")),
-        ({"choices": [{"message": {}}]}, Completion("")),
+        (
+            said(None, refusal="No."),
+            ChatCompletion("", id="chatcmpl-1", finish="stop", refusal="No."),
+        ),
+        (
+            said("cut", finish_reason="length"),
+            ChatCompletion("cut", id="chatcmpl-1", finish="length"),
+        ),
+        ({"choices": [{"message": {}}]}, ChatCompletion("")),
         (
             {"error": None, "choices": [{"message": {"content": "x"}, "finish_reason": None}]},
-            Completion("x"),
+            ChatCompletion("x"),
         ),
         (
             said("x")
@@ -139,12 +151,12 @@ async def test_options_of_a_call_win() -> None:
                 "id": 7,
                 "usage": {"prompt_tokens": "many", "completion_tokens": True, "total_tokens": -1},
             },
-            Completion("x", finish="stop"),
+            ChatCompletion("x", finish="stop"),
         ),
-        (said("x") | {"usage": None}, Completion("x", id="chatcmpl-1", finish="stop")),
+        (said("x") | {"usage": None}, ChatCompletion("x", id="chatcmpl-1", finish="stop")),
     ],
 )
-def test_an_answer_is_read_whatever_it_leaves_out(data: object, completion: Completion) -> None:
+def test_response_with_missing_fields_is_read(data: object, completion: ChatCompletion) -> None:
     read = read_completion(data)
     assert read == completion
     assert read.cut_off == (completion.finish == "length")
@@ -164,10 +176,10 @@ def test_an_answer_is_read_whatever_it_leaves_out(data: object, completion: Comp
         ({"choices": [{"message": {"content": 5}}]}, "not text"),
     ],
 )
-def test_an_answer_that_is_none_is_an_error(data: object, problem: str) -> None:
+def test_invalid_response_is_an_error(data: object, problem: str) -> None:
     with pytest.raises(ServiceError, match=problem) as caught:
         read_completion(data)
-    assert (caught.value.kind, caught.value.final) == (Kind.CONTENT, True)
+    assert (caught.value.kind, caught.value.final) == (ErrorKind.CONTENT, True)
 
 
 @given(
@@ -196,7 +208,7 @@ def test_an_answer_that_is_none_is_an_error(data: object, problem: str) -> None:
         max_leaves=20,
     )
 )
-def test_nothing_that_is_sent_breaks_the_reading(data: object) -> None:
+def test_any_response_is_read_or_rejected(data: object) -> None:
     for one in (
         data,
         {"choices": data},
@@ -212,30 +224,30 @@ def test_nothing_that_is_sent_breaks_the_reading(data: object) -> None:
     [
         (
             answer({"error": {"message": "No such model", "code": "model_not_found"}}, 404),
-            Kind.REQUEST,
+            ErrorKind.REQUEST,
             "HTTP 404: No such model",
         ),
         (
             answer({"error": "model 'x' not found"}, 404),
-            Kind.REQUEST,
+            ErrorKind.REQUEST,
             "HTTP 404: model 'x' not found",
         ),
         (
             answer({"error": {"message": "upstream is down", "code": 502}}),
-            Kind.SERVER,
+            ErrorKind.SERVER,
             "upstream is down",
         ),
-        (answer({"error": {"message": "slow", "code": 429}}), Kind.LIMITED, "slow"),
-        (answer({"error": "odd"}), Kind.SERVER, "odd"),
+        (answer({"error": {"message": "slow", "code": 429}}), ErrorKind.LIMITED, "slow"),
+        (answer({"error": "odd"}), ErrorKind.SERVER, "odd"),
         (
             answer({"error": {"message": "bad key sk-1"}}, 401),
-            Kind.CREDENTIALS,
+            ErrorKind.CREDENTIALS,
             "HTTP 401: bad key •••",
         ),
     ],
 )
-async def test_errors_are_told_in_the_words_of_the_service(
-    step: Step, kind: Kind, message: str
+async def test_errors_contain_the_message_of_the_service(
+    step: Step, kind: ErrorKind, message: str
 ) -> None:
     with pytest.raises(ServiceError) as caught:
         await asked("x", step)
@@ -251,7 +263,7 @@ async def test_errors_are_told_in_the_words_of_the_service(
         ("https://host.example/v1?api-version=1#m", ("https://host.example/v1?api-version=1", "m")),
     ],
 )
-def test_a_model_is_named_by_url_and_name(text: str, pair: tuple[str, str]) -> None:
+def test_model_is_named_by_url_and_name(text: str, pair: tuple[str, str]) -> None:
     assert parse_model(text) == pair
 
 
@@ -263,20 +275,20 @@ def test_a_model_is_named_by_url_and_name(text: str, pair: tuple[str, str]) -> N
         ("#model", "no URL"),
         ("", "URL#name"),
         ("https://host.example#a\x1b", "not a model name"),
-        ("http://host.example#m", "readable by anyone"),
+        ("http://host.example#m", "unencrypted"),
         ("https://me:hunter2@host.example#m", "user or password"),
         ("https://me:hunter2@host.example", "URL#name"),
         ("ftp://host.example#m", "https"),
     ],
 )
-def test_what_names_no_model(text: str, problem: str) -> None:
+def test_text_without_a_model_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(AddressError, match=problem) as caught:
         parse_model(text)
     assert "hunter2" not in str(caught.value)
     assert str(caught.value).isprintable()
 
 
-def test_plain_http_to_a_model_has_to_be_allowed() -> None:
+def test_plain_http_to_a_model_needs_permission() -> None:
     assert parse_model("http://host.example#m", allow_http=True)[0] == "http://host.example"
     with pytest.raises(AddressError):
         ChatModel("http://host.example", "m")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.pool import Counters, run_all
 from guardtui.http.retries import Retries
@@ -34,7 +34,7 @@ def limit(allowed: int = 5, rate: Rate | None = None) -> AdaptiveLimit:
     allowed=st.integers(1, 8),
     slow=st.floats(0, 0.3),
 )
-def test_every_item_comes_back_once_and_few_run_at_a_time(
+def test_every_item_is_returned_once_within_the_limit(
     ends: list[tuple[float, str]], allowed: int, slow: float
 ) -> None:
     async def main() -> None:
@@ -57,7 +57,7 @@ def test_every_item_comes_back_once_and_few_run_at_a_time(
             finally:
                 running -= 1
             if item[1] == "service":
-                raise ServiceError(Kind.SERVER, "no")
+                raise ServiceError(ErrorKind.SERVER, "no")
             if item[1] == "bug":
                 raise ZeroDivisionError("by\x1bzero")
             if item[1] == "cancelled":
@@ -78,7 +78,7 @@ def test_every_item_comes_back_once_and_few_run_at_a_time(
                 assert result == delay
             else:
                 assert isinstance(result, ServiceError)
-                assert result.kind is (Kind.SERVER if end == "service" else Kind.FAULT)
+                assert result.kind is (ErrorKind.SERVER if end == "service" else ErrorKind.FAULT)
                 assert result.message.isprintable()
                 assert result.__traceback__ is None
         shot = counters.snapshot()
@@ -89,7 +89,7 @@ def test_every_item_comes_back_once_and_few_run_at_a_time(
     run_virtual(main())
 
 
-async def test_results_arrive_as_they_are_done() -> None:
+async def test_results_arrive_in_order_of_completion() -> None:
     gates = [asyncio.Event() for _ in range(3)]
 
     async def call(index: int) -> int:
@@ -111,7 +111,7 @@ async def _forever(item: int) -> int:
     return item
 
 
-async def test_a_reader_that_stops_cancels_what_runs() -> None:
+async def test_stopped_reader_cancels_running_calls() -> None:
     ended = []
 
     async def call(item: int) -> int:
@@ -130,7 +130,7 @@ async def test_a_reader_that_stops_cancels_what_runs() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_cancelled_reader_cancels_what_runs() -> None:
+async def test_cancelled_reader_cancels_running_calls() -> None:
     limit = AdaptiveLimit(3)
 
     async def call(item: int) -> int:
@@ -151,7 +151,7 @@ async def test_a_cancelled_reader_cancels_what_runs() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_items_that_break_end_the_run_with_their_error() -> None:
+async def test_error_of_the_iterable_ends_the_run() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise OSError("the file is gone")
@@ -166,7 +166,7 @@ async def test_items_that_break_end_the_run_with_their_error() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_an_end_that_is_no_ordinary_error_is_raised() -> None:
+async def test_base_exception_of_a_call_is_raised() -> None:
     async def call(item: int) -> int:
         pytest.fail("outcomes of tests are no exceptions")
 
@@ -175,11 +175,11 @@ async def test_an_end_that_is_no_ordinary_error_is_raised() -> None:
             pass
 
 
-async def test_no_items() -> None:
+async def test_run_without_items_is_empty() -> None:
     assert [one async for one in run_all([], _forever, AdaptiveLimit(3))] == []
 
 
-def test_figures_while_it_runs() -> None:
+def test_snapshot_shows_figures_during_a_run() -> None:
     async def main() -> None:
         under = limit(4, Rate(10))
         under.totals.sent = under.totals.refused = 100
@@ -191,7 +191,7 @@ def test_figures_while_it_runs() -> None:
                 await asyncio.sleep(0.2)
                 if item >= 90:
                     permit.refused()
-                    raise ServiceError(Kind.LIMITED, "slow down")
+                    raise ServiceError(ErrorKind.LIMITED, "slow down")
                 permit.accepted()
 
         done = errors = 0
@@ -215,7 +215,7 @@ def test_figures_while_it_runs() -> None:
     run_virtual(main())
 
 
-async def test_a_server_that_refuses_every_third_loses_no_item() -> None:
+async def test_refused_requests_lose_no_items() -> None:
     count = 0
 
     def script(request: Received) -> Answer:
@@ -246,7 +246,7 @@ async def test_a_server_that_refuses_every_third_loses_no_item() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_service_with_a_ceiling_is_used_well(seed: int) -> None:
+def test_limited_service_is_used_to_capacity(seed: int) -> None:
     """More than 3 at a time are refused: the limit settles near it, and all items are done."""
 
     async def main() -> None:

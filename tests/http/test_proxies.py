@@ -9,7 +9,7 @@ import pytest
 
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.secret import Secret, bearer
 from tests.http.server import Server, answer
 from tests.http.times import JumpClock
@@ -51,7 +51,7 @@ async def test_https_goes_through_the_proxy_of_the_environment(
         assert proxy.connections == through_proxy
 
 
-async def test_a_proxy_is_told_who_asks_and_not_what(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_receives_credentials_but_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Server(answer(status=407)) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         async with RemoteClient(Endpoint.parse("https://service.example"), clock=JumpClock()) as it:
@@ -65,7 +65,7 @@ async def test_a_proxy_is_told_who_asks_and_not_what(monkeypatch: pytest.MonkeyP
     assert expected not in repr(caught.value)
 
 
-async def test_a_proxy_never_sees_what_goes_to_this_machine(
+async def test_requests_to_this_machine_bypass_the_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with Server(OK) as proxy, Server(OK) as server:
@@ -78,7 +78,7 @@ async def test_a_proxy_never_sees_what_goes_to_this_machine(
         assert proxy.connections == 0
 
 
-async def test_a_proxy_sees_the_name_of_the_host_only(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_sees_only_the_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Server(answer(status=502)) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
         monkeypatch.setenv("https_proxy", proxy.url)
@@ -88,7 +88,7 @@ async def test_a_proxy_sees_the_name_of_the_host_only(monkeypatch: pytest.Monkey
         ) as remote:
             with pytest.raises(ServiceError, match=r"cannot connect to service\.example") as caught:
                 await remote.request("POST", "/", json={"prompt": "secret prompt"}, retry=False)
-        assert caught.value.kind is Kind.UNREACHABLE
+        assert caught.value.kind is ErrorKind.UNREACHABLE
         (request,) = proxy.received
         assert (request.method, request.target) == ("CONNECT", "service.example:443")
         assert KEY.encode() not in request.raw
@@ -104,7 +104,7 @@ async def test_a_proxy_sees_the_name_of_the_host_only(monkeypatch: pytest.Monkey
         ("ALL_PROXY", "socks5://me:hunter2@proxy.example", "ALL_PROXY"),
     ],
 )
-async def test_an_environment_that_cannot_be_used_is_named(
+async def test_unusable_proxy_error_names_the_variables(
     variable: str, text: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, text)

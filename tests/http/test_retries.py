@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.retries import LONGEST_WAIT, ONCE, UNSENT, Retries, asked_wait
 
 WALL = 1_790_000_000.0
@@ -65,7 +65,9 @@ WALL = 1_790_000_000.0
         ({"retry-after": "1"}, {"retry_after": 5, "error": {"retry_after": 3}}, 5.0),
     ],
 )
-def test_what_a_service_asks_for(headers: dict[str, str], body: object, wait: float | None) -> None:
+def test_requested_waits_are_read(
+    headers: dict[str, str], body: object, wait: float | None
+) -> None:
     assert asked_wait(headers, body, WALL) == (None if wait is None else pytest.approx(wait))
 
 
@@ -79,35 +81,41 @@ anything = st.recursive(
 
 
 @given(anything, st.text(), st.text())
-def test_nothing_that_is_sent_breaks_the_reading(body: Any, header: str, date: str) -> None:
+def test_any_response_is_read_or_rejected(body: Any, header: str, date: str) -> None:
     wait = asked_wait({"retry-after": header, "date": date, "retry-after-ms": header}, body, WALL)
     assert wait is None or 0 <= wait <= LONGEST_WAIT
 
 
-def failed(kind: Kind, retry_after: float | None = None, final: bool = False) -> ServiceError:
+def failed(kind: ErrorKind, retry_after: float | None = None, final: bool = False) -> ServiceError:
     return ServiceError(kind, "x", retry_after=retry_after, final=final)
 
 
 @given(st.floats(0, 1), st.integers(1, 2000))
-def test_full_jitter_lies_between_nothing_and_the_bound(drawn: float, attempt: int) -> None:
+def test_full_jitter_is_between_zero_and_the_bound(drawn: float, attempt: int) -> None:
     policy = Retries(attempts=10_000, base=0.5, longest=20.0)
-    wait = policy.wait(failed(Kind.SERVER), attempt, lambda: drawn)
+    wait = policy.wait(failed(ErrorKind.SERVER), attempt, lambda: drawn)
     assert wait == pytest.approx(drawn * min(20.0, 0.5 * 2 ** (min(attempt, 100) - 1)))
 
 
-def test_who_is_repeated() -> None:
+def test_retryable_kinds_are_retried() -> None:
     def again(policy: Retries, error: ServiceError, attempt: int = 1) -> bool:
         return policy.wait(error, attempt, lambda: 0.5) is not None
 
-    repeated = {kind for kind in Kind if again(Retries(), failed(kind))}
-    assert repeated == {Kind.UNREACHABLE, Kind.BROKEN, Kind.TIMEOUT, Kind.LIMITED, Kind.SERVER}
-    assert {kind for kind in Kind if again(UNSENT, failed(kind))} == {
-        Kind.UNREACHABLE,
-        Kind.LIMITED,
+    repeated = {kind for kind in ErrorKind if again(Retries(), failed(kind))}
+    assert repeated == {
+        ErrorKind.UNREACHABLE,
+        ErrorKind.BROKEN,
+        ErrorKind.TIMEOUT,
+        ErrorKind.LIMITED,
+        ErrorKind.SERVER,
     }
-    assert not [kind for kind in Kind if again(ONCE, failed(kind))]
-    assert not again(Retries(), failed(Kind.LIMITED, final=True))
-    assert again(Retries(attempts=3), failed(Kind.SERVER), 2)
-    assert not again(Retries(attempts=3), failed(Kind.SERVER), 3)
-    assert Retries().wait(failed(Kind.LIMITED, 7.5), 1, lambda: 0.5) == 7.5
-    assert Retries().wait(failed(Kind.LIMITED, 0.0), 1, lambda: 0.5) == 0.5
+    assert {kind for kind in ErrorKind if again(UNSENT, failed(kind))} == {
+        ErrorKind.UNREACHABLE,
+        ErrorKind.LIMITED,
+    }
+    assert not [kind for kind in ErrorKind if again(ONCE, failed(kind))]
+    assert not again(Retries(), failed(ErrorKind.LIMITED, final=True))
+    assert again(Retries(attempts=3), failed(ErrorKind.SERVER), 2)
+    assert not again(Retries(attempts=3), failed(ErrorKind.SERVER), 3)
+    assert Retries().wait(failed(ErrorKind.LIMITED, 7.5), 1, lambda: 0.5) == 7.5
+    assert Retries().wait(failed(ErrorKind.LIMITED, 0.0), 1, lambda: 0.5) == 0.5

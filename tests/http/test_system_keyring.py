@@ -35,7 +35,7 @@ def use(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
     monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_keyring=lambda: backend))
 
 
-def test_a_key_is_kept_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_stored_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Backend()
     use(monkeypatch, SimpleNamespace(priority=10, backends=[backend, Backend(0.5)]))
     assert why_no_keyring() == ""
@@ -45,7 +45,7 @@ def test_a_key_is_kept_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_key("a") == Secret("sk-1")
 
 
-def test_a_keyring_of_plain_text_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_text_keyring_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Backend(priority=0.5)
     use(monkeypatch, backend)
     assert "no keyring that encrypts" in why_no_keyring()
@@ -55,13 +55,13 @@ def test_a_keyring_of_plain_text_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_key("a") is None
 
 
-def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     assert "guardtui[keyring]" in why_no_keyring()
     assert find_key("a") is None
 
 
-def test_a_keyring_that_fails_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keyring_failure_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Backend(fails=True))
     assert find_key("a") is None
     with pytest.raises(KeyringError) as caught:
@@ -71,7 +71,7 @@ def test_a_keyring_that_fails_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.__cause__ is None
 
 
-def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_installation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise OSError
 

@@ -44,7 +44,7 @@ async def test_each_attempt_is_a_line_without_secrets(
 
 
 @pytest.mark.parametrize("kind", ["readable", "link", "folder", "missing"])
-async def test_a_file_that_will_not_do_is_left_alone(
+async def test_unsuitable_log_file_is_not_written(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, other = tmp_path / "http.log", tmp_path / "other"

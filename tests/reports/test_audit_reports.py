@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.domain.audit import Audit, Member, whole_profile
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import measured_by
+from guardtui.domain.profile import any_of, decided
+from guardtui.domain.profile_evaluation import ProfileEvaluation, ProfileMember
 from guardtui.domain.topic import Intent, Topic
 from guardtui.reports.audit_base import FORMATS, AuditReport, format_of_name, load_writer
 from guardtui.reports.base import ReportError
@@ -34,7 +35,7 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     count = len(prompts)
     rows = np.arange(count)
     members = tuple(
-        Member(
+        ProfileMember(
             Topic(name=f"{name} {place}", description=name, examples=(name,), intent=intent),
             np.where(rows % 2 == 0, 1, 0).astype(np.int8),
             ((rows + place) % 3 > 0).astype(np.int8),
@@ -43,11 +44,13 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
         )
         for place, intent in enumerate((Intent.BLOCK, Intent.ALLOW, Intent.BLOCK))
     )
-    stopped = whole_profile(members, closed=False, count=count)
+    blocked = any_of([members[0].matches, members[2].matches], count)
+    stopped = decided(members[1].matches, blocked, closed=False)
     stopped[-1] = -1
-    audit = Audit(prompts, members, False, stopped, {count - 1: note or "failed"}, {0: note})
+    errors = {count - 1: note or "failed"}
+    evaluation = ProfileEvaluation(prompts, members, False, stopped, errors, {0: note})
     settings_ = ScannerSettings("local", f"engine {name}", 0.5, "shipped")
-    return AuditReport(audit, settings_, f"profile {name}", (note,) if note else ())
+    return AuditReport(evaluation, settings_, f"profile {name}", (note,) if note else ())
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -17,11 +17,13 @@ from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.reports.base import ReportInput
 from guardtui.reports.compared import as_json, base
-from guardtui.reports.compared.base import Compared, hold
-from guardtui.session.named import Mistakes, Named
+from guardtui.reports.compared.base import ComparisonReport, hold
+from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
 from tests.examples import up_to
 
 from .conftest import HOSTILE
+
+FORMS = ("table", "md", "json", "html")
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 FUZZ = settings(
@@ -32,7 +34,9 @@ FUZZ = settings(
 GOOD = {"TP", "TN"}
 
 
-def named(report: ReportInput, rows: list[int], flipped: tuple[int, ...] = ()) -> Named:
+def named(
+    report: ReportInput, rows: list[int], flipped: tuple[int, ...] = ()
+) -> RecordedEvaluation:
     """Some prompts of the report's evaluation in this order, some of them labelled otherwise."""
     evaluation, prompts = report.evaluation, report.prompts
     assert prompts is not None
@@ -51,26 +55,28 @@ def named(report: ReportInput, rows: list[int], flipped: tuple[int, ...] = ()) -
         evaluation, keys=evaluation.keys[places], expected=expected[places], verdicts=part
     )
     frame = prompts.frame.with_columns(pl.Series("expected", expected))[rows]
-    return Named("some", some, PromptSet(frame, prompts.intent, "some.csv"))
+    return RecordedEvaluation("some", some, PromptSet(frame, prompts.intent, "some.csv"))
 
 
-def sides(report: ReportInput) -> tuple[Named, Named]:
+def sides(report: ReportInput) -> tuple[RecordedEvaluation, RecordedEvaluation]:
     assert report.baseline is not None
     prompts = report.prompts
-    before = Named("before \x1b[31m|`.json", report.baseline, prompts, profile="p\u202e")
-    return before, Named("after<b>", report.evaluation, prompts, number=3)
+    before = RecordedEvaluation(
+        "before \x1b[31m|`.json", report.baseline, prompts, profile="p\u202e"
+    )
+    return before, RecordedEvaluation("after<b>", report.evaluation, prompts, number=3)
 
 
 @pytest.fixture
-def compared(report: ReportInput) -> Compared:
+def compared(report: ReportInput) -> ComparisonReport:
     return hold(*sides(report))
 
 
-def written(form: str, compared: Compared) -> str:
+def written(form: str, compared: ComparisonReport) -> str:
     return base.load_form(form)(compared)
 
 
-def texts(compared: Compared, key: str) -> list[str | None]:
+def texts(compared: ComparisonReport, key: str) -> list[str | None]:
     (group,) = (one for one in compared.groups if one.key == key)
     return [item.prompt for item in group.first()]
 
@@ -109,8 +115,8 @@ def test_texts_come_from_either_side(report: ReportInput) -> None:
         assert written("html", found)
 
 
-def test_writers_are_inert_and_deterministic(compared: Compared) -> None:
-    for form in base.FORMS:
+def test_writers_are_inert_and_deterministic(compared: ComparisonReport) -> None:
+    for form in FORMS:
         text = written(form, compared)
         assert text == written(form, compared)
         assert not CONTROL.search(text), form
@@ -130,7 +136,7 @@ class Tags(HTMLParser):
 
 @FUZZ
 @given(data=st.data())
-def test_no_text_acts(report: ReportInput, data: st.DataObject) -> None:
+def test_hostile_texts_do_not_act(report: ReportInput, data: st.DataObject) -> None:
     acting = ("<script>x</script>", "</script><img onerror=x>", "```", "` |", "\x1b[2J", "\u202e")
     text = st.one_of(st.sampled_from(acting), st.text(st.characters(exclude_categories=["Cs"])))
     prompts = report.prompts
@@ -145,7 +151,7 @@ def test_no_text_acts(report: ReportInput, data: st.DataObject) -> None:
         replace(before, prompts=other, name=name),
         replace(after, prompts=other, evaluation=replace(after.evaluation, topic=topic)),
     )
-    for form in base.FORMS:
+    for form in FORMS:
         assert not CONTROL.search(written(form, found))
     plain, fuzzed = Tags(), Tags()
     plain.feed(written("html", hold(before, after)))

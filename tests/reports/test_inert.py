@@ -252,7 +252,7 @@ def check(name: str, prompts: PromptSet, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", report_formats())
-def test_no_text_acts(name: str, prompts: PromptSet) -> None:
+def test_hostile_texts_do_not_act(name: str, prompts: PromptSet) -> None:
     @settings(max_examples=8 if name in SLOW else up_to(80), deadline=None)
     @given(texts=TEXTS)
     def fuzzed(texts: list[str]) -> None:

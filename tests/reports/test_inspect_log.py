@@ -143,13 +143,13 @@ def test_ids_are_of_what_was_evaluated(report: ReportInput) -> None:
     assert log["eval"]["eval_id"] != other["eval"]["eval_id"]
 
 
-def test_prompts_that_are_gone_are_said_to_be(report: ReportInput) -> None:
+def test_removed_prompts_are_marked(report: ReportInput) -> None:
     samples = log_of(replace(report, prompts=None))["samples"]
     assert {sample["input"] for sample in samples} == {inspect_log.GONE}
     assert [sample["metadata"]["line"] for sample in samples] == [None] * 8
 
 
-def test_what_a_judge_used_and_what_else_is_told(told_report: ReportInput) -> None:
+def test_usage_of_a_judge_is_recorded(told_report: ReportInput) -> None:
     verdicts = replace(
         told_report.evaluation.verdicts, used=Usage(3, 40, 5, 0.5), reasons={0: "of \x1b tax"}
     )

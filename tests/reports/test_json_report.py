@@ -13,7 +13,8 @@ import pytest
 from guardtui.domain.comparison import Change, compare
 from guardtui.reports.base import ReportInput
 from guardtui.reports.json_report import SCHEMA_VERSION, write
-from guardtui.session import recorded
+from guardtui.session import report_reader
+from tests.reports.reading_back import evaluation_from_report
 
 from .conftest import HOSTILE
 
@@ -105,10 +106,10 @@ def test_is_deterministic_inert_and_ends_its_last_line(report: ReportInput) -> N
 
 
 def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) -> None:
-    assert recorded.SCHEMA_VERSION == SCHEMA_VERSION
+    assert report_reader.SCHEMA_VERSION == SCHEMA_VERSION
     path = tmp_path / "report.json"
     path.write_text(write(report), "utf-8")
-    back = recorded.evaluation_from_report(path)
+    back = evaluation_from_report(path)
     assert back.metrics == report.evaluation.metrics
     assert back.settings == report.evaluation.settings
     assert back.topic == report.topic
@@ -132,20 +133,20 @@ def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) 
         (b'{"schema_version": 1, "results": [3]}', "is damaged"),
         (
             b'{"schema_version": 1, "results": [{"prompt": null}]}',
-            "goes without the texts of its prompts",
+            "lacks the texts of its prompts",
         ),
     ],
 )
-def test_refuses_what_is_no_report(tmp_path: Path, content: bytes, said: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(recorded.RecordedError) as caught:
-        recorded.evaluation_from_report(path)
+    with pytest.raises(report_reader.RecordedError) as caught:
+        evaluation_from_report(path)
     assert str(caught.value).startswith(str(path))
     assert said in str(caught.value)
 
 
-def test_what_some_rows_have(report: ReportInput, told_report: ReportInput) -> None:
+def test_optional_values_of_rows(report: ReportInput, told_report: ReportInput) -> None:
     rows = load(told_report)["results"]
     assert rows[2]["stopped_by"] == ["=cmd`; |x", "<b>\u202e"]
     assert rows[2]["note"] == "=1+1"

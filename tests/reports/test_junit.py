@@ -187,7 +187,7 @@ def test_a_category_that_is_called_like_none_loses_no_prompt(report: ReportInput
         ("]]><!--&amp;\"'", "]]&gt;&lt;!--&amp;amp;&quot;&#x27;"),
     ],
 )
-def test_what_xml_may_not_hold_is_shown(text: str, shown: str) -> None:
+def test_characters_invalid_in_xml_are_shown_as_signs(text: str, shown: str) -> None:
     assert xml_text(text) == shown
 
 

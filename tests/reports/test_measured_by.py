@@ -9,7 +9,7 @@ import pytest
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.reports.base import ReportInput, load_writer
 from guardtui.reports.compared import base as compared_base
-from guardtui.session.named import Named
+from guardtui.session.evaluation_refs import RecordedEvaluation
 from tests.reports.html.reading import read
 
 AIRS = ScannerSettings("airs", "airs, profile prod\x1b[31m", revision="3")
@@ -46,11 +46,11 @@ def test_lists_of_iterations_have_a_column_for_it(report: ReportInput) -> None:
 
 @pytest.mark.parametrize("form", ["table", "md", "html"])
 def test_a_comparison_says_it_of_both(report: ReportInput, scanned: ReportInput, form: str) -> None:
-    engine = Named("a", report.evaluation)
+    engine = RecordedEvaluation("a", report.evaluation)
     write = compared_base.load_form(form)
     both = write(compared_base.hold(engine, engine))
     assert "Both measured by the embedded engine (a stand-in for the real guardrail)" in both
-    mixed = write(compared_base.hold(engine, Named("b", scanned.evaluation)))
+    mixed = write(compared_base.hold(engine, RecordedEvaluation("b", scanned.evaluation)))
     assert "A measured by the embedded engine" in mixed
     assert "; B measured by AIRS, profile " in mixed
     assert "A: engine (stand-in)" in mixed

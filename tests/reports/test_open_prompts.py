@@ -16,7 +16,7 @@ from guardtui.domain.comparison import Change, compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, load_writer, report_formats
-from guardtui.session.recorded import evaluation_from_report
+from tests.reports.reading_back import evaluation_from_report
 
 from .conftest import TRIGGERED, evaluation_of
 

@@ -16,8 +16,9 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.reports import json_report
 from guardtui.reports.base import ReportInput
-from guardtui.session.recorded import RecordedError, evaluation_from_report
+from guardtui.session.report_reader import RecordedError
 from tests.examples import up_to
+from tests.reports.reading_back import evaluation_from_report
 
 SHARED = settings(
     max_examples=up_to(150),
@@ -162,7 +163,7 @@ def test_values_that_no_report_has(
         evaluation_from_report(path)
 
 
-def test_no_endless_or_odd_file_is_read(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_not_read(tmp_path: Path) -> None:
     for path in (Path("/dev/zero"), tmp_path, tmp_path / "gone"):
         with pytest.raises(RecordedError, match="give a JSON report, the number of an iteration"):
             evaluation_from_report(path)

@@ -147,11 +147,11 @@ def test_any_verdicts_are_as_described(plain: PromptSet) -> None:
         {"coverage_bounds": {"low": 0.5}},
     ],
 )
-def test_what_is_otherwise_is_refused(report: ReportInput, edit: dict[str, Any]) -> None:
+def test_other_values_are_refused(report: ReportInput, edit: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         VALIDATOR.validate(load(report) | edit)
 
 
-def test_a_key_that_is_not_described_is_told_here(report: ReportInput) -> None:
+def test_undescribed_keys_are_detected(report: ReportInput) -> None:
     with pytest.raises(ValidationError):
         STRICT.validate(load(report) | {"errors": [], "surprise": 1})

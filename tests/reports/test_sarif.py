@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator, FormatChecker
 from guardtui.domain.comparison import compare
 from guardtui.reports.base import ReportInput
 from guardtui.reports.sarif import RULES, write
-from guardtui.reports.sarif_log import Finding, Rule, message_text, sarif_log, uri
+from guardtui.reports.sarif_log import SarifResult, SarifRule, message_text, sarif_log, uri
 
 from .conftest import HOSTILE, evaluation_of
 
@@ -122,8 +122,8 @@ def test_a_finding_has_the_same_rule_with_and_without_a_baseline(report: ReportI
 
 
 def test_findings_with_the_same_fingerprint_are_counted() -> None:
-    rule = Rule("r", "R", "short", "help", "note")
-    twice = [Finding("r", "note", text, fingerprint="ab") for text in ("one", "two")]
+    rule = SarifRule("r", "R", "short", "help", "note")
+    twice = [SarifResult("r", "note", text, fingerprint="ab") for text in ("one", "two")]
     (run,) = json.loads(sarif_log([rule], twice, run="x"))["runs"]
     hashes = [one["partialFingerprints"]["primaryLocationLineHash"] for one in run["results"]]
     assert hashes == ["ab:1", "ab:2"]
@@ -180,9 +180,11 @@ def test_paths_as_uris(path: str, expected: str) -> None:
 
 
 def test_a_text_cannot_stand_in_for_the_results() -> None:
-    rule = Rule("r", "R", "short", 'help "results": []', "note")
+    rule = SarifRule("r", "R", "short", 'help "results": []', "note")
     tricky = 'x "results": [] y'
-    text = sarif_log([rule], [Finding("r", "note", tricky)], run=tricky, properties={"a": tricky})
+    text = sarif_log(
+        [rule], [SarifResult("r", "note", tricky)], run=tricky, properties={"a": tricky}
+    )
     (run,) = json.loads(text)["runs"]
     assert run["properties"] == {"a": tricky}
     assert len(run["results"]) == 1

@@ -221,7 +221,7 @@ def test_table_is_inert_and_complete(report: ReportInput) -> None:
     assert "timed ␛out" in text
 
 
-def test_prompts_that_are_gone_are_said_to_be(report: ReportInput) -> None:
+def test_removed_prompts_are_marked(report: ReportInput) -> None:
     for write in (topic_markdown.write, topic_text.write):
         assert "(no longer in the prompt file)" in write(replace(report, prompts=None))
     assert csv_rows(replace(report, prompts=None))[0]["prompt"] == ""

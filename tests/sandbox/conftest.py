@@ -15,9 +15,9 @@ pytest.importorskip("aiohttp")
 from aiohttp import ClientSession, ClientTimeout
 
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.clock import Clock
-from guardtui.sandbox.judging import Engine
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.clock import SandboxClock
+from guardtui.sandbox.judging import TopicMatcher
+from guardtui.sandbox.settings import SandboxSettings
 
 TOPIC = {
     "topic_name": "Tax advice",
@@ -155,22 +155,22 @@ Start = Callable[..., Awaitable[Client]]
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
-    return Engine()
+def engine() -> TopicMatcher:
+    return TopicMatcher()
 
 
 @pytest.fixture
-async def start(engine: Engine) -> AsyncIterator[Start]:
+async def start(engine: TopicMatcher) -> AsyncIterator[Start]:
     running: list[tuple[Sandbox, ClientSession]] = []
     defects: list[BaseException] = []
 
     async def start_(state: Path | None = None, **settings: Any) -> Client:
         seconds = [1e9]
         sandbox = Sandbox(
-            Settings().changed(settings),
+            SandboxSettings().changed(settings),
             state=state,
             engine=engine,
-            clock=Clock(lambda: seconds[0]),
+            clock=SandboxClock(lambda: seconds[0]),
             defect=defects.append,
         )
         port = await sandbox.start()

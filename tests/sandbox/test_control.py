@@ -11,7 +11,7 @@ from guardtui.sandbox.app import _is_loopback
 from .conftest import OTHER, TAX, Client, Start
 
 
-async def test_counts(start: Start) -> None:
+async def test_requests_and_prompts_are_counted(start: Start) -> None:
     client = await start(faults=["500@sync=first:1"])
     for prompt in (TAX, TAX, TAX, OTHER):
         await client.scan(prompt)
@@ -40,7 +40,7 @@ async def test_counts(start: Start) -> None:
     assert (cleared["requests"], cleared["prompts"]["asked"]["total"]) == (0, 0)
 
 
-async def test_what_was_not_delivered_is_not_counted_as_such(start: Start) -> None:
+async def test_undelivered_verdicts_are_not_counted(start: Start) -> None:
     client = await start(faults=["truncated@sync=first:1", "topic-error@sync=every:3"])
     for _ in range(4):
         await client.scan(TAX)
@@ -48,7 +48,7 @@ async def test_what_was_not_delivered_is_not_counted_as_such(start: Start) -> No
     assert one == {"asked": 4, "delivered": 2}
 
 
-async def test_faults_change_while_it_runs(client: Client) -> None:
+async def test_faults_can_be_changed_at_run_time(client: Client) -> None:
     path = "/_sandbox/faults"
     assert (await client.scan()).status == 200
     changed = await client.ask("POST", path, {"faults": ["500=1"], "retry_after": "3s"})
@@ -70,7 +70,7 @@ async def test_faults_change_while_it_runs(client: Client) -> None:
     assert (await client.ask("GET", "/_sandbox/nothing")).status == 404
 
 
-async def test_the_same_seed_gives_the_same_again(start: Start) -> None:
+async def test_equal_seeds_give_equal_faults(start: Start) -> None:
     client = await start(faults=["500=0.5"], seed=1)
 
     async def run() -> list[int]:
@@ -84,7 +84,7 @@ async def test_the_same_seed_gives_the_same_again(start: Start) -> None:
     assert await run() != first
 
 
-async def test_time_can_be_moved_ahead(start: Start) -> None:
+async def test_clock_can_be_advanced(start: Start) -> None:
     client = await start(pending="10s")
     scan_id = (await client.batch(TAX)).body["scan_id"]
     path = f"/v1/scan/results?scan_ids={scan_id}"
@@ -104,7 +104,7 @@ async def test_time_can_be_moved_ahead(start: Start) -> None:
         {"Origin": "null"},
     ],
 )
-async def test_foreign_pages_are_refused(client: Client, headers: dict[str, str]) -> None:
+async def test_foreign_pages_are_rejected(client: Client, headers: dict[str, str]) -> None:
     for path in ("/_sandbox/stats", "/v1/scan/results?scan_ids=x", "/v1/mgmt/topics"):
         assert (await client.ask("GET", path, headers=headers)).status == 403
 
@@ -127,7 +127,7 @@ async def test_names_of_this_machine_are_accepted(client: Client) -> None:
         (None, False),
     ],
 )
-def test_who_may_change_faults(address: str | None, own: bool) -> None:
+def test_only_this_machine_may_change_faults(address: str | None, own: bool) -> None:
     assert _is_loopback(address) is own
 
 

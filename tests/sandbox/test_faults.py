@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.sandbox.faults import FaultError, FaultPlan, parse_fault, parse_faults
-from guardtui.sandbox.settings import Settings, SettingsError
+from guardtui.sandbox.settings import SandboxSettings, SettingsError
 
 from .conftest import OTHER, TAX, Client, Start
 
@@ -28,26 +28,26 @@ PROMPTS = [f"prompt {number}" for number in range(400)]
         ("42=0.1", "unknown fault '42'"),
         ("399=0.1", "unknown fault"),
         ("nonsense=0.1", "choose a status"),
-        ("429=1.1", "no share from 0 to 1"),
-        ("429=nan", "no share"),
+        ("429=1.1", "not a share from 0 to 1"),
+        ("429=nan", "not a share"),
         ("429=20", "first:N"),
         ("429=first:x", "whole number"),
         ("429=last:3", "first:N"),
-        ("429=every:0", "never comes"),
-        ("429@nowhere=0.1", "'nowhere' is no endpoint"),
+        ("429=every:0", "never occurs"),
+        ("429@nowhere=0.1", "unknown endpoint 'nowhere'"),
         ("topic-error@results=0.1", "sync, async or verdicts"),
         ("html-after=0.1", "unknown fault"),
     ],
 )
-def test_a_fault_that_cannot_be_read(text: str, said: str) -> None:
+def test_invalid_fault_is_reported(text: str, said: str) -> None:
     with pytest.raises(FaultError) as caught:
         parse_fault(text)
     assert said in str(caught.value)
 
 
-def test_shares_are_at_most_all() -> None:
+def test_shares_sum_to_at_most_one() -> None:
     parse_faults(["429=0.6", "500@sync=0.4", "slow=1", "topic-error=1"])
-    with pytest.raises(FaultError, match=r"at sync are 1\.1 together"):
+    with pytest.raises(FaultError, match=r"at sync sum to 1\.1"):
         parse_faults(["429=0.6", "500@sync=0.5"])
     parse_faults(["429@async=0.6", "500@sync=0.5"])
 
@@ -66,7 +66,7 @@ def test_any_text_is_a_fault_or_an_error(text: str) -> None:
     st.integers(-(2**63), 2**63 - 1),
     st.permutations(range(60)),
 )
-def test_whom_a_share_meets_does_not_depend_on_the_order(
+def test_share_does_not_depend_on_the_order_of_requests(
     shares: list[float], seed: int, order: list[int]
 ) -> None:
     texts = [f"{500 + place}={share:.6f}" for place, share in enumerate(shares)]
@@ -85,7 +85,7 @@ def test_whom_a_share_meets_does_not_depend_on_the_order(
     assert met(keys) == met([keys[place] for place in order])
 
 
-def test_shares_are_met_and_differ_by_seed() -> None:
+def test_shares_are_accurate_and_differ_by_seed() -> None:
     faults = parse_faults(["429=0.2", "500=0.05"])
     drawn = []
     for seed in (1, 2):
@@ -94,7 +94,7 @@ def test_shares_are_met_and_differ_by_seed() -> None:
         kinds = Counter(one.fault.kind if one else None for one in found)
         assert abs(kinds["429"] - 2000) < 5 * (10_000 * 0.2 * 0.8) ** 0.5
         assert abs(kinds["500"] - 500) < 5 * (10_000 * 0.05 * 0.95) ** 0.5
-        assert plan.struck == {"429=0.2": kinds["429"], "500=0.05": kinds["500"]}
+        assert plan.counts == {"429=0.2": kinds["429"], "500=0.05": kinds["500"]}
         drawn.append([one.fault.kind if one else None for one in found])
     assert drawn[0] != drawn[1]
 
@@ -103,14 +103,14 @@ async def statuses(client: Client, count: int) -> list[int]:
     return [(await client.scan(PROMPTS[number])).status for number in range(count)]
 
 
-async def test_counted_faults(start: Start) -> None:
+async def test_counted_faults_affect_the_stated_requests(start: Start) -> None:
     first = await start(faults=["503=first:3"])
     assert await statuses(first, 5) == [503, 503, 503, 200, 200]
     every = await start(faults=["500=every:2", "403=after:5"])
     assert await statuses(every, 7) == [200, 500, 200, 500, 200, 500, 403]
 
 
-async def test_the_same_prompts_are_met_however_many_are_in_flight(start: Start) -> None:
+async def test_same_prompts_are_affected_at_any_concurrency(start: Start) -> None:
     found = []
     for order in (PROMPTS, PROMPTS[::-1]):
         client = await start(faults=["429=0.2", "500=0.1"], seed=7)
@@ -120,7 +120,7 @@ async def test_the_same_prompts_are_met_however_many_are_in_flight(start: Start)
     assert set(found[0].values()) == {200, 429, 500}
 
 
-async def test_the_hints_of_a_429(start: Start) -> None:
+async def test_hints_of_a_429_alternate(start: Start) -> None:
     client = await start(faults=["429=1"], retry_after="90s")
     interval = {"interval": 90, "unit": "second"}
     kinds = set()
@@ -138,7 +138,7 @@ async def test_the_hints_of_a_429(start: Start) -> None:
     assert kinds == {"header", "body", "top"}
 
 
-async def test_each_hint_by_itself(start: Start) -> None:
+async def test_each_429_hint_can_be_chosen(start: Start) -> None:
     client = await start(retry_after="1500ms")
 
     async def met(kind: str) -> Any:
@@ -158,7 +158,7 @@ async def test_each_hint_by_itself(start: Start) -> None:
     assert "Retry-After" not in none.headers
 
 
-async def test_a_5xx_comes_in_each_form(start: Start) -> None:
+async def test_status_5xx_responses_have_each_form(start: Start) -> None:
     client = await start(faults=["503=1"])
     shapes = set()
     for prompt in PROMPTS[:40]:
@@ -168,7 +168,7 @@ async def test_a_5xx_comes_in_each_form(start: Start) -> None:
     assert shapes == {("error",), ("message", "status_code"), ("error", "message")}
 
 
-async def test_faults_of_other_apis(start: Start) -> None:
+async def test_faults_apply_to_other_apis(start: Start) -> None:
     client = await start(faults=["429-body@management=1", "500@token=after:1"])
     answer = await client.ask("GET", "/v1/mgmt/topics")
     assert answer.status == 429
@@ -179,7 +179,7 @@ async def test_faults_of_other_apis(start: Start) -> None:
     assert (await client.scan()).status == 200
 
 
-async def test_one_endpoint_alone(start: Start) -> None:
+async def test_fault_can_be_limited_to_an_endpoint(start: Start) -> None:
     client = await start(faults=["403@topic-force-old=1", "404@topic-list=1"])
     topic = await client.create()
     assert (await client.ask("GET", "/v1/mgmt/topics")).status == 404
@@ -190,7 +190,7 @@ async def test_one_endpoint_alone(start: Start) -> None:
 
 
 @pytest.mark.parametrize("kind", ["reset", "reset-after"])
-async def test_a_reset(start: Start, kind: str) -> None:
+async def test_reset_fault_resets_the_connection(start: Start, kind: str) -> None:
     client = await start(faults=[f"{kind}=first:1"])
     with pytest.raises((ServerDisconnectedError, ConnectionResetError, ClientError)):
         await client.scan()
@@ -201,7 +201,7 @@ async def test_a_reset(start: Start, kind: str) -> None:
     assert stats["prompts"]["delivered"]["total"] == 1
 
 
-async def test_a_batch_that_was_taken_although_its_answer_says_otherwise(start: Start) -> None:
+async def test_after_fault_accepts_the_batch_and_loses_the_response(start: Start) -> None:
     client = await start(faults=["504-after@async=first:1"])
     assert (await client.batch("a", "b")).status == 504
     stats = (await client.ask("GET", "/_sandbox/stats")).body
@@ -209,7 +209,7 @@ async def test_a_batch_that_was_taken_although_its_answer_says_otherwise(start: 
     assert stats["prompts"]["delivered"]["total"] == 0
 
 
-async def test_an_answer_that_never_comes(start: Start) -> None:
+async def test_timeout_fault_sends_no_response(start: Start) -> None:
     client = await start(faults=["timeout=first:1"])
     waiting = asyncio.ensure_future(client.scan())
     stats: dict[str, Any] = {"in_flight": 0}
@@ -222,7 +222,7 @@ async def test_an_answer_that_never_comes(start: Start) -> None:
     assert (await client.scan()).status == 200
 
 
-async def test_a_late_answer(start: Start) -> None:
+async def test_slow_fault_delays_the_response(start: Start) -> None:
     client = await start(faults=["slow=first:1"], slow="1h")
     waiting = asyncio.ensure_future(client.scan())
     while not (await client.ask("GET", "/_sandbox/stats")).body["in_flight"]:
@@ -232,7 +232,7 @@ async def test_a_late_answer(start: Start) -> None:
     waiting.cancel()
 
 
-async def test_latency_is_waited_for(start: Start) -> None:
+async def test_latency_delays_responses(start: Start) -> None:
     client = await start(latency="20ms..30ms")
     loop = asyncio.get_running_loop()
     before = loop.time()
@@ -251,7 +251,9 @@ async def test_latency_is_waited_for(start: Start) -> None:
         ("html-503", 503, b"<!DOCTYPE html>"),
     ],
 )
-async def test_what_is_no_json(start: Start, kind: str, status: int, start_of_body: bytes) -> None:
+async def test_html_faults_are_not_json(
+    start: Start, kind: str, status: int, start_of_body: bytes
+) -> None:
     client = await start(faults=[f"{kind}=1"])
     answer = await client.scan()
     assert answer.status == status
@@ -260,7 +262,7 @@ async def test_what_is_no_json(start: Start, kind: str, status: int, start_of_bo
     assert ("html" in answer.headers["Content-Type"]) == kind.startswith("html")
 
 
-async def test_an_empty_answer_and_one_cut_off(start: Start) -> None:
+async def test_empty_and_truncated_faults_spoil_the_body(start: Start) -> None:
     client = await start(faults=["empty=first:1"])
     async with client.session.post(
         f"{client.url}/v1/scan/sync/request",
@@ -282,7 +284,9 @@ async def test_an_empty_answer_and_one_cut_off(start: Start) -> None:
         ("category-error", {"timeout": False, "error": False, "category": "error"}),
     ],
 )
-async def test_verdicts_that_are_none(start: Start, kind: str, expected: dict[str, Any]) -> None:
+async def test_verdict_faults_mark_the_verdict(
+    start: Start, kind: str, expected: dict[str, Any]
+) -> None:
     client = await start(faults=[f"{kind}=1"])
     await client.apply(("block", await client.create()))
     body = (await client.scan(TAX)).body
@@ -293,7 +297,7 @@ async def test_verdicts_that_are_none(start: Start, kind: str, expected: dict[st
 
 
 @pytest.mark.parametrize("what", ["timeout", "error"])
-async def test_a_topic_that_was_not_judged(start: Start, what: str) -> None:
+async def test_topic_faults_report_the_topic_as_failed(start: Start, what: str) -> None:
     client = await start(faults=[f"topic-{what}=1"])
     await client.apply(("block", await client.create()))
     body = (await client.scan(TAX)).body
@@ -303,7 +307,7 @@ async def test_a_topic_that_was_not_judged(start: Start, what: str) -> None:
     assert "topic_violation" not in body["prompt_detected"]
 
 
-async def test_another_detector_that_failed(start: Start) -> None:
+async def test_dlp_fault_keeps_the_topic_verdict(start: Start) -> None:
     client = await start(faults=["dlp-error=1"])
     await client.apply(("block", await client.create()))
     body = (await client.scan(TAX)).body
@@ -313,7 +317,7 @@ async def test_another_detector_that_failed(start: Start) -> None:
     assert body["action"] == "block"
 
 
-async def test_missing_detections(start: Start) -> None:
+async def test_no_detected_fault_removes_detections(start: Start) -> None:
     client = await start(faults=["no-detected=1"])
     await client.apply(("block", await client.create()))
     body = (await client.scan(TAX)).body
@@ -321,7 +325,7 @@ async def test_missing_detections(start: Start) -> None:
     assert body["action"] == "block"
 
 
-async def test_rows_of_a_batch_have_faults_of_their_own(start: Start) -> None:
+async def test_batch_rows_have_their_own_faults(start: Start) -> None:
     client = await start(faults=["row-failed=0.3", "topic-error=0.3"], pending="0")
     await client.apply(("block", await client.create()))
     scan_id = (await client.batch(*PROMPTS[:20])).body["scan_id"]
@@ -357,7 +361,7 @@ async def test_scans_have_limits(start: Start) -> None:
     assert await statuses(client, 4) == [200, 200, 200, 429]
 
 
-async def test_scans_at_a_time_have_a_limit(start: Start) -> None:
+async def test_concurrent_scans_are_limited(start: Start) -> None:
     client = await start(concurrent_limit=2, faults=["slow=first:2"], slow="1h")
     waiting = [asyncio.ensure_future(client.scan(prompt)) for prompt in PROMPTS[:2]]
     while (await client.ask("GET", "/_sandbox/stats")).body["in_flight"] < 2:
@@ -374,26 +378,26 @@ async def test_scans_at_a_time_have_a_limit(start: Start) -> None:
     ("values", "said"),
     [
         ({"nonsense": 1}, "unknown setting 'nonsense'"),
-        ({"latency": "5"}, "no duration"),
-        ({"latency": "50ms..20ms"}, "ends before it begins"),
-        ({"propagation": "25h"}, "no duration"),
-        ({"propagation": -1}, "no duration"),
+        ({"latency": "5"}, "not a duration"),
+        ({"latency": "50ms..20ms"}, "ends before it starts"),
+        ({"propagation": "25h"}, "not a duration"),
+        ({"propagation": -1}, "not a duration"),
         ({"max_batch": 0}, "from 1"),
-        ({"poll_limit": True}, "no whole number"),
-        ({"seed": 2**63}, "no whole number"),
-        ({"list_order": "sideways"}, "none of newest"),
+        ({"poll_limit": True}, "not a whole number"),
+        ({"seed": 2**63}, "not a whole number"),
+        ({"list_order": "sideways"}, "not one of newest"),
         ({"faults": "429=0.1"}, "a list of texts"),
         ({"faults": ["429"]}, "KIND=SHARE"),
     ],
 )
-def test_settings_that_cannot_be(values: dict[str, Any], said: str) -> None:
+def test_invalid_settings_are_rejected(values: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        Settings().changed(values)
+        SandboxSettings().changed(values)
     assert said in str(caught.value)
 
 
-def test_settings_are_shown_as_they_are_written() -> None:
-    settings = Settings().changed(
+def test_settings_are_shown_as_given() -> None:
+    settings = SandboxSettings().changed(
         {"faults": ["429=0.2"], "latency": "20ms..1s", "propagation": "2m", "seed": 3}
     )
-    assert Settings().changed(settings.shown()) == settings
+    assert SandboxSettings().changed(settings.shown()) == settings

@@ -14,7 +14,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 @pytest.mark.parametrize("path", ["/oauth2/access_token", "/am/oauth2/access_token"])
-async def test_tokens_by_header_and_by_form(client: Client, path: str) -> None:
+async def test_tokens_are_issued_by_header_and_form(client: Client, path: str) -> None:
     by_header = await client.ask("POST", path, data=FORM, headers=basic())
     form = {
         "grant_type": "client_credentials",
@@ -38,7 +38,7 @@ async def test_tokens_by_header_and_by_form(client: Client, path: str) -> None:
         ({**FORM, "scope": "tsg_id:2"}, "sandbox", 400, "invalid_scope"),
     ],
 )
-async def test_no_token(
+async def test_request_without_a_token_is_rejected(
     client: Client, form: dict[str, str], secret: str, status: int, error: str
 ) -> None:
     answer = await client.ask("POST", "/oauth2/access_token", data=form, headers=basic(secret))
@@ -46,7 +46,7 @@ async def test_no_token(
     assert answer.body["error_description"]
 
 
-async def test_tokens_end(client: Client) -> None:
+async def test_tokens_expire(client: Client) -> None:
     client.seconds[0] += 898
     assert (await client.ask("GET", "/v1/mgmt/topics")).status == 200
     client.seconds[0] += 1
@@ -56,7 +56,7 @@ async def test_tokens_end(client: Client) -> None:
     assert answer.body["error_message"]
 
 
-async def test_a_topic_has_revisions(client: Client) -> None:
+async def test_topic_changes_create_revisions(client: Client) -> None:
     topic = await client.create()
     assert topic["revision"] == 1
     assert topic["topic_name"] == TOPIC["topic_name"]
@@ -83,7 +83,7 @@ async def test_a_topic_has_revisions(client: Client) -> None:
         ({"topic_name": "x", "active": 1}, 400, "active"),
     ],
 )
-async def test_a_topic_is_refused(
+async def test_invalid_topic_is_rejected(
     client: Client, change: dict[str, Any], status: int, said: str
 ) -> None:
     await client.create()
@@ -95,7 +95,7 @@ async def test_a_topic_is_refused(
 
 @pytest.mark.parametrize("prefix", ["", "/aisec"])
 @pytest.mark.parametrize("form", ["topics", "topics/tsg/1"])
-async def test_lists_have_pages(client: Client, prefix: str, form: str) -> None:
+async def test_lists_are_paged(client: Client, prefix: str, form: str) -> None:
     names = [f"topic {number}" for number in range(5)]
     for name in names:
         await client.create({**TOPIC, "topic_name": name})
@@ -118,7 +118,7 @@ async def test_another_tenant_is_not_shown(client: Client) -> None:
     assert (await client.ask("GET", "/v1/mgmt/topics", key=None)).status == 401
 
 
-async def test_a_profile_gets_a_new_id_with_each_revision(client: Client) -> None:
+async def test_profile_gets_a_new_id_with_each_revision(client: Client) -> None:
     before = await client.profile()
     topic = await client.create()
     applied = await client.apply(("block", topic))
@@ -136,7 +136,7 @@ async def test_a_profile_gets_a_new_id_with_each_revision(client: Client) -> Non
 
 
 @pytest.mark.parametrize(("order", "revisions"), [("newest", [3, 2, 1]), ("oldest", [1, 2, 3])])
-async def test_lists_have_an_order(start: Start, order: str, revisions: list[int]) -> None:
+async def test_list_order_is_a_setting(start: Start, order: str, revisions: list[int]) -> None:
     client = await start(list_order=order)
     topic = await client.create()
     for default in ("allow", "block"):
@@ -145,7 +145,7 @@ async def test_lists_have_an_order(start: Start, order: str, revisions: list[int
     assert [one["revision"] for one in rows if one["profile_name"] == "sandbox"] == revisions
 
 
-async def test_a_shuffled_list_still_has_all_on_its_pages(start: Start) -> None:
+async def test_shuffled_list_pages_contain_all_rows(start: Start) -> None:
     client = await start(list_order="shuffled")
     names = {f"topic {number}" for number in range(9)}
     for name in sorted(names):
@@ -159,7 +159,7 @@ async def test_a_shuffled_list_still_has_all_on_its_pages(start: Start) -> None:
     assert set(seen) == names
 
 
-async def test_policies_are_kept_as_they_are_sent(client: Client) -> None:
+async def test_policies_are_stored_as_sent(client: Client) -> None:
     topic = await client.create()
     await client.apply(("block", topic))
     profile = await client.profile()
@@ -182,7 +182,7 @@ async def test_policies_are_kept_as_they_are_sent(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["sandbox", "sandbox-directional"])
-async def test_what_a_profile_must_not_hold(client: Client, name: str) -> None:
+async def test_invalid_policies_are_rejected(client: Client, name: str) -> None:
     topic = await client.create()
     member = {"topic_id": topic["topic_id"], "topic_name": "Tax advice", "revision": 1}
     for groups, said in [
@@ -192,7 +192,7 @@ async def test_what_a_profile_must_not_hold(client: Client, name: str) -> None:
         ([{"action": "block", "topic": [{**member, "revision": 2}]}], "no revision 2"),
         ([{"action": "block", "topic": [{**member, "revision": -1}]}], "no revision"),
         ([{"action": "deny", "topic": [member]}], "allow or block"),
-        ([{"action": "block", "topic": [member] * 21}], "at most 20"),
+        ([{"action": "block", "topic": [member] * 21}], "the maximum is 20"),
         ("all", "topic-list"),
     ]:
         answer = await client.put(groups, name=name)
@@ -203,7 +203,7 @@ async def test_what_a_profile_must_not_hold(client: Client, name: str) -> None:
     assert (await client.profile(name))["revision"] == 1
 
 
-async def test_an_empty_topic_list(start: Start) -> None:
+async def test_empty_topic_list_is_accepted_or_rejected_by_setting(start: Start) -> None:
     client = await start()
     assert (await client.put([])).status == 200
     strict = await start(empty_topic_list="reject")
@@ -211,7 +211,7 @@ async def test_an_empty_topic_list(start: Start) -> None:
     assert (answer.status, "topic-list is empty" in answer.body["error_message"]) == (400, True)
 
 
-async def test_a_referenced_topic_is_not_deleted(client: Client) -> None:
+async def test_referenced_topic_is_not_deleted(client: Client) -> None:
     topic = await client.create()
     await client.apply(("block", topic))
     await client.put([], "allow")  # the newest revision has it no more, an old one has
@@ -225,7 +225,7 @@ async def test_a_referenced_topic_is_not_deleted(client: Client) -> None:
 @pytest.mark.parametrize(
     ("form", "kind"), [("{}/force?updated_by=me@example.com", str), ("force/{}", dict)]
 )
-async def test_a_topic_is_detached_by_force(client: Client, form: str, kind: type) -> None:
+async def test_topic_is_detached_by_force(client: Client, form: str, kind: type) -> None:
     topic, bread = await client.create(), await client.create(BREAD)
     await client.apply(("block", topic), ("allow", bread))
     answer = await client.ask("DELETE", f"/v1/mgmt/topic/{form.format(topic['topic_id'])}")
@@ -241,7 +241,7 @@ async def test_a_topic_is_detached_by_force(client: Client, form: str, kind: typ
 
 
 @pytest.mark.parametrize(("reply", "kind"), [("string", str), ("object", dict), ("empty", bytes)])
-async def test_what_a_deletion_answers(start: Start, reply: str, kind: type) -> None:
+async def test_deletion_reply_is_a_setting(start: Start, reply: str, kind: type) -> None:
     client = await start(delete_reply=reply)
     topic = await client.create()
     answer = await client.ask("DELETE", f"/v1/mgmt/topic/{topic['topic_id']}")
@@ -249,7 +249,7 @@ async def test_what_a_deletion_answers(start: Start, reply: str, kind: type) -> 
     assert isinstance(answer.body or b"", kind)
 
 
-async def test_profiles_are_made_and_deleted(client: Client) -> None:
+async def test_profiles_are_created_and_deleted(client: Client) -> None:
     body = {"profile_name": "mine", "active": True, "policy": {}}
     made = await client.ask("POST", "/v1/mgmt/profile", body)
     assert (made.status, made.body["revision"]) == (200, 1)
@@ -265,7 +265,7 @@ async def test_profiles_are_made_and_deleted(client: Client) -> None:
         assert answer.status == 400
 
 
-async def test_a_token_for_scans(client: Client) -> None:
+async def test_scan_token_is_accepted_until_it_ends(client: Client) -> None:
     path = "/v1/mgmt/oauth/client_credential/accesstoken?tokenTtlInterval=2&tokenTtlUnit=minutes"
     answer = await client.ask("POST", path, {"client_id": "sandbox", "customer_app": "app"})
     assert (answer.status, answer.body["expires_in"]) == (200, "120")
@@ -287,12 +287,14 @@ async def test_a_token_for_scans(client: Client) -> None:
         ("GET", "/", 404),
     ],
 )
-async def test_paths_and_methods(client: Client, method: str, path: str, status: int) -> None:
+async def test_unknown_paths_and_methods_are_rejected(
+    client: Client, method: str, path: str, status: int
+) -> None:
     answer = await client.ask(method, path)
     assert (answer.status, answer.body["status_code"]) == (status, status)
 
 
-async def test_a_body_that_is_no_json(client: Client) -> None:
+async def test_non_json_body_is_rejected(client: Client) -> None:
     for data in (b"{", b"", b"[1]"):
         answer = await client.ask("POST", "/v1/mgmt/topic", data=data)
         assert answer.status == 400

@@ -14,7 +14,7 @@ import pytest
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
-from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
 
 from .conftest import BAKING, BREAD, OTHER, TAX, TOPIC, Client, Start
@@ -26,7 +26,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
-async def test_a_block_topic_matches(client: Client) -> None:
+async def test_block_topic_match_is_stopped(client: Client) -> None:
     topic = await client.create()
     applied = (await client.apply(("block", topic))).body
     answer = await client.scan(TAX, tr_id="case-17", session_id="s")
@@ -44,7 +44,7 @@ async def test_a_block_topic_matches(client: Client) -> None:
     assert None not in body.values()
 
 
-async def test_no_topic_matches(client: Client) -> None:
+async def test_unmatched_prompt_passes(client: Client) -> None:
     topic = await client.create()
     await client.apply(("block", topic))
     body = (await client.scan(OTHER)).body
@@ -54,7 +54,7 @@ async def test_no_topic_matches(client: Client) -> None:
     assert "tr_id" not in body
 
 
-async def test_an_allow_list_stops_the_rest(client: Client) -> None:
+async def test_allow_list_stops_other_prompts(client: Client) -> None:
     topic = await client.create()
     await client.apply(("allow", topic), default="block")
     inside, outside = (await client.scan(TAX)).body, (await client.scan(OTHER)).body
@@ -80,7 +80,7 @@ async def test_allow_wins_when_both_match(client: Client) -> None:
     }
 
 
-async def test_the_directional_layout(client: Client) -> None:
+async def test_directional_layout_judges_each_side(client: Client) -> None:
     topic = await client.create()
     await client.apply(("block", topic), name="sandbox-directional")
     assert await client.violates(TAX, "sandbox-directional")
@@ -100,7 +100,7 @@ async def test_the_directional_layout(client: Client) -> None:
     assert "response_detection_details" in body
 
 
-async def test_the_last_element_is_judged(client: Client) -> None:
+async def test_last_content_is_judged(client: Client) -> None:
     topic = await client.create()
     await client.apply(("block", topic))
     request: dict[str, Any] = {"ai_profile": {"profile_name": "sandbox"}}
@@ -110,7 +110,7 @@ async def test_the_last_element_is_judged(client: Client) -> None:
     assert (await client.ask("POST", SYNC, request)).body["action"] == "block"
 
 
-async def test_topics_are_judged_as_of_the_pinned_revision(client: Client) -> None:
+async def test_pinned_topic_revision_judges(client: Client) -> None:
     topic = await client.create()
     first = (await client.apply(("block", topic))).body["profile_id"]
     path = f"/v1/mgmt/topic/uuid/{topic['topic_id']}"
@@ -132,13 +132,13 @@ async def test_topics_are_judged_as_of_the_pinned_revision(client: Client) -> No
         assert not await client.violates(BAKING)
 
 
-async def test_an_inactive_topic_never_matches(client: Client) -> None:
+async def test_inactive_topic_never_matches(client: Client) -> None:
     topic = await client.create({**TOPIC, "active": False})
     await client.apply(("block", topic))
     assert not await client.violates(TAX)
 
 
-async def test_changes_reach_scans_later(start: Start) -> None:
+async def test_changes_reach_scans_after_the_propagation_time(start: Start) -> None:
     client = await start(propagation="3s")
     topic, bread = await client.create(), await client.create(BREAD)
     await client.apply(("block", topic))
@@ -175,8 +175,8 @@ async def test_verdicts_are_those_of_the_local_scanner(
     assert 10 < sum(found) < len(found) - 10
 
 
-async def test_a_slow_encoder_holds_nothing_up(
-    client: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
+async def test_slow_encoder_does_not_block_other_requests(
+    client: Client, engine: TopicMatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await client.apply(("block", await client.create()))
     release, threads = threading.Event(), set()
@@ -222,14 +222,14 @@ BODY = {"ai_profile": {"profile_name": "sandbox"}, "contents": [{"prompt": "hell
         {"tr_id": 5},
     ],
 )
-async def test_a_scan_is_refused(client: Client, change: dict[str, Any]) -> None:
+async def test_invalid_scan_is_rejected(client: Client, change: dict[str, Any]) -> None:
     answer = await client.ask("POST", SYNC, {**BODY, **change})
     assert answer.status == 400
     assert answer.body["error"]["message"] == "Request data is invalid or malformed"
     assert answer.body["error"]["detail"]
 
 
-async def test_other_contents_are_taken(client: Client) -> None:
+async def test_other_kinds_of_content_are_accepted(client: Client) -> None:
     event = {"metadata": {"server_name": "s"}, "input": "{}"}
     for content in (
         {"response": "x"},
@@ -244,7 +244,7 @@ async def test_other_contents_are_taken(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", [SYNC, ASYNC])
-async def test_what_http_refuses(client: Client, path: str) -> None:
+async def test_invalid_http_requests_are_rejected(client: Client, path: str) -> None:
     assert (await client.ask("POST", path, BODY, key=None)).status == 401
     wrong = await client.ask("POST", path, BODY, key="wrong")
     assert (wrong.status, wrong.body["error"]["message"]) == (403, "Invalid API Key")
@@ -262,7 +262,7 @@ async def test_what_http_refuses(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "limit"), [(SYNC, 2 * 1024**2), (ASYNC, 5 * 1024**2)])
-async def test_a_body_has_a_largest_size(client: Client, path: str, limit: int) -> None:
+async def test_oversized_body_is_rejected(client: Client, path: str, limit: int) -> None:
     json = {"Content-Type": "application/json"}
     fits = b"{" + b" " * (limit - 1)
 
@@ -282,7 +282,7 @@ async def test_a_body_has_a_largest_size(client: Client, path: str, limit: int) 
     assert await sent(fits, expect100=True) == 400
 
 
-async def test_batches(start: Start) -> None:
+async def test_batch_results_arrive_for_each_request(start: Start) -> None:
     client = await start(pending="10s")
     topic = await client.create()
     await client.apply(("block", topic))
@@ -317,7 +317,7 @@ async def test_batches(start: Start) -> None:
     assert len(orders) > 1
 
 
-async def test_results_of_several_at_once(start: Start) -> None:
+async def test_results_of_several_batches_are_returned(start: Start) -> None:
     client = await start(pending="0")
     ids = [(await client.batch("a", "b")).body["scan_id"] for _ in range(5)]
     ids.append((await client.scan()).body["scan_id"])
@@ -339,7 +339,7 @@ async def test_results_of_several_at_once(start: Start) -> None:
         assert (await client.ask("GET", f"/v1/scan/reports{query[:-1]}")).status == 400
 
 
-async def test_reports(start: Start) -> None:
+async def test_reports_contain_topic_results(start: Start) -> None:
     client = await start(pending="0")
     topic = await client.create()
     await client.apply(("allow", topic), default="block")
@@ -382,11 +382,11 @@ async def test_reports(start: Start) -> None:
         [[{"req_id": 1, "scan_req": BODY}]],
     ],
 )
-async def test_a_batch_is_refused(client: Client, rows: Any) -> None:
+async def test_invalid_batch_is_rejected(client: Client, rows: Any) -> None:
     assert (await client.ask("POST", ASYNC, rows)).status == 400
 
 
-async def test_a_batch_has_a_largest_size(start: Start) -> None:
+async def test_oversized_batch_is_rejected(start: Start) -> None:
     client = await start(max_batch=5)
     assert (await client.batch(*"abcde")).status == 200
     assert (await client.batch(*"abcdef")).status == 400

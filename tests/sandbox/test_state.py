@@ -11,7 +11,7 @@ import pytest
 
 from guardtui.files.problems import FileError
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.state_file import StateFile
 
 from .conftest import BAKING, BREAD, TAX, TOPIC, Client, Start
@@ -43,7 +43,7 @@ async def state_of(client: Client) -> Any:
     return [one.body for one in listed]
 
 
-async def test_all_is_there_after_a_restart(start: Start, tmp_path: Path) -> None:
+async def test_state_survives_a_restart(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     first = await start(path)
     topic = await first.create()
@@ -59,7 +59,7 @@ async def test_all_is_there_after_a_restart(start: Start, tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links")
-async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path: Path) -> None:
+async def test_second_server_is_refused(start: Start, engine: TopicMatcher, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     client = await start(path)
     with pytest.raises(FileError, match="another sandbox uses this state"):
@@ -80,8 +80,8 @@ async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path
     ("content", "said"),
     [
         ("", "empty"),
-        ("{", "no state of the sandbox"),
-        ("[]", "no state of the sandbox"),
+        ("{", "not a state of the sandbox"),
+        ("[]", "not a state of the sandbox"),
         ('{"schema_version": 2}', "schema_version"),
         ('{"topics": [{"topic_id": "x", "created_ts": "", "revisions": []}]}', "revisions"),
         ('{"unknown": 1}', "unknown"),
@@ -89,10 +89,12 @@ async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path
             json.dumps({"topics": [{**RECORD, "revisions": [{**REVISION, "revision": 2}]}]}),
             "1, 2, 3",
         ),
-        (json.dumps({"profiles": [PROFILE]}), "profile mine revision 1: there is no topic"),
+        (json.dumps({"profiles": [PROFILE]}), "profile mine revision 1: no topic"),
     ],
 )
-def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, said: str) -> None:
+def test_invalid_state_file_is_reported(
+    engine: TopicMatcher, tmp_path: Path, content: str, said: str
+) -> None:
     path = tmp_path / "state.json"
     path.write_text(content, "utf-8")
     with pytest.raises(FileError) as caught:
@@ -103,12 +105,12 @@ def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, s
     assert not path.with_name("state.json.lock").exists()
 
 
-def test_a_folder_that_is_not_there(engine: Engine, tmp_path: Path) -> None:
+def test_missing_folder_is_reported(engine: TopicMatcher, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file"):
         Sandbox(state=tmp_path / "none" / "state.json", engine=engine)
 
 
-async def test_a_bucket_that_was_emptied_is_kept(start: Start, tmp_path: Path) -> None:
+async def test_emptied_bucket_is_kept(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     first = await start(path)
     topic = await first.create()
@@ -120,7 +122,7 @@ async def test_a_bucket_that_was_emptied_is_kept(start: Start, tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file's folder")
-async def test_what_cannot_be_kept_is_not_done(start: Start, tmp_path: Path) -> None:
+async def test_change_that_cannot_be_stored_is_undone(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     path = folder / "state.json"
@@ -145,7 +147,9 @@ async def test_what_cannot_be_kept_is_not_done(start: Start, tmp_path: Path) -> 
     assert names == [TOPIC["topic_name"], BREAD["topic_name"]]
 
 
-def test_without_a_file_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_without_a_file_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     state = StateFile(None)
     assert state.load() is None

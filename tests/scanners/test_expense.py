@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.budget import Budget, Prices
-from guardtui.scanners.expense import CallExpense, Paid, estimate_expense
+from guardtui.scanners.budget import CallBudget, Prices
+from guardtui.scanners.expense import CallExpense, PaidScanner, estimate_expense
 from guardtui.scanners.judge.scanner import JudgeScanner
 from guardtui.scanners.model_address import ModelAddress
 
@@ -16,28 +16,30 @@ def messages(prompt: str) -> list[dict[str, str]]:
 
 
 def test_texts_are_counted_by_four_bytes_a_token_and_an_answer_is_short() -> None:
-    expense = estimate_expense(messages, ["p" * 40, "p" * 120], Budget(), None, 1)
+    expense = estimate_expense(messages, ["p" * 40, "p" * 120], CallBudget(), None, 1)
     assert expense.input_tokens == (360 + 80) / 4 + 16
     assert expense.output_tokens == 60
     assert not expense.measured
-    assert estimate_expense(messages, ["p"], Budget(answer_tokens=8), None, 1).output_tokens == 8
-    assert estimate_expense(messages, [], Budget(), None, 1).tokens(0) == 0
+    assert (
+        estimate_expense(messages, ["p"], CallBudget(answer_tokens=8), None, 1).output_tokens == 8
+    )
+    assert estimate_expense(messages, [], CallBudget(), None, 1).tokens(0) == 0
 
 
-def test_what_earlier_calls_used_is_better_known() -> None:
+def test_earlier_usage_replaces_the_estimate() -> None:
     used = Usage(calls=10, input_tokens=3000, output_tokens=500, cost=9)
-    expense = estimate_expense(messages, ["p"], Budget(Prices(2, 10)), used, 1)
+    expense = estimate_expense(messages, ["p"], CallBudget(Prices(2, 10)), used, 1)
     assert (expense.input_tokens, expense.output_tokens, expense.measured) == (300, 50, True)
     assert expense.cost(1000) == pytest.approx(0.6 + 0.5)
-    assert "what calls have used so far" in expense.basis
+    assert "earlier calls" in expense.basis
 
 
-def test_uncounted_calls_tell_nothing() -> None:
+def test_uncounted_calls_are_ignored() -> None:
     used = Usage(calls=10, input_tokens=3000, output_tokens=500, uncounted=1)
-    assert not estimate_expense(messages, ["p"], Budget(), used, 1).measured
+    assert not estimate_expense(messages, ["p"], CallBudget(), used, 1).measured
 
 
-def test_several_models_are_all_asked() -> None:
+def test_expense_includes_all_models() -> None:
     expense = CallExpense(300, 50, Prices(2, 10), models=3)
     assert expense.tokens(100) == 105_000
     assert expense.cost(100) == pytest.approx(3 * (0.06 + 0.05))
@@ -45,15 +47,15 @@ def test_several_models_are_all_asked() -> None:
     assert expense.text(0) == ""
 
 
-def test_without_prices_there_is_no_cost_and_the_budget_is_named() -> None:
-    budget = Budget(most_tokens=20_000)
+def test_expense_without_prices_has_no_cost_but_names_the_budget() -> None:
+    budget = CallBudget(most_tokens=20_000)
     expense = estimate_expense(messages, ["p" * 40], budget, None, 1)
     assert expense.cost(5) is None
     assert "cost" not in expense.text(5)
     assert "No price is given (--price-in, --price-out)." in expense.basis
-    assert "ends before the budget of 20,000 tokens is passed" in expense.basis
+    assert "stops before it exceeds the budget of 20,000 tokens" in expense.basis
 
 
-def test_a_judge_is_paid() -> None:
+def test_judge_is_a_paid_scanner() -> None:
     judge = JudgeScanner([ModelAddress("http://localhost:1/v1", "m")])
-    assert isinstance(judge, Paid)
+    assert isinstance(judge, PaidScanner)

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from guardtui.scorer import Scorer, accuracy, answer, match, mean, metric, score_reducer, scorer
+from guardtui.scorer import (
+    Scorer,
+    accuracy,
+    answer,
+    choice,
+    f1,
+    match,
+    mean,
+    metric,
+    score_reducer,
+    scorer,
+)
 from guardtui.scorer.registry import (
     create,
     is_registered,
@@ -27,6 +38,8 @@ def test_what_is_built_in() -> None:
         "guardtui/stderr",
     ]
     assert registry_params(answer("letter")) == {"pattern": "letter"}
+    assert lookup("scorer", "f1") is f1
+    assert lookup("scorer", "choice") is choice
     assert {"match", "f1", "choice"} <= set(names("scorer"))
 
 

@@ -170,7 +170,7 @@ def test_samples_without_an_output_are_scored_as_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("history", [True, False])
 @pytest.mark.parametrize("ending", ["eval", "json"])
-def test_graders_are_sent_the_same(
+def test_graders_receive_the_same_prompts(
     log: EvalLog, tmp_path: Path, ending: str, history: bool
 ) -> None:
     path = tmp_path / f"log.{ending}"

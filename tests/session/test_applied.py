@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from guardtui.session.applied import WAYS_KEPT, AppliedLog, ChangeJournal
+from guardtui.session.applied import MAX_ENTRIES, AppliedLog, ChangeJournal
 from guardtui.session.store import SessionStore
 
 
@@ -18,7 +18,7 @@ def store(tmp_path: Path) -> SessionStore:
     return SessionStore(tmp_path / "t.yaml")
 
 
-def test_ways_back_of_places_are_apart_and_in_order(store: SessionStore) -> None:
+def test_entries_are_ordered_and_separate_by_profile(store: SessionStore) -> None:
     one, other = AppliedLog(store, "one"), AppliedLog(store, "other")
     for number in range(3):
         one.push({"number": number})
@@ -27,16 +27,16 @@ def test_ways_back_of_places_are_apart_and_in_order(store: SessionStore) -> None
     assert [way["number"] for way in other.ways()] == [0, -1, -2]
 
 
-def test_the_oldest_are_dropped_beyond_the_limit(store: SessionStore) -> None:
+def test_oldest_entries_beyond_the_limit_are_removed(store: SessionStore) -> None:
     log = AppliedLog(store, "one")
     AppliedLog(store, "other").push({"number": -1})
-    for number in range(WAYS_KEPT + 2):
+    for number in range(MAX_ENTRIES + 2):
         log.push({"number": number})
-    assert [way["number"] for way in log.ways()] == list(range(2, WAYS_KEPT + 2))
+    assert [way["number"] for way in log.ways()] == list(range(2, MAX_ENTRIES + 2))
     assert AppliedLog(store, "other").ways() == [{"number": -1}]
 
 
-def test_entries_are_dropped_by_id_and_the_one_before_them_is_amended(store: SessionStore) -> None:
+def test_removing_entries_amends_the_preceding_entry(store: SessionStore) -> None:
     log = AppliedLog(store, "one")
     ids = [log.push({"number": number}) for number in range(4)]
     # The last one is another process's, journalled while this one took ways back.
@@ -46,7 +46,7 @@ def test_entries_are_dropped_by_id_and_the_one_before_them_is_amended(store: Ses
     assert log.ways() == [{"number": 3}]
 
 
-def test_a_way_back_that_cannot_be_amended_leaves_all_entries(store: SessionStore) -> None:
+def test_failing_amendment_keeps_all_entries(store: SessionStore) -> None:
     log = AppliedLog(store, "one")
     ids = [log.push({"number": number}) for number in range(2)]
 
@@ -58,7 +58,7 @@ def test_a_way_back_that_cannot_be_amended_leaves_all_entries(store: SessionStor
     assert log.ways() == [{"number": 0}, {"number": 1}]
 
 
-def test_damaged_entries_are_left_out(store: SessionStore) -> None:
+def test_damaged_entries_are_skipped(store: SessionStore) -> None:
     log = AppliedLog(store, "one")
     for number in range(4):
         log.push({"number": number})
@@ -73,18 +73,18 @@ class Way(BaseModel):
     number: int
 
 
-def test_one_change_has_one_entry_that_others_do_not_disturb(store: SessionStore) -> None:
+def test_change_keeps_its_entry_despite_concurrent_changes(store: SessionStore) -> None:
     log = AppliedLog(store, "one")
     journal = ChangeJournal(log)
     journal(None)
-    assert not journal.kept
+    assert not journal.has_entry
     journal(Way(number=1))
     other = log.push({"number": 2})  # another process applies meanwhile
     journal(Way(number=3))
     assert log.ways() == [{"number": 3}, {"number": 2}]
     log.drop([entry.id for entry in log.entries() if entry.id != other])
     journal(Way(number=4))  # the change is under way: its way back is needed
-    assert journal.kept
+    assert journal.has_entry
     assert log.ways() == [{"number": 4}, {"number": 2}]
     journal(None)
-    assert (journal.kept, log.ways()) == (False, [{"number": 2}])
+    assert (journal.has_entry, log.ways()) == (False, [{"number": 2}])

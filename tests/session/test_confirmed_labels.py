@@ -10,7 +10,7 @@ from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
 from guardtui.session.store import SessionStore
 
 
-def test_confirmed_labels_of_two_windows_add_up(tmp_path: Path) -> None:
+def test_confirmed_labels_of_two_windows_are_all_stored(tmp_path: Path) -> None:
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     confirm_labels(one, {0, 2**64 - 1})
     confirm_labels(other, {5, 0})
@@ -20,7 +20,7 @@ def test_confirmed_labels_of_two_windows_add_up(tmp_path: Path) -> None:
     assert read_confirmed(SessionStore(tmp_path / "other.yaml")) == frozenset()
 
 
-def test_damaged_rows_are_left_out(tmp_path: Path) -> None:
+def test_damaged_rows_are_skipped(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     confirm_labels(store, {7})
     with closing(sqlite3.connect(store.path)) as database:

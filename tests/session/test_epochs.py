@@ -47,13 +47,15 @@ def combined(reducer: str, *epochs: list[int]) -> Verdicts:
         ("mode", [NONE, NONE], NONE),
     ],
 )
-def test_a_reducer_makes_one_verdict(reducer: str, answers: list[int], wanted: int) -> None:
+def test_reducer_combines_epochs_to_one_verdict(
+    reducer: str, answers: list[int], wanted: int
+) -> None:
     result = combined(reducer, *([answer] for answer in answers))
     assert result.triggered.tolist() == [wanted]
     assert (0 in result.errors) == (wanted == NONE)
 
 
-def test_a_tie_says_so_and_an_error_keeps_its_reason() -> None:
+def test_tie_is_reported_and_error_keeps_its_reason() -> None:
     result = combined("mean", [YES, NONE], [NO, NONE])
     assert result.errors == {0: f"{EVEN} (1/2)", 1: "broken"}
     # Epochs without an answer do not vote.
@@ -80,7 +82,7 @@ def test_flaky_rows_and_shares_are_counted(epochs: list[list[int]]) -> None:
             assert result.triggered[row] == NONE
 
 
-def test_what_is_told_comes_from_an_epoch_that_agrees() -> None:
+def test_texts_come_from_an_epoch_with_the_final_verdict() -> None:
     epochs = [
         verdicts([NO], reasons={0: "not that"}, used=Usage(1, 10, 2, 0.5)),
         verdicts([YES], reasons={0: "that"}, used=Usage(1, 10, 3, 0.5)),
@@ -92,14 +94,14 @@ def test_what_is_told_comes_from_an_epoch_that_agrees() -> None:
     assert result.used == Usage(2, 20, 5, 1.0)
 
 
-def test_rows_that_were_not_repeated_count_what_they_have() -> None:
+def test_rows_without_repeats_use_their_only_answer() -> None:
     second = verdicts([OPEN, NO])
     result = Epochs.parse(2, "mode").combine([verdicts([YES, YES]), second])
     assert result.triggered.tolist() == [YES, YES]
     assert result.flaky.tolist() == [False, True]
 
 
-def test_a_row_that_no_epoch_asked_is_open_and_one_asked_in_vain_is_not() -> None:
+def test_row_without_requests_is_open_and_failed_row_is_not() -> None:
     first = verdicts([OPEN, OPEN, OPEN], errors={2: "not sent"})
     second = verdicts([OPEN, NONE, OPEN], errors={1: "timeout"})
     result = Epochs.parse(2, "mode").combine([first, second])
@@ -107,7 +109,7 @@ def test_a_row_that_no_epoch_asked_is_open_and_one_asked_in_vain_is_not() -> Non
     assert result.errors == {1: "timeout", 2: "not sent"}
 
 
-def test_newer_epochs_take_the_place_of_older_ones() -> None:
+def test_newer_epochs_replace_older_ones() -> None:
     old = combined("mode", [YES, NO], [YES, NO])
     new = Epochs.parse(3, "mode").combine([verdicts([OPEN, YES]) for _ in range(3)])
     both = old.merged(new)
@@ -116,7 +118,7 @@ def test_newer_epochs_take_the_place_of_older_ones() -> None:
     assert both.repeats.tolist() == [[YES, YES], [YES, YES], [OPEN, YES]]
 
 
-def test_wrong_input_is_refused() -> None:
+def test_invalid_input_is_rejected() -> None:
     with pytest.raises(ExpressionError):
         Epochs.parse(3, "nonsense")
     with pytest.raises(ValueError, match="epochs"):

@@ -26,7 +26,7 @@ def row(number: int, description: str, file: str = "a.tsv") -> ImportedRow:
     return ImportedRow(number, 0.8, 0.9, 0.8, 0.84, Decision.KEEP, description, ("one",), file)
 
 
-def test_a_branch_is_told_by_the_nearest_definition() -> None:
+def test_branch_origin_is_the_most_similar_definition() -> None:
     session = Session(TOPIC)
     for text in ("tax advice", "tax advice on income", "tax fraud, plainly said", "tax advice"):
         record(session, 7, Decision.KEEP, described(text))
@@ -42,7 +42,7 @@ def test_a_branch_is_told_by_the_nearest_definition() -> None:
     assert found[4].what_changed == "from #1: description +“and capital”"
 
 
-def test_a_series_of_edits_is_no_branch() -> None:
+def test_series_of_edits_is_no_branch() -> None:
     session = Session(TOPIC)
     text = "tax"
     for word in ("advice", "on", "income", "of", "persons"):
@@ -51,7 +51,7 @@ def test_a_series_of_edits_is_no_branch() -> None:
     assert not any(entry.branched for entry in history(session.iterations, (), TOPIC))
 
 
-def test_imported_ones_come_first_with_the_name_of_the_topic() -> None:
+def test_imported_entries_come_first_with_the_topic_name() -> None:
     session = Session(TOPIC)
     record(session, 7, Decision.KEEP)
     found = history(session.iterations, [row(0, "a"), row(1, "a b")], TOPIC)
@@ -74,7 +74,7 @@ def log(folder: Path, *lines: str, end: str = "\n") -> Path:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_log_is_read(tmp_path: Path, end: str) -> None:
+def test_results_log_is_read(tmp_path: Path, end: str) -> None:
     path = log(tmp_path, GOOD, "", "1\tn/a\t0\t1\t\tDiscard\tx\t", end=end)
     assert read_results(path) == (
         ImportedRow(
@@ -92,7 +92,7 @@ def test_columns_may_be_in_any_order_with_others_between(tmp_path: Path) -> None
     assert read_results(path)[0].description == "Advice on taxes"
 
 
-def test_what_we_export_can_be_imported(tmp_path: Path) -> None:
+def test_exported_log_can_be_imported(tmp_path: Path) -> None:
     from guardtui.reports.base import ReportInput
 
     session = Session(TOPIC)
@@ -121,10 +121,10 @@ def test_what_we_export_can_be_imported(tmp_path: Path) -> None:
         ([GOOD.replace("keep", "kept")], ":2: status 'kept' is not keep, discard or undecided"),
         ([GOOD, "-1" + GOOD[1:]], ":3: iteration '-1' is not a number from 0 on"),
         ([GOOD, GOOD], ":3: iteration 0 is already in line 2"),
-        ([], "there are no iterations in it"),
+        ([], "it has no iterations"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_errors_name_their_line(tmp_path: Path, lines: list[str], said: str) -> None:
     path = log(tmp_path, *lines)
     with pytest.raises(FileError) as problem:
         read_results(path)
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: list[str], s
     assert said in str(problem.value)
 
 
-def test_all_errors_are_told_together(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     path = log(tmp_path, *(GOOD.replace("keep", "x") for _ in range(30)))
     with pytest.raises(FileError) as problem:
         read_results(path)
@@ -142,7 +142,7 @@ def test_all_errors_are_told_together(tmp_path: Path) -> None:
     assert "and 10 more" in text
 
 
-def test_a_header_without_a_column_is_refused(tmp_path: Path) -> None:
+def test_header_without_a_required_column_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text("iteration\tcoverage\n0\t1\n")
     with pytest.raises(FileError, match=r"x\.tsv:1: no column 'tpr', 'tnr'"):

@@ -41,7 +41,7 @@ rows = st.lists(
 
 @settings(max_examples=up_to(30))
 @given(rows)
-def test_rows_come_back_and_those_of_a_file_are_replaced(added: list[ImportedRow]) -> None:
+def test_imported_rows_are_restored_and_replaced_by_file(added: list[ImportedRow]) -> None:
     with TemporaryDirectory() as folder:
         store = SessionStore(Path(folder) / "t.yaml")
         add_imported(store, added)
@@ -51,7 +51,7 @@ def test_rows_come_back_and_those_of_a_file_are_replaced(added: list[ImportedRow
         assert list(read_imported(store)) == [*kept, row(5, "new", "b.tsv")]
 
 
-def test_a_file_name_that_is_no_text_is_one_file(tmp_path: Path) -> None:
+def test_undecodable_file_name_identifies_one_file(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     for description in ("old", "new"):
         add_imported(store, [row(1, description, "log-\udcff.tsv")])
@@ -59,7 +59,7 @@ def test_a_file_name_that_is_no_text_is_one_file(tmp_path: Path) -> None:
     assert read_imported(SessionStore(tmp_path / "other.yaml")) == ()
 
 
-def test_damaged_rows_are_left_out(tmp_path: Path) -> None:
+def test_damaged_rows_are_skipped(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     add_imported(store, [row(number, "text") for number in range(5)])
     damage = ("decision = 'x'", "examples = '{'", "coverage = 'x'", "number = 'x'")

@@ -8,7 +8,7 @@ from guardtui.session.judge_templates import keep_template, read_templates
 from guardtui.session.store import SessionStore
 
 
-def test_templates_of_two_windows_add_up(tmp_path: Path) -> None:
+def test_templates_of_two_windows_are_all_stored(tmp_path: Path) -> None:
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     keep_template(one, "a", "Is {prompt} it?")
     keep_template(other, "b", "b \ud800")

@@ -57,7 +57,7 @@ def told(*metrics: OwnMetric, evaluation: Evaluation, **more: Any) -> list[tuple
     return [(one.name, one.text, one.problem) for one in figures]
 
 
-def test_verdicts_are_scores_with_all_that_is_known_of_them() -> None:
+def test_verdict_scores_carry_all_metadata() -> None:
     before, now = evaluated(1, 1, 0, -1), evaluated(1, 0, 1, -1)
     scores = verdict_scores(now, PROMPTS, compare(before, now))
     assert [one.score.value for one in scores[:3]] == ["C", "I", "I"]
@@ -74,7 +74,7 @@ def test_verdicts_are_scores_with_all_that_is_known_of_them() -> None:
     assert (last["outcome"], last["triggered"], last["error"]) == ("ERROR", None, "slow")
 
 
-def test_a_metric_of_ones_own_sees_them_without_those_that_have_no_verdict() -> None:
+def test_metric_receives_only_prompts_with_a_verdict() -> None:
     def cost(scores: list[SampleScore]) -> float:
         return sum(
             float((one.sample_metadata or {})["cost"]) for one in scores if one.score.value == "I"
@@ -83,7 +83,7 @@ def test_a_metric_of_ones_own_sees_them_without_those_that_have_no_verdict() -> 
     assert told(metric_of(cost), evaluation=evaluated(0, 1, 1, -1)) == [("mine", "7.000", "")]
 
 
-def test_the_metrics_of_a_guardrail_give_the_built_in_figures() -> None:
+def test_guardrail_metrics_equal_the_built_in_rates() -> None:
     before, now = evaluated(1, 1, 0, 0), evaluated(1, 0, 0, 0)
     of_ours: list[Metric] = [coverage(), regressions()]
     metrics = [OwnMetric(f"m{place}", one) for place, one in enumerate(of_ours)]
@@ -106,7 +106,7 @@ def test_the_metrics_of_a_guardrail_give_the_built_in_figures() -> None:
         (None, [("mine", "error", "TypeError: float() argument must be")]),
     ],
 )
-def test_what_a_metric_may_give(value: Any, figures: list[tuple[str, str, str]]) -> None:
+def test_metric_values_become_figures(value: Any, figures: list[tuple[str, str, str]]) -> None:
     def measure(scores: list[SampleScore]) -> Any:
         return value
 
@@ -120,7 +120,7 @@ def test_what_a_metric_may_give(value: Any, figures: list[tuple[str, str, str]])
 
 
 @pytest.mark.parametrize("error", [KeyError("cost"), SystemExit(3), RecursionError()])
-def test_a_metric_that_raises_says_so_and_the_others_are_measured(error: BaseException) -> None:
+def test_raising_metric_is_reported_and_others_are_computed(error: BaseException) -> None:
     def broken(_: Any) -> float:
         raise error
 
@@ -132,11 +132,11 @@ def test_a_metric_that_raises_says_so_and_the_others_are_measured(error: BaseExc
     assert found[1] == ("count", "4.000", "")
 
 
-def test_without_any_verdict_nothing_is_defined() -> None:
+def test_metrics_without_verdicts_are_undefined() -> None:
     assert told(metric_of(len), evaluation=evaluated(-1, -1, -1, -1)) == [("mine", "n/a", "")]
 
 
-def test_prompts_that_are_gone_have_no_columns() -> None:
+def test_removed_prompts_have_no_columns() -> None:
     fewer = parse_prompts(
         Path("p.csv"), b"prompt,expected,intent,cost\nd,false,block,3\na,true,block,5\n"
     )

@@ -77,7 +77,7 @@ def keep(session: Session, evaluation: Evaluation) -> None:
 # --- the file -----------------------------------------------------------------------------
 
 
-def test_edits_are_written_told_and_undone_one_by_one(workspace: Workspace, path: Path) -> None:
+def test_edits_are_written_reported_and_undone_in_turn(workspace: Workspace, path: Path) -> None:
     contents = [BEFORE]
     edits: dict[str, PromptEdit] = {
         "3 prompts relabelled in tax.csv": Relabel(keys(workspace.prompts, 1, 2, 5)),
@@ -103,21 +103,21 @@ def test_edits_are_written_told_and_undone_one_by_one(workspace: Workspace, path
     assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
 
 
-def test_an_edit_without_effect_is_no_step(workspace: Workspace, path: Path) -> None:
+def test_edit_without_effect_creates_no_undo_step(workspace: Workspace, path: Path) -> None:
     prompts = workspace.prompts
     said = workspace.edit_prompts(Relabel(keys(prompts, 0), expected=True))
-    assert said == "nothing to change: the prompts are so already"
+    assert said == "no changes: the prompts already have these values"
     assert workspace.prompts is prompts
     assert not workspace.can_undo_prompts
 
 
-def test_a_new_contradiction_is_told_once(workspace: Workspace) -> None:
+def test_new_contradiction_is_reported_once(workspace: Workspace) -> None:
     said = workspace.edit_prompts(Add("TAX 0", False))
     assert said == "1 prompt added to tax.csv; the same prompt now has both labels: lines 2, 10"
     assert workspace.edit_prompts(Add("other", False)) == "1 prompt added to tax.csv"
 
 
-def test_a_failed_edit_changes_nothing(
+def test_failed_edit_changes_nothing(
     workspace: Workspace, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompts, best = workspace.prompts, workspace.session.best
@@ -143,7 +143,7 @@ def test_a_failed_edit_changes_nothing(
     assert workspace.changed_prompts() is None
 
 
-def test_old_steps_are_forgotten_by_their_size(
+def test_oldest_undo_steps_are_dropped_by_size(
     workspace: Workspace, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompt_file, "UNDO_BYTES", 2 * len(BEFORE) + 10)
@@ -160,7 +160,7 @@ def test_old_steps_are_forgotten_by_their_size(
 # --- other programs -----------------------------------------------------------------------
 
 
-def test_what_another_program_wrote_is_neither_edited_nor_undone(
+def test_content_of_another_program_is_neither_edited_nor_undone(
     workspace: Workspace, path: Path
 ) -> None:
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
@@ -174,7 +174,9 @@ def test_what_another_program_wrote_is_neither_edited_nor_undone(
     assert len(workspace.prompts) == 8
 
 
-def test_prompts_are_taken_over_once_they_rest(workspace: Workspace, path: Path) -> None:
+def test_changed_prompts_are_adopted_once_the_file_is_stable(
+    workspace: Workspace, path: Path
+) -> None:
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     for _ in range(3):
         assert workspace.changed_prompts() is None
@@ -193,7 +195,7 @@ def test_prompts_are_taken_over_once_they_rest(workspace: Workspace, path: Path)
     assert path.read_text() == BEFORE
 
 
-def test_a_change_that_cannot_be_used_is_told_once(workspace: Workspace, path: Path) -> None:
+def test_unusable_change_is_reported_once(workspace: Workspace, path: Path) -> None:
     prompts = workspace.prompts
     for broken, kind in ((BEFORE.replace("false", "perhaps"), PromptSetError), ("", FileError)):
         path.write_text(broken)
@@ -209,7 +211,7 @@ def test_a_change_that_cannot_be_used_is_told_once(workspace: Workspace, path: P
     assert workspace.edit_prompts(Relabel(keys(prompts, 0)))
 
 
-def test_the_intent_follows_unless_it_was_chosen(workspace: Workspace, path: Path) -> None:
+def test_intent_follows_the_prompts_unless_chosen(workspace: Workspace, path: Path) -> None:
     path.write_text(BEFORE.replace("block", "allow"))
     workspace.adopt_prompts(load_prompts(path))
     assert workspace.session.topic.intent == "allow"
@@ -243,7 +245,7 @@ def test_prompts_from_a_pipe_are_neither_watched_nor_edited(path: Path, tmp_path
 # --- which iteration is best --------------------------------------------------------------
 
 
-def test_the_best_is_told_by_the_labels_of_now(workspace: Workspace, path: Path) -> None:
+def test_best_iteration_is_determined_by_current_labels(workspace: Workspace, path: Path) -> None:
     session, prompts = workspace.session, workspace.prompts
     keep(session, answered(prompts, {0, 1, 2, 3}))
     keep(session, answered(prompts, {0, 1, 2, 3, 4}))
@@ -258,7 +260,7 @@ def test_the_best_is_told_by_the_labels_of_now(workspace: Workspace, path: Path)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.sampled_from(Decision)), max_size=8))
-def test_on_the_same_prompts_the_best_is_the_first_of_the_greatest_coverage(
+def test_best_on_equal_prompts_is_the_earliest_of_highest_coverage(
     rows: list[tuple[int, Decision]],
 ) -> None:
     session = Session(TOPIC)
@@ -277,7 +279,7 @@ def test_on_the_same_prompts_the_best_is_the_first_of_the_greatest_coverage(
         assert session.best_coverage == greatest_hits / 10
 
 
-def test_hard_prompts_added_do_not_make_every_edit_worse(workspace: Workspace) -> None:
+def test_added_hard_prompts_do_not_make_every_edit_worse(workspace: Workspace) -> None:
     session = workspace.session
     keep(session, answered(workspace.prompts, {0, 1, 2}))
     assert session.best_coverage == 0.75
@@ -294,7 +296,7 @@ def test_hard_prompts_added_do_not_make_every_edit_worse(workspace: Workspace) -
     assert not session.is_better(answered(workspace.prompts, {0, 1, 2, 3}))
 
 
-def test_easy_prompts_removed_make_nothing_better(workspace: Workspace) -> None:
+def test_removed_easy_prompts_make_nothing_better(workspace: Workspace) -> None:
     session = workspace.session
     keep(session, answered(workspace.prompts, {0, 1}))
     workspace.edit_prompts(Remove(keys(workspace.prompts, 2, 3)))
@@ -303,7 +305,7 @@ def test_easy_prompts_removed_make_nothing_better(workspace: Workspace) -> None:
     assert not session.is_better(same)
 
 
-def test_another_prompt_set_begins_anew(workspace: Workspace, path: Path) -> None:
+def test_another_prompt_set_starts_a_new_comparison(workspace: Workspace, path: Path) -> None:
     session = workspace.session
     keep(session, answered(workspace.prompts, {0, 1, 2, 3}))
     path.write_text(content([True, True, False, False], ["a", "b", "c", "d"]))
@@ -318,7 +320,7 @@ def test_another_prompt_set_begins_anew(workspace: Workspace, path: Path) -> Non
     assert Session(TOPIC, session.iterations).best is session.iterations[1]
 
 
-def test_a_baseline_of_other_prompts_is_compared_on_those_in_both(workspace: Workspace) -> None:
+def test_baseline_of_other_prompts_is_compared_on_shared_prompts(workspace: Workspace) -> None:
     before = answered(workspace.prompts, {0, 1})
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 3)))
     workspace.edit_prompts(Remove(keys(workspace.prompts, 2)))
@@ -337,7 +339,7 @@ def test_a_baseline_of_other_prompts_is_compared_on_those_in_both(workspace: Wor
     assert found.changes.tolist().count(Change.RELABELLED) == 1
 
 
-def test_a_session_is_opened_again_after_an_edit(workspace: Workspace, path: Path) -> None:
+def test_session_is_reopened_after_an_edit(workspace: Workspace, path: Path) -> None:
     kept = workspace.write(answered(workspace.prompts, {0, 1, 2}), Decision.KEEP)
     workspace.session.record(kept)
     workspace.edit_prompts(Remove(keys(workspace.prompts, 0)))

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_session_of_a_large_set_is_found_again(folder: Path) -> None:
+def test_session_of_a_large_set_is_restored(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "set")
     assert workspace.large is not None
     large, sample = workspace.large
@@ -42,7 +42,7 @@ def test_a_session_of_a_large_set_is_found_again(folder: Path) -> None:
     assert load_prompts_of(folder / "set").frame.equals(workspace.prompts.frame)
 
 
-def test_its_prompts_are_not_edited(folder: Path) -> None:
+def test_prompts_of_a_sample_cannot_be_edited(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "set")
     before = {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
     with pytest.raises(FileError, match=r"are of a large set(.|\n)*change prompts\.csv"):
@@ -50,13 +50,13 @@ def test_its_prompts_are_not_edited(folder: Path) -> None:
     assert {path: path.read_bytes() for path in (folder / "set").rglob("*.*")} == before
 
 
-def test_a_file_is_a_file(folder: Path) -> None:
+def test_prompt_file_path_opens_a_prompt_file(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
     assert workspace.large is None
     assert load_prompts_of(folder / "prompts.csv").frame.equals(workspace.prompts.frame)
 
 
-def test_undoing_is_refused_as_well(folder: Path) -> None:
+def test_undo_on_a_sample_is_rejected(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "set")
     assert "are of a large set" in workspace.prompts_refusal
     with pytest.raises(FileError, match="are of a large set"):
@@ -64,7 +64,7 @@ def test_undoing_is_refused_as_well(folder: Path) -> None:
     assert Workspace.open(folder / "topic.yaml", folder / "prompts.csv").prompts_refusal == ""
 
 
-def test_a_set_that_lacks_rows_says_of_which_shards(folder: Path) -> None:
+def test_set_with_missing_rows_names_their_shards(folder: Path) -> None:
     for shard in open_set(folder / "set").all_shards()[1:]:
         open_set(folder / "set").rows_path(shard).unlink()
     with pytest.raises(FileError, match=r"rows of 2 of 3 shards are missing: 1-2\n  cut them"):

@@ -46,7 +46,7 @@ def test_likely_changes_come_first_and_every_row_once(
     assert order.likely_rows.tolist() == order.rows[: order.likely].tolist()
 
 
-def test_what_moved_most_is_asked_first_then_the_unknown_then_mistakes() -> None:
+def test_largest_moves_come_first_then_unknown_rows_then_mistakes() -> None:
     moved = np.array([0.0, 0.2, 0.01, 0.0, -0.4, 0.0, 0.02], np.float32)
     tn, fp = Outcome.TN, Outcome.FP
     earlier = np.array([tn, tn, tn, fp, tn, ABSENT, tn], np.int8)
@@ -55,21 +55,21 @@ def test_what_moved_most_is_asked_first_then_the_unknown_then_mistakes() -> None
     assert order.likely_rows.tolist() == [4, 1, 5, 3]
 
 
-def test_an_earlier_mistake_counts_as_moved_farther_but_not_as_moved() -> None:
+def test_earlier_mistake_counts_as_moved_farther_but_not_as_moved() -> None:
     fp, tp = Outcome.FP, Outcome.TP
     moved = np.array([0.2, 0.15, 0.05], np.float32)
     order = scan_order(moved, None, np.array([tp, fp, fp], np.int8), cut=0.1)
     assert order.rows.tolist() == [1, 0, 2]
 
 
-def test_a_flip_is_likely_however_little_it_moved() -> None:
+def test_flip_is_likely_for_any_movement() -> None:
     moved = np.array([0.3, 0.0, 0.001], np.float32)
     flipped = np.array([False, False, True])
     order = scan_order(moved, flipped, np.zeros(3, np.int8))
     assert order.likely_rows.tolist() == [0, 2]
 
 
-def test_equal_rows_stay_in_their_order_and_the_columns_as_they_were() -> None:
+def test_equal_rows_keep_their_order_and_inputs_stay_unchanged() -> None:
     moved, earlier = np.full(50, -0.5, np.float32), np.full(50, Outcome.FN, np.int8)
     order = scan_order(moved, np.zeros(50, bool), earlier)
     assert order.rows.tolist() == list(range(50))
@@ -77,7 +77,7 @@ def test_equal_rows_stay_in_their_order_and_the_columns_as_they_were() -> None:
     assert (earlier == Outcome.FN).all()
 
 
-def test_an_edit_that_moves_nothing_leaves_only_what_is_unknown_or_wrong() -> None:
+def test_edit_without_movement_leaves_unknown_and_wrong_rows() -> None:
     earlier = np.array([0, 1, 2, 3, 4, ABSENT], np.int8)
     order = scan_order(np.zeros(6, np.float32), None, earlier)
     assert order.likely_rows.tolist() == [4, 5, 2, 3]
@@ -104,7 +104,7 @@ def test_movement_is_the_same_in_both_directions_and_never_negative(
     assert (moved[there == back] == 0).all()
 
 
-def test_movement_is_felt_near_the_threshold() -> None:
+def test_movement_counts_most_near_the_threshold() -> None:
     before = np.array([0.50, 0.50, 0.90, 0.001], np.float32)
     after = np.array([0.60, 0.52, 0.93, 0.002], np.float32)
     moved = movement(before, after, 0.5)
@@ -115,7 +115,7 @@ def test_movement_is_felt_near_the_threshold() -> None:
     assert far.argmax() == 2
 
 
-def test_a_crossing_counts_more_than_the_same_way_on_one_side() -> None:
+def test_crossing_counts_more_than_an_equal_move_on_one_side() -> None:
     # Both go 0.811 up in log odds.
     before, after = np.array([0.4, 0.6], np.float32), np.array([0.6, 0.7714], np.float32)
     crossing, beside = movement(before, after, 0.5)
@@ -123,13 +123,13 @@ def test_a_crossing_counts_more_than_the_same_way_on_one_side() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, -0.5, float("nan")])
-def test_a_threshold_at_the_ends_is_refused(threshold: float) -> None:
+def test_threshold_of_0_or_1_is_rejected(threshold: float) -> None:
     one = np.array([0.5], np.float32)
     with pytest.raises(ValueError, match="threshold"):
         movement(one, one, threshold)
 
 
-def test_columns_of_different_length_are_refused() -> None:
+def test_columns_of_different_length_are_rejected() -> None:
     earlier = np.zeros(2, np.int8)
     with pytest.raises(ValueError, match="outcomes"):
         scan_order(np.zeros(3, np.float32), None, earlier)
@@ -139,20 +139,20 @@ def test_columns_of_different_length_are_refused() -> None:
         movement(np.zeros(3, np.float32), np.zeros(2, np.float32), 0.5)
 
 
-def test_a_forecast_asks_first_what_may_change_then_what_was_never_asked() -> None:
+def test_forecast_orders_likely_changes_then_unscanned_rows() -> None:
     nan = float("nan")
     order = forecast_order(np.array([0.02, 0.6, nan, 0.3, 0.09, nan]))
     assert order.rows.tolist() == [1, 3, 2, 5, 4, 0]
     assert order.likely_rows.tolist() == [1, 3, 2, 5]
 
 
-def test_a_forecast_without_doubt_leaves_nothing_that_is_likely_to_change() -> None:
+def test_certain_forecast_has_no_likely_changes() -> None:
     order = forecast_order(np.zeros(4))
     assert order.rows.tolist() == [0, 1, 2, 3]
     assert order.likely == 0
 
 
-def test_a_check_asks_first_what_narrows_coverage_most() -> None:
+def test_check_orders_rows_by_their_effect_on_coverage() -> None:
     belongs = np.array([True] * 4 + [False] * 8)
     right = np.full(12, 0.995)
     right[[0, 1]] = 0.5, 0.9
@@ -170,7 +170,7 @@ def test_a_check_asks_first_what_narrows_coverage_most() -> None:
     assert set(order[:8].tolist()) == set(range(4, 12))
 
 
-def test_a_row_without_a_verdict_is_in_doubt_whatever_is_expected() -> None:
+def test_row_without_a_verdict_is_always_doubtful() -> None:
     changes = np.array([np.nan, 0.0, 0.009, 0.011])
     right = np.array([1.0, 1.0, 0.991, 0.989])
     order = teaching_order(changes, right, np.array([True, True, False, False]))
@@ -178,7 +178,7 @@ def test_a_row_without_a_verdict_is_in_doubt_whatever_is_expected() -> None:
 
 
 @pytest.mark.parametrize("belongs", [True, False])
-def test_one_class_has_an_order_too(belongs: bool) -> None:
+def test_order_works_with_a_single_class(belongs: bool) -> None:
     changes = np.array([0.5, 0.2, 0.4])
     order = teaching_order(changes, 1 - changes, np.full(3, belongs))
     assert sorted(order.tolist()) == [0, 1, 2]

@@ -65,7 +65,7 @@ def older(folder: Path, settings: str, version: int = 4) -> SessionStore:
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-def test_settings_of_an_older_schema_are_all_still_there(tmp_path: Path, version: int) -> None:
+def test_settings_of_an_older_schema_are_kept(tmp_path: Path, version: int) -> None:
     store = older(tmp_path, json.dumps(SETTINGS), version)
     known = store.settings()
     assert known.pop("odd ?; name") == PLAIN["odd \ud800; name"]
@@ -85,7 +85,7 @@ def test_settings_of_an_older_schema_are_all_still_there(tmp_path: Path, version
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "", "3"])
-def test_settings_that_are_no_object_stay_where_they_are(tmp_path: Path, text: str) -> None:
+def test_settings_that_are_not_an_object_stay_unchanged(tmp_path: Path, text: str) -> None:
     store = older(tmp_path, text)
     assert store.settings() == {}
     with closing(sqlite3.connect(store.path)) as database:
@@ -113,7 +113,7 @@ DAMAGED = st.fixed_dictionaries(
 
 @settings(max_examples=up_to(30))
 @given(DAMAGED)
-def test_damaged_settings_never_keep_a_session_from_opening(found: dict[str, object]) -> None:
+def test_damaged_settings_do_not_prevent_opening(found: dict[str, object]) -> None:
     with TemporaryDirectory() as folder:
         store = older(Path(folder), json.dumps(found))
         assert json.dumps(store.setting("other")) == json.dumps(found.get("other"))

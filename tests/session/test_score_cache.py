@@ -25,7 +25,7 @@ from guardtui.session.score_cache import AnswerCache, answer_key
 ROOT = Path(__file__).parents[2]
 
 
-def test_answers_are_found_again_by_another_process(tmp_path: Path) -> None:
+def test_answers_are_found_by_another_process(tmp_path: Path) -> None:
     first, second = AnswerCache(tmp_path / "new" / "folder"), AnswerCache(tmp_path / "new/folder")
     key = answer_key("url#m", "prompt")
     assert first.find(key) is None
@@ -35,7 +35,7 @@ def test_answers_are_found_again_by_another_process(tmp_path: Path) -> None:
     assert first.find(key) == "other"
 
 
-def test_keys_tell_models_and_prompts_apart() -> None:
+def test_keys_differ_by_model_and_prompt() -> None:
     pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("a", "\ud800"), ("a", "?")]
     assert len({answer_key(*pair) for pair in pairs}) == len(pairs)
 
@@ -51,7 +51,7 @@ def test_prompts_and_addresses_are_not_in_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
+def test_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
     script = (
         "import os, sys\nfrom pathlib import Path\n"
         "from guardtui.session.score_cache import AnswerCache, answer_key\n"
@@ -70,7 +70,7 @@ def test_a_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
+def test_damaged_file_is_replaced(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path)
     cache.close()
     cache.path.write_bytes(b"no database " * 500)
@@ -80,7 +80,7 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     assert again.find(b"k") == "v"
 
 
-def test_a_folder_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
+def test_unusable_folder_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = AnswerCache(tmp_path / "file")
     assert not cache.works
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
     assert cache.find(b"k") is None
 
 
-def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+def test_oldest_entries_are_deleted_when_full(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path)
     for number in range(100):
         cache.keep(str(number).encode(), "x" * 1000)
@@ -120,23 +120,23 @@ class Model:
         return Output(f"answer {len(self.prompts)}")
 
 
-async def test_what_is_known_is_not_asked_again(tmp_path: Path) -> None:
+async def test_cached_answer_is_not_requested_again(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path)
     grader = KeptGrader("url#m", model, cache)
     assert (await grader.generate("p")).completion == "answer 1"
     assert (await grader.generate("p")).completion == "answer 1"
     assert (await KeptGrader("url#m", Model(), cache).generate("p")).completion == "answer 1"
-    assert (len(model.prompts), grader.asked, grader.found) == (1, 1, 1)
+    assert (len(model.prompts), grader.sent, grader.cached) == (1, 1, 1)
 
 
-async def test_another_model_is_asked(tmp_path: Path) -> None:
+async def test_cached_answer_of_another_model_is_not_used(tmp_path: Path) -> None:
     cache, other = AnswerCache(tmp_path), Model()
     await KeptGrader("url#m", Model(), cache).generate("p")
     await KeptGrader("url#n", other, cache).generate("p")
     assert other.prompts == ["p"]
 
 
-async def test_fresh_asks_once_and_keeps_the_new_answer(tmp_path: Path) -> None:
+async def test_fresh_requests_once_and_caches_the_answer(tmp_path: Path) -> None:
     cache, model = AnswerCache(tmp_path), Model()
     cache.keep(answer_key("m", "p"), "old")
     grader = KeptGrader("m", model, cache, fresh=True)
@@ -145,7 +145,7 @@ async def test_fresh_asks_once_and_keeps_the_new_answer(tmp_path: Path) -> None:
     assert cache.find(answer_key("m", "p")) == "answer 1"
 
 
-async def test_what_is_being_asked_is_not_asked_twice() -> None:
+async def test_pending_prompt_is_not_requested_twice() -> None:
     model = Model()
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, None)
@@ -157,7 +157,7 @@ async def test_what_is_being_asked_is_not_asked_twice() -> None:
     assert len(model.prompts) == 1
 
 
-async def test_who_is_broken_off_does_not_stop_the_others(tmp_path: Path) -> None:
+async def test_cancelled_caller_does_not_cancel_others(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
@@ -174,7 +174,7 @@ async def test_who_is_broken_off_does_not_stop_the_others(tmp_path: Path) -> Non
     assert model.prompts == ["p"]
 
 
-async def test_an_answer_that_nobody_waits_for_is_kept_all_the_same(tmp_path: Path) -> None:
+async def test_answer_without_a_waiting_caller_is_cached(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
@@ -187,7 +187,7 @@ async def test_an_answer_that_nobody_waits_for_is_kept_all_the_same(tmp_path: Pa
     assert cache.find(answer_key("m", "p")) == "answer 1"
 
 
-async def test_closing_breaks_off_what_is_being_asked(tmp_path: Path) -> None:
+async def test_closing_cancels_pending_requests(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
@@ -200,7 +200,7 @@ async def test_closing_breaks_off_what_is_being_asked(tmp_path: Path) -> None:
     assert cache.find(answer_key("m", "p")) is None
 
 
-async def test_messages_are_passed_on_and_not_kept(tmp_path: Path) -> None:
+async def test_messages_are_passed_on_and_not_cached(tmp_path: Path) -> None:
     model = Model()
     grader = KeptGrader("m", model, AnswerCache(tmp_path))
     message = [Message("user", "p", attachments=["picture"])]
@@ -208,7 +208,7 @@ async def test_messages_are_passed_on_and_not_kept(tmp_path: Path) -> None:
     assert (await grader.generate(message)).completion == "answer 2"
 
 
-async def test_a_model_that_only_fails_is_given_up(tmp_path: Path) -> None:
+async def test_model_that_only_fails_is_disabled(tmp_path: Path) -> None:
     model = Model(fails=1000)
     grader = KeptGrader("m", model, AnswerCache(tmp_path))
     for number in range(GIVE_UP_AFTER):
@@ -219,7 +219,7 @@ async def test_a_model_that_only_fails_is_given_up(tmp_path: Path) -> None:
     assert len(model.prompts) == GIVE_UP_AFTER
 
 
-async def test_an_answer_in_between_is_a_sign_of_life() -> None:
+async def test_answer_between_failures_keeps_the_model_enabled() -> None:
     model = Model(fails=GIVE_UP_AFTER - 1)
     grader = KeptGrader("m", model, None)
     for number in range(GIVE_UP_AFTER - 1):
@@ -232,18 +232,18 @@ async def test_an_answer_in_between_is_a_sign_of_life() -> None:
             await grader.generate(f"again {number}")
 
 
-async def test_an_answer_without_a_word_is_none(tmp_path: Path) -> None:
+async def test_empty_answer_is_an_error(tmp_path: Path) -> None:
     class Silent:
         async def generate(self, input: object) -> Output:  # noqa: A002
             return Output(" \n")
 
     cache = AnswerCache(tmp_path)
-    with pytest.raises(GraderError, match="answered without a word"):
+    with pytest.raises(GraderError, match="returned an empty answer"):
         await KeptGrader("m", Silent(), cache).generate("p")
     assert cache.find(answer_key("m", "p")) is None
 
 
-def test_a_name_that_is_none_is_an_error() -> None:
+def test_invalid_model_name_is_an_error() -> None:
     def make(name: str) -> tuple[str, Model]:
         if name == "nix":
             raise ValueError("no model")

@@ -30,8 +30,8 @@ from guardtui.scorer.reducers import reducer_by_name
 from guardtui.scorer.state import Output
 from guardtui.session.graders import Graders, ScoreError
 from guardtui.session.score_run import (
-    JudgeResult,
     RowScores,
+    ScorerResult,
     make_judges,
     sample_state,
     score_rows,
@@ -60,7 +60,7 @@ async def scores_of(outputs: OutputSet, one: Any, **options: Any) -> RowScores:
     return found
 
 
-def values(result: JudgeResult) -> dict[str, float]:
+def values(result: ScorerResult) -> dict[str, float]:
     return {name: one.value for name, one in result.summaries[0].metrics.items()}
 
 
@@ -77,7 +77,7 @@ async def test_rows_and_epochs_are_scored_and_reduced() -> None:
     assert at_least.summaries[0].metrics["accuracy"].value == pytest.approx(2 / 3)
 
 
-async def test_metrics_are_those_of_summarise() -> None:
+async def test_run_metrics_equal_those_of_summarise() -> None:
     found = await scores_of(SUMS, match())
     own = [
         SampleScore(score=one, sample_id=name)
@@ -87,7 +87,7 @@ async def test_metrics_are_those_of_summarise() -> None:
     assert summarised(SUMS, found).summaries == summarise(own, found.judge.metrics, scorer="match")
 
 
-async def test_groups_and_clusters() -> None:
+async def test_metrics_are_computed_by_group_and_cluster() -> None:
     judges = make_judges([("match()", match())], [mean()])
     judges[0] = type(judges[0])(
         "match", "match()", match(), with_standard_errors(judges[0].metrics, "person")
@@ -105,7 +105,7 @@ async def test_groups_and_clusters() -> None:
     assert values(result)["stderr"] == pytest.approx(0.0)
 
 
-async def test_clusters_by_a_column_that_is_no_metadata() -> None:
+async def test_clusters_may_use_a_column_outside_the_metadata() -> None:
     judges = make_judges([("match()", match())], with_standard_errors([accuracy()], "id"))
     (found,) = await score_rows(SUMS, judges)
     clustered = values(summarised(SUMS, found, cluster="id"))["stderr"]
@@ -113,7 +113,7 @@ async def test_clusters_by_a_column_that_is_no_metadata() -> None:
     assert clustered == pytest.approx(plain)
 
 
-def test_standard_errors_are_added_but_not_twice() -> None:
+def test_standard_errors_are_added_only_once() -> None:
     def names(metrics: Any) -> list[str]:
         return [one.__qualname__.split(".")[0] for one in metrics]
 
@@ -146,21 +146,21 @@ def moody() -> Any:
     return score
 
 
-async def test_a_row_that_fails_does_not_end_the_run() -> None:
+async def test_failing_row_does_not_end_the_run() -> None:
     words = ("fail", "good", "none", "nan", "nonsense", "key", "good")
     outputs = outputs_of("input,target,output\n" + "".join(f"q,t,{one}\n" for one in words))
     found = await scores_of(outputs, moody(), concurrency=3)
     assert found.errors == {
         0: "RuntimeError: a \x1b[31mmood",
         4: "the scorer returned no score but int",
-        5: "'column' is the name of no column of the file",
+        5: "'column' is not a column of the file",
     }
     assert (found.scored, found.unscored, found.declined) == (2, 1, 1)
     (summary,) = summarised(outputs, found).summaries
     assert (summary.metrics["accuracy"].value, summary.scored, summary.unscored) == (1.0, 2, 1)
 
 
-async def test_no_row_was_scored() -> None:
+async def test_metrics_without_scored_rows_are_undefined() -> None:
     outputs = outputs_of("input,target,output\nq,t,fail\n")
     result = summarised(outputs, await scores_of(outputs, moody()))
     assert math.isnan(values(result)["accuracy"])
@@ -186,7 +186,7 @@ async def test_choices_are_selected_by_the_output() -> None:
     assert "not among the choices A to B" in found.errors[6]
 
 
-def test_a_state_has_what_scorers_read() -> None:
+def test_state_has_all_fields_that_scorers_read() -> None:
     state = sample_state(SUMS, 3)
     assert (state.input_text, state.output.completion) == ("2+2", "it is 4")
     assert (state.sample_id, state.epoch) == ("b", 2)
@@ -196,20 +196,20 @@ def test_a_state_has_what_scorers_read() -> None:
     ]  # fmt: skip
 
 
-def test_a_column_called_messages_that_holds_no_conversations_is_metadata() -> None:
+def test_messages_column_without_conversations_is_metadata() -> None:
     outputs = outputs_of("input,target,output,messages\nq,t,o,3\nq,t,o,\n")
     assert outputs.metadata["messages"][0] == "3"
     assert [one.text for one in sample_state(outputs, 0).messages] == ["q", "o"]
 
 
-def test_a_row_without_messages_among_others_falls_back_to_its_input() -> None:
+def test_row_without_messages_uses_its_input() -> None:
     chat = '"[{""role"": ""user"", ""content"": ""first""}]"'
     outputs = outputs_of(f"input,target,output,messages\nq,t,o,{chat}\nq,t,o,\n")
     told = [[one.text for one in sample_state(outputs, row).messages] for row in range(2)]
     assert told == [["first", "o"], ["q", "o"]]
 
 
-async def test_metrics_see_which_scorer_made_a_score() -> None:
+async def test_metrics_receive_the_scorer_of_each_score() -> None:
     seen: list[tuple[str | None, str | int | None]] = []
 
     @metric(scores="unreduced")
@@ -228,14 +228,14 @@ async def test_metrics_see_which_scorer_made_a_score() -> None:
 
 
 @pytest.mark.parametrize("name", ["pass_at(3)", "pass_k(3)", "at_least(3)"])
-async def test_a_reducer_that_needs_more_epochs_than_there_are_is_an_error(name: str) -> None:
+async def test_reducer_with_too_few_epochs_is_an_error(name: str) -> None:
     scores = await scores_of(SUMS, match())
     with pytest.raises(ScoreError, match=r"needs 3 epochs, but outputs.csv has 2"):
         summarised(SUMS, scores, [parse_reducer(name)])
     summarised(SUMS, scores, [parse_reducer(name.replace("3", "2"))])
 
 
-async def test_a_role_that_nobody_plays_is_an_error_of_the_run() -> None:
+async def test_role_without_a_model_is_an_error_of_the_run() -> None:
     graders = Graders(lambda name: (name, Grader()))
     judges = make_judges([("graded()", model_graded_qa(model_role="second"))], None)
     with graders.used(["first"]), pytest.raises(ScoreError, match=r"--model-role second=URL#NAME"):
@@ -251,7 +251,7 @@ async def test_without_a_role_the_first_model_grades() -> None:
     with graders.used(["first", "second"]):
         (found,) = await score_rows(SUMS, judges)
     assert found.scored == len(SUMS)
-    assert (graders.get("first").asked, graders.get("second").asked) == (4, 0)
+    assert (graders.get("first").sent, graders.get("second").sent) == (4, 0)
 
 
 class Grader:
@@ -269,7 +269,7 @@ class Grader:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_so_many_rows_are_graded_at_once(limit: int) -> None:
+async def test_graded_rows_respect_the_concurrency(limit: int) -> None:
     grader = Grader()
     told: list[int] = []
     with use_models(grader):
@@ -279,7 +279,7 @@ async def test_so_many_rows_are_graded_at_once(limit: int) -> None:
     assert told == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_panel_that_fails_does_not_pile_up_requests() -> None:
+async def test_failing_panel_does_not_accumulate_requests() -> None:
     rows = "".join(f"q,t,o{number}\n" for number in range(40))
     outputs = outputs_of("input,target,output\n" + rows)
     slow = Grader()
@@ -295,16 +295,16 @@ async def test_a_panel_that_fails_does_not_pile_up_requests() -> None:
     await graders.settle()
     assert len(found.errors) == 40
     assert slow.most <= 2
-    assert graders.get("slow").asked == 40
+    assert graders.get("slow").sent == 40
     assert len(found.not_asked) >= 20
 
 
-async def test_without_a_model_nothing_is_graded() -> None:
+async def test_grading_without_a_model_is_rejected() -> None:
     with pytest.raises(ScoreError, match="needs a model that grades"):
         await scores_of(SUMS, model_graded_qa())
 
 
-async def test_several_scorers_have_names_of_their_own() -> None:
+async def test_scorers_of_a_run_get_distinct_names() -> None:
     judges = make_judges([("match()", match()), ("match", match()), ("x", includes())], None)
     assert [one.name for one in judges] == ["match", "match1", "includes"]
     told: list[int] = []
@@ -313,7 +313,7 @@ async def test_several_scorers_have_names_of_their_own() -> None:
     assert [one.scored for one in results] == [6, 6, 6]
 
 
-async def test_a_metric_that_fails_is_told_with_the_scorer() -> None:
+async def test_failing_metric_error_names_the_scorer() -> None:
     found = (await score_rows(SUMS, make_judges([("it()", match())], [stderr(cluster="no")])))[0]
     with pytest.raises(ScoreError, match=r"metrics of it\(\) cannot be computed.*'no'"):
         summarised(SUMS, found)

@@ -33,7 +33,7 @@ def test_outputs_are_read_as_inspect_ai_reads_them(output: str, names: str) -> N
     assert selected_choices(output, 4) == {"ABCD".index(name) for name in names}
 
 
-def test_after_z_come_numbers() -> None:
+def test_choices_after_z_are_numbered() -> None:
     assert selected_choices("ANSWER: Z", 30) == {25}
     assert selected_choices("ANSWER: 1", 30) == {26}
     assert selected_choices("ANSWER: A, 4", 30) == {0, 29}
@@ -42,10 +42,10 @@ def test_after_z_come_numbers() -> None:
 
 
 @pytest.mark.parametrize("output", ["ANSWER: 0", "ANSWER: ٣", "ANSWER: " + "9" * 5000])
-def test_odd_numbers_select_nothing(output: str) -> None:
+def test_unusual_digits_select_nothing(output: str) -> None:
     assert selected_choices(output, 40) == set()
 
 
 @given(st.text("aANSWERB: ,()*12and\n", max_size=40), st.integers(1, 40))
-def test_only_choices_that_are_there_are_selected(output: str, count: int) -> None:
+def test_only_existing_choices_are_selected(output: str, count: int) -> None:
     assert selected_choices(output, count) <= set(range(count))

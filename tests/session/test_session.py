@@ -49,7 +49,7 @@ def test_typing_a_word_is_one_step() -> None:
     assert session.redo() == ()
 
 
-def test_an_edit_after_undo_forgets_what_was_undone() -> None:
+def test_edit_after_undo_clears_redo() -> None:
     session = Session(TOPIC)
     session.edit(TOPIC.model_copy(update={"name": "A"}))
     session.undo()
@@ -91,7 +91,7 @@ def test_five_discards_in_a_row_are_a_plateau() -> None:
     assert not session.plateau
 
 
-def test_the_baseline_is_the_last_kept_one_unless_pinned() -> None:
+def test_baseline_is_the_last_kept_iteration_unless_pinned() -> None:
     session = Session(TOPIC)
     assert session.baseline is None
     for hits, decision in ((5, Decision.KEEP), (7, Decision.KEEP), (6, Decision.DISCARD)):
@@ -107,7 +107,7 @@ def test_the_baseline_is_the_last_kept_one_unless_pinned() -> None:
     assert session.baseline is session.iterations[0]
 
 
-def test_numbers_only_grow() -> None:
+def test_iteration_numbers_increase() -> None:
     session = Session(TOPIC)
     first = session.next_iteration(evaluation(TOPIC, 5), Decision.KEEP, "2026-01-01")
     session.record(first)

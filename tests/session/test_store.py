@@ -22,10 +22,10 @@ from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage
 from guardtui.session.applied import AppliedLog
+from guardtui.session.evaluation_codec import pack_forecast
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import FILE, FOLDER, Draft, SessionStore, StoreError
-from guardtui.session.stored import pack_forecast
 from tests.session.test_session import TOPIC, evaluation
 
 
@@ -39,7 +39,7 @@ FORECAST_OF_TWO = pack_forecast(
 """Too few for the prompts of `iteration`."""
 
 
-def test_what_was_forecast_before_a_scan_comes_back(tmp_path: Path) -> None:
+def test_forecast_made_before_a_scan_is_restored(tmp_path: Path) -> None:
     given = iteration()
     count = len(given.evaluation.keys)
     rates = {"coverage": RateEstimate(0.8, 0.7, 0.9), "true_positive_rate": None}
@@ -58,7 +58,7 @@ def test_what_was_forecast_before_a_scan_comes_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(first.forecast.triggers, chances, atol=1e-4)
 
 
-def test_everything_comes_back(tmp_path: Path) -> None:
+def test_all_fields_of_an_iteration_are_restored(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "tax.yaml")
     written = store.add_iteration(iteration(7))
     store.add_iteration(iteration(8))
@@ -88,7 +88,7 @@ def told(notes: dict[int, str], stopped_by: dict[int, tuple[str, ...]]):  # type
     return replace(made, evaluation=replace(made.evaluation, verdicts=verdicts))
 
 
-def test_what_a_judge_said_and_the_epochs_come_back(tmp_path: Path) -> None:
+def test_judge_reasons_and_epochs_are_restored(tmp_path: Path) -> None:
     made = iteration()
     count = len(made.evaluation.keys)
     repeats = np.resize(np.array([1, 0, -1], np.int8), (3, count))
@@ -107,7 +107,7 @@ def test_what_a_judge_said_and_the_epochs_come_back(tmp_path: Path) -> None:
     assert (second.reasons, second.used, second.repeats) == ({}, None, None)
 
 
-def test_notes_and_topics_that_stopped_a_prompt_come_back(tmp_path: Path) -> None:
+def test_notes_and_stopping_topics_are_restored(tmp_path: Path) -> None:
     notes = {3: "doubtful \ud800 \x1b[31m", 0: "other", 7: "other"}
     stopped_by = {0: ("Tax",), 2: ("Tax", "[b]a,b"), 3: ("Tax",), 5: ()}
     store = SessionStore(tmp_path / "t.yaml")
@@ -124,7 +124,7 @@ def test_notes_and_topics_that_stopped_a_prompt_come_back(tmp_path: Path) -> Non
     assert again.evaluation.verdicts.stopped_by == {1: ("Tax",)}
 
 
-def test_topics_that_stop_many_prompts_take_little_room(tmp_path: Path) -> None:
+def test_stopping_topics_of_many_prompts_are_stored_compactly(tmp_path: Path) -> None:
     hits = np.ones((2, 50_000), bool)
     hits[1, ::2] = False
     stopped_by = StoppedBy(["A topic with a rather long name", "Another one of these"], hits)
@@ -137,7 +137,7 @@ def test_topics_that_stop_many_prompts_take_little_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
-def test_iterations_of_an_older_schema_are_still_there(tmp_path: Path, version: int) -> None:
+def test_iterations_of_an_older_schema_are_kept(tmp_path: Path, version: int) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     written = store.add_iteration(iteration(7)).evaluation
     with closing(sqlite3.connect(store.path)) as database:
@@ -163,7 +163,7 @@ def test_iterations_of_an_older_schema_are_still_there(tmp_path: Path, version: 
     assert added.evaluation.verdicts.notes == {1: "note"}
 
 
-def test_rows_that_an_older_guardtui_had_not_asked_are_open_and_no_errors(tmp_path: Path) -> None:
+def test_unscanned_rows_of_older_versions_are_open(tmp_path: Path) -> None:
     # There they were errors with one of two texts.
     then = iteration(7)
     triggered = then.evaluation.verdicts.triggered.copy()
@@ -180,11 +180,11 @@ def test_rows_that_an_older_guardtui_had_not_asked_are_open_and_no_errors(tmp_pa
     )
     (read,) = SessionStore(tmp_path / "t.yaml").iterations()
     assert (read.evaluation.metrics.open, read.evaluation.metrics.errors) == (2, 2)
-    assert read.evaluation.verdicts.open_rows.tolist() == [0, 1]
+    assert read.evaluation.verdicts.triggered.tolist()[:4] == [-2, -2, -1, -1]
     assert set(read.evaluation.verdicts.errors) == {2, 3}
 
 
-def test_open_rows_and_epochs_that_did_not_ask_come_back(tmp_path: Path) -> None:
+def test_open_rows_and_partial_epochs_are_restored(tmp_path: Path) -> None:
     now = iteration(7)
     triggered = now.evaluation.verdicts.triggered.copy()
     triggered[0] = Triggered.NOT_ASKED
@@ -198,7 +198,7 @@ def test_open_rows_and_epochs_that_did_not_ask_come_back(tmp_path: Path) -> None
     np.testing.assert_array_equal(read.evaluation.verdicts.repeats, repeats)
 
 
-def test_columns_that_are_cut_short_are_damage(tmp_path: Path) -> None:
+def test_truncated_columns_are_reported_as_damage(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "tax.yaml")
     store.add_iteration(iteration())
     with closing(sqlite3.connect(store.path)) as database:
@@ -210,7 +210,7 @@ def test_columns_that_are_cut_short_are_damage(tmp_path: Path) -> None:
         store.iterations()
 
 
-def test_topics_of_one_folder_are_kept_apart(tmp_path: Path) -> None:
+def test_topics_of_one_folder_have_separate_sessions(tmp_path: Path) -> None:
     SessionStore(tmp_path / "a.yaml").add_iteration(iteration())
     assert SessionStore(tmp_path / "b.yaml").iterations() == []
 
@@ -232,7 +232,7 @@ def write_drafts_and_die(topic: Path, *names: str) -> None:
 
 
 @pytest.mark.process
-def test_the_draft_of_a_killed_process_is_offered_until_it_is_dropped(tmp_path: Path) -> None:
+def test_draft_of_a_killed_process_is_offered_until_dropped(tmp_path: Path) -> None:
     write_drafts_and_die(tmp_path / "t.yaml", "first", "second")
     store = SessionStore(tmp_path / "t.yaml")
     offered = store.abandoned_drafts()
@@ -243,7 +243,7 @@ def test_the_draft_of_a_killed_process_is_offered_until_it_is_dropped(tmp_path: 
     assert SessionStore(tmp_path / "other.yaml").abandoned_drafts() == []
 
 
-def test_the_draft_of_a_running_process_is_its_own(tmp_path: Path) -> None:
+def test_draft_of_a_running_process_is_not_offered(tmp_path: Path) -> None:
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     one.save_draft(DRAFT)
     other.save_draft(Draft(Topic(name="theirs"), "base"))
@@ -254,7 +254,7 @@ def test_the_draft_of_a_running_process_is_its_own(tmp_path: Path) -> None:
     assert SessionStore(tmp_path / "t.yaml").abandoned_drafts() == [DRAFT]
 
 
-def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
+def test_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
     folder = tmp_path / ".guardtui"
     folder.mkdir()
     with closing(sqlite3.connect(folder / "sessions.sqlite3")) as database:
@@ -285,7 +285,7 @@ def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
         "DROP TABLE iteration",
     ],
 )
-def test_a_damaged_value_is_said_to_be_damage(tmp_path: Path, damage: str) -> None:
+def test_damaged_value_is_reported_as_damage(tmp_path: Path, damage: str) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     store.add_iteration(iteration())
     with closing(sqlite3.connect(store.path)) as database:
@@ -295,7 +295,7 @@ def test_a_damaged_value_is_said_to_be_damage(tmp_path: Path, damage: str) -> No
         SessionStore(tmp_path / "t.yaml").iterations()
 
 
-def test_a_damaged_pin_is_none(tmp_path: Path) -> None:
+def test_damaged_pin_counts_as_unset(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     with closing(sqlite3.connect(store.path)) as database:
         database.execute("UPDATE session SET pinned = 'x'")
@@ -303,13 +303,13 @@ def test_a_damaged_pin_is_none(tmp_path: Path) -> None:
     assert store.pinned() is None
 
 
-def test_two_processes_number_their_iterations_apart(tmp_path: Path) -> None:
+def test_concurrent_processes_get_distinct_iteration_numbers(tmp_path: Path) -> None:
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     numbers = [store.add_iteration(iteration()).number for store in (one, other, one)]
     assert numbers == [0, 1, 2]
 
 
-def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
+def test_newer_schema_is_rejected_unchanged(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     with sqlite3.connect(store.path) as database:
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -317,14 +317,14 @@ def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
         SessionStore(tmp_path / "t.yaml")
 
 
-def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_damaged_file_error_names_file_and_remedy(tmp_path: Path) -> None:
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / FILE).write_bytes(b"this is no database" * 100)
     with pytest.raises(StoreError, match=r"sessions.sqlite3.*\n.*move it away"):
         SessionStore(tmp_path / "t.yaml")
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_uncreatable_folder_error_names_the_folder(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("a file is in the way")
     with pytest.raises(StoreError, match="cannot be written"):
         SessionStore(tmp_path / "t.yaml")
@@ -343,7 +343,7 @@ while True:
 
 
 @pytest.mark.process
-def test_kill_9_while_keeping_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+def test_kill_9_while_recording_loses_no_recorded_iteration(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _KEEP_FOREVER, str(tmp_path / "t.yaml")],
         stdout=subprocess.PIPE,
@@ -365,7 +365,7 @@ def test_kill_9_while_keeping_loses_nothing_that_was_kept(tmp_path: Path) -> Non
 # --- settings -----------------------------------------------------------------------------------
 
 
-def test_a_change_of_settings_leaves_all_others(tmp_path: Path) -> None:
+def test_setting_change_keeps_all_others(tmp_path: Path) -> None:
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     one.update_settings({"encoder": "static", "threshold": 0.5})
     other.update_settings({"threshold": None, "widths": [1, {"a": "\ud800"}]})
@@ -380,7 +380,7 @@ def test_a_change_of_settings_leaves_all_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["'{'", "x'ff00'", "3", "''"])
-def test_a_damaged_setting_is_left_out(tmp_path: Path, damage: str) -> None:
+def test_damaged_setting_is_skipped(tmp_path: Path, damage: str) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     store.update_settings({"encoder": "static", "threshold": 0.5})
     with closing(sqlite3.connect(store.path)) as database:
@@ -396,7 +396,7 @@ class MistakeError(Exception):
     """No error of SQLite."""
 
 
-def test_a_transaction_that_fails_for_another_reason_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_transaction_is_rolled_back(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     store.update_settings({"encoder": "static"})
 
@@ -451,7 +451,7 @@ else:
 
 
 @pytest.mark.process
-def test_two_processes_lose_neither_a_setting_nor_a_way_back(tmp_path: Path) -> None:
+def test_concurrent_processes_lose_neither_settings_nor_journal_entries(tmp_path: Path) -> None:
     topic = str(tmp_path / "t.yaml")
     screen, command = (
         subprocess.Popen(

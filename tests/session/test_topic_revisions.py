@@ -19,7 +19,7 @@ TAX = CustomTopic(
 NEWER = TAX.model_copy(update={"revision": 2, "description": "Another text"})
 
 
-def test_another_process_finds_what_was_seen(tmp_path: Path) -> None:
+def test_seen_revisions_are_found_by_another_process(tmp_path: Path) -> None:
     ServiceRevisions("https://a", SqliteTopicRevisions(tmp_path)).keep([TAX, NEWER])
     known = ServiceRevisions("https://a", SqliteTopicRevisions(tmp_path))
     assert known.text(TAX.topic_id.lower(), 1) == text_hash(TAX)
@@ -30,25 +30,25 @@ def test_another_process_finds_what_was_seen(tmp_path: Path) -> None:
     assert elsewhere.text(TAX.topic_id, 1) is None
 
 
-def test_the_file_holds_no_text(tmp_path: Path) -> None:
+def test_file_contains_no_texts(tmp_path: Path) -> None:
     ServiceRevisions("https://a", SqliteTopicRevisions(tmp_path)).keep([TAX])
     assert b"secret" not in b"".join(one.read_bytes() for one in tmp_path.iterdir())
 
 
-def test_a_definition_has_the_hash_of_its_text() -> None:
+def test_hash_of_a_definition_is_that_of_its_text() -> None:
     topic = Topic(name="Tax", description="A secret text", examples=("a", "b"))
     assert text_hash(topic) == text_hash(TAX)
     assert text_hash(topic.model_copy(update={"examples": ("b", "a")})) != text_hash(TAX)
 
 
-def test_the_oldest_go(tmp_path: Path) -> None:
+def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
     rows = [("id", revision, "text") for revision in range(1, 6)]
     SqliteTopicRevisions(tmp_path).keep("https://a", rows)
     few = SqliteTopicRevisions(tmp_path, limit=2)
     assert [few.find("https://a", "id", one) for one in range(3, 6)] == [None, "text", "text"]
 
 
-def test_a_file_that_cannot_be_used_remembers_nothing(tmp_path: Path) -> None:
+def test_unusable_file_stores_nothing(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     revisions = SqliteTopicRevisions(tmp_path)
     revisions.keep("https://a", [("id", 1, "text")])

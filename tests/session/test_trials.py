@@ -23,7 +23,7 @@ def trial(text: str, settings: ScannerSettings = ENGINE, coverage: float = 0.5) 
     )
 
 
-def test_what_is_written_is_read_the_newest_first(tmp_path: Path) -> None:
+def test_trials_are_read_newest_first(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     assert read_trials(store) == []
     written = [trial("one"), trial("two", AIRS), trial("three")]
@@ -33,14 +33,14 @@ def test_what_is_written_is_read_the_newest_first(tmp_path: Path) -> None:
     assert read_trials(SessionStore(tmp_path / "other.yaml")) == []
 
 
-def test_a_definition_stands_once_with_its_newest_figures(tmp_path: Path) -> None:
+def test_definition_is_stored_once_with_its_newest_figures(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     for one in (trial("one"), trial("two"), trial("one", AIRS, coverage=0.25)):
         add_trial(store, one)
     assert read_trials(store) == [trial("one", AIRS, coverage=0.25), trial("two")]
 
 
-def test_the_oldest_go(tmp_path: Path) -> None:
+def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     add_trial(SessionStore(tmp_path / "other.yaml"), trial("other"))
     for number in range(TRIALS_AT_MOST + 3):
@@ -72,7 +72,7 @@ def test_the_oldest_go(tmp_path: Path) -> None:
         ("figures", b"\xff"),
     ],
 )
-def test_a_damaged_trial_is_left_out(tmp_path: Path, column: str, value: object) -> None:
+def test_damaged_trial_is_skipped(tmp_path: Path, column: str, value: object) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     add_trial(store, trial("one"))
     add_trial(store, trial("two"))

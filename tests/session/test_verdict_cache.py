@@ -18,7 +18,7 @@ from guardtui.session.verdict_cache import SqliteVerdicts
 ROOT = Path(__file__).parents[2]
 
 
-def test_verdicts_are_found_again_by_another_process(tmp_path: Path) -> None:
+def test_verdicts_are_found_by_another_process(tmp_path: Path) -> None:
     first, second = SqliteVerdicts(tmp_path / "new"), SqliteVerdicts(tmp_path / "new")
     key = verdict_key("airs", "prompt")
     assert first.find(key) is None
@@ -55,12 +55,12 @@ def test_verdicts_of_earlier_versions_are_read(tmp_path: Path) -> None:
     ]
 
 
-def test_keys_tell_all_parts_apart() -> None:
+def test_keys_differ_for_every_part() -> None:
     parts = [("a", "bc"), ("ab", "c"), ("", "abc"), ("abc",), ("a", "\ud800"), ("a", "?")]
     assert len({verdict_key(*one) for one in parts}) == len(parts)
 
 
-def test_what_was_asked_is_not_in_the_file(tmp_path: Path) -> None:
+def test_prompts_are_not_in_the_file(tmp_path: Path) -> None:
     cache = SqliteVerdicts(tmp_path)
     cache.keep(
         verdict_key("https://host.example", "a secret prompt"), Verdict(Triggered.YES, "A NOTE")
@@ -74,7 +74,7 @@ def test_what_was_asked_is_not_in_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_a_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
+def test_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
     script = (
         "import os, sys\nfrom pathlib import Path\n"
         "from guardtui.domain.verdicts import Triggered, Verdict\n"
@@ -95,7 +95,7 @@ def test_a_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
     assert found == [Verdict(Triggered(n % 2 == 0), str(n)) for n in range(50)]
 
 
-def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
+def test_damaged_file_is_replaced(tmp_path: Path) -> None:
     cache = SqliteVerdicts(tmp_path)
     cache.close()
     cache.path.write_bytes(b"no database " * 500)
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     assert again.find(b"k") == Verdict(Triggered.YES)
 
 
-def test_a_folder_that_cannot_be_used_forgets_and_never_fails(tmp_path: Path) -> None:
+def test_unusable_folder_disables_the_cache_without_errors(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = SqliteVerdicts(tmp_path / "file")
     cache.keep(b"k", Verdict(Triggered.YES))
@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_used_forgets_and_never_fails(tmp_path: Path) ->
     assert closed.find(b"k") is None
 
 
-def test_the_oldest_verdicts_make_room(tmp_path: Path) -> None:
+def test_oldest_verdicts_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
     cache = SqliteVerdicts(tmp_path)
     for number in range(10):
         cache.keep(verdict_key(str(number)), Verdict(Triggered.YES))

@@ -46,7 +46,7 @@ def edited(workspace: Workspace, description: str) -> Topic:
     return topic
 
 
-def test_prompts_are_those_named_else_those_used_last_else_the_neighbour(path: Path) -> None:
+def test_prompts_are_named_else_last_used_else_beside_the_topic(path: Path) -> None:
     assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
     other = path.with_name("other.csv")
     other.write_text(PROMPTS)
@@ -59,7 +59,7 @@ def test_prompts_are_those_named_else_those_used_last_else_the_neighbour(path: P
         Workspace.open(path)
 
 
-def test_opening_changes_nothing_in_the_files(path: Path) -> None:
+def test_opening_leaves_files_unchanged(path: Path) -> None:
     Workspace.open(path)
     assert path.read_text() == TOPIC
     assert sorted(file.name for file in path.parent.iterdir()) == [
@@ -82,7 +82,7 @@ def test_keeping_records_and_writes_the_file(path: Path) -> None:
     assert [one.decision for one in again.session.iterations] == [Decision.KEEP]
 
 
-def test_a_file_changed_meanwhile_is_left_and_the_iteration_kept(path: Path) -> None:
+def test_changed_file_is_not_overwritten_but_the_iteration_is_recorded(path: Path) -> None:
     workspace = Workspace.open(path)
     topic = edited(workspace, "all tax advice")
     path.write_text(TOPIC + "more: theirs\n")
@@ -97,7 +97,7 @@ def test_a_file_changed_meanwhile_is_left_and_the_iteration_kept(path: Path) -> 
     assert load_topic(path).topic == topic.model_copy(update={"intent": topic.intent})
 
 
-def test_a_draft_comes_back_and_can_be_refused(path: Path) -> None:
+def test_draft_is_offered_and_can_be_refused(path: Path) -> None:
     workspace = Workspace.open(path)
     edited(workspace, "half a sen")
     assert not workspace.draft_is_safe
@@ -116,7 +116,7 @@ def test_a_draft_comes_back_and_can_be_refused(path: Path) -> None:
     assert Workspace.open(path).draft_offer is None
 
 
-def test_a_draft_of_an_older_file_is_offered_but_does_not_fit(path: Path) -> None:
+def test_draft_of_an_older_file_is_offered_with_a_warning(path: Path) -> None:
     workspace = Workspace.open(path)
     edited(workspace, "half a sen")
     workspace.save_draft()
@@ -129,14 +129,14 @@ def test_a_draft_of_an_older_file_is_offered_but_does_not_fit(path: Path) -> Non
     assert Workspace.open(path).draft_offer is None
 
 
-def test_the_intent_of_the_prompts_holds_where_the_file_has_none(path: Path) -> None:
+def test_intent_of_the_prompts_applies_if_the_file_has_none(path: Path) -> None:
     path.with_suffix(".csv").write_text(PROMPTS.replace("block", "allow"))
     workspace = Workspace.open(path)
     assert workspace.session.topic.intent == "allow"
     assert not workspace.unsaved
 
 
-def test_pinning_is_remembered(path: Path) -> None:
+def test_pinned_baseline_is_remembered(path: Path) -> None:
     workspace = Workspace.open(path)
     for hits in (3, 5):
         iteration = workspace.write(evaluation(workspace.session.topic, hits), Decision.KEEP)
@@ -147,7 +147,7 @@ def test_pinning_is_remembered(path: Path) -> None:
     assert baseline.number == 0
 
 
-def test_the_last_session_is_found_again_until_its_files_are_gone(path: Path) -> None:
+def test_last_session_is_reopened_while_its_files_exist(path: Path) -> None:
     assert last_opened() is None
     remember_opened(Workspace.open(path))
     assert last_opened() == (path, path.with_suffix(".csv"))
@@ -158,7 +158,7 @@ def test_the_last_session_is_found_again_until_its_files_are_gone(path: Path) ->
     assert last_opened() is None
 
 
-def test_the_scratch_sample_is_a_copy_that_stays_as_it_was_left() -> None:
+def test_scratch_sample_is_a_copy_that_keeps_its_edits() -> None:
     topic, prompts = scratch_sample()
     topic.write_text("name: mine\n")
     assert scratch_sample() == (topic, prompts)
@@ -166,14 +166,14 @@ def test_the_scratch_sample_is_a_copy_that_stays_as_it_was_left() -> None:
     assert data_folder() in topic.parents
 
 
-def test_a_folder_that_cannot_be_made_is_said(path: Path) -> None:
+def test_uncreatable_folder_is_reported(path: Path) -> None:
     (path.parent / ".guardtui").write_text("in the way")
     with pytest.raises(StoreError, match=r"\.guardtui"):
         Workspace.open(path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_linked_topic_file_is_written_where_it_lies(path: Path, tmp_path: Path) -> None:
+def test_linked_topic_file_is_written_at_its_target(path: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.yaml"
     link.symlink_to(path)
     workspace = Workspace.open(link, path.with_suffix(".csv"))
@@ -182,7 +182,7 @@ def test_a_linked_topic_file_is_written_where_it_lies(path: Path, tmp_path: Path
     assert load_topic(path).topic.description == "by way of the link"
 
 
-def test_what_was_written_over_is_kept_as_a_backup(path: Path) -> None:
+def test_overwritten_content_is_backed_up(path: Path) -> None:
     workspace = Workspace.open(path)
     topic = edited(workspace, "mine")
     theirs = TOPIC.replace("tax advice", "theirs")
@@ -198,7 +198,7 @@ def test_what_was_written_over_is_kept_as_a_backup(path: Path) -> None:
     assert theirs in [backup.read_text() for backup in backups]
 
 
-def test_a_draft_of_somebody_who_still_edits_is_not_offered(path: Path) -> None:
+def test_draft_of_a_running_editor_is_not_offered(path: Path) -> None:
     mine = Workspace.open(path)
     edited(mine, "half a sen")
     mine.save_draft()
@@ -207,7 +207,7 @@ def test_a_draft_of_somebody_who_still_edits_is_not_offered(path: Path) -> None:
     assert Workspace.open(path).draft_offer is not None
 
 
-def test_what_is_edited_against_the_baseline_is_told(path: Path) -> None:
+def test_changes_since_the_baseline_are_described(path: Path) -> None:
     workspace = Workspace.open(path)
     assert workspace.changes == ()
     edited(workspace, "tax")
@@ -216,7 +216,7 @@ def test_what_is_edited_against_the_baseline_is_told(path: Path) -> None:
     assert workspace.changes == ()
 
 
-def test_a_data_folder_that_cannot_be_written_is_said_or_done_without(
+def test_unwritable_data_folder_is_reported_or_ignored(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (path.parent / "in the way").write_text("")
@@ -227,14 +227,14 @@ def test_a_data_folder_that_cannot_be_written_is_said_or_done_without(
         scratch_sample()
 
 
-def test_the_scratch_sample_opens() -> None:
+def test_scratch_sample_opens() -> None:
     workspace = Workspace.open(*scratch_sample())
     assert workspace.topic_file.path.stem == SAMPLE
     assert len(workspace.prompts) == 200
     assert workspace.prompts.intent is workspace.session.topic.intent
 
 
-def test_a_file_is_taken_over_once_it_rests(path: Path) -> None:
+def test_changed_file_is_adopted_once_it_is_stable(path: Path) -> None:
     workspace = Workspace.open(path)
     for _ in range(3):
         assert workspace.changed_file() is None
@@ -257,7 +257,7 @@ def test_a_file_is_taken_over_once_it_rests(path: Path) -> None:
     assert workspace.changed_file() is not None
 
 
-def test_what_is_saved_here_is_no_change_of_another(path: Path) -> None:
+def test_own_save_is_not_a_foreign_change(path: Path) -> None:
     workspace = Workspace.open(path)
     workspace.save(edited(workspace, "mine"))
     assert [workspace.changed_file() for _ in range(3)] == [None] * 3

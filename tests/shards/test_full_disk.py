@@ -18,7 +18,7 @@ from tests.shards.test_merge import evaluated, said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files are limited as on Linux")
-def test_vectors_that_cannot_all_be_written(source: Path, tmp_path: Path) -> None:
+def test_full_disk_while_writing_vectors_is_an_error(source: Path, tmp_path: Path) -> None:
     large = cut(source, tmp_path / "set", 1)
     assert large is not None
     (shard,) = large.all_shards()

@@ -25,7 +25,7 @@ def made(source: Path, folder: Path, count: int | None = None) -> LargeSet:
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 500])
-def test_all_shards_together_are_the_prompt_set(source: Path, tmp_path: Path, count: int) -> None:
+def test_all_shards_contain_the_prompt_set(source: Path, tmp_path: Path, count: int) -> None:
     large, whole = made(source, tmp_path / "set", count), load_prompts(source)
     rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
     assert rows.drop("row").equals(whole.frame)
@@ -42,7 +42,7 @@ def test_equal_prompts_are_in_one_shard(source: Path, tmp_path: Path) -> None:
     assert sum(map(len, of)) == len(set.union(*of)) < large.rows
 
 
-def test_one_shard_alone_is_what_cutting_all_gives(source: Path, tmp_path: Path) -> None:
+def test_single_cut_shard_equals_that_of_cutting_all(source: Path, tmp_path: Path) -> None:
     every = made(source, tmp_path / "all", 4)
     for shard in every.all_shards():
         one = cut(source, tmp_path / "each", only=shard)
@@ -51,7 +51,7 @@ def test_one_shard_alone_is_what_cutting_all_gives(source: Path, tmp_path: Path)
         assert alone == together
 
 
-def test_what_is_there_is_not_cut_again(source: Path, tmp_path: Path) -> None:
+def test_existing_shards_are_not_cut_again(source: Path, tmp_path: Path) -> None:
     large = made(source, tmp_path / "set", 3)
     read: list[int] = []
     assert cut(source, large.folder, advance=read.append) == large
@@ -63,7 +63,7 @@ def test_what_is_there_is_not_cut_again(source: Path, tmp_path: Path) -> None:
     assert read == [120]
 
 
-def test_other_prompts_and_other_numbers_are_refused(source: Path, tmp_path: Path) -> None:
+def test_other_prompts_and_shard_counts_are_rejected(source: Path, tmp_path: Path) -> None:
     large = made(source, tmp_path / "set", 3)
     with pytest.raises(ShardError, match="into 3 shards, not 4"):
         cut(source, large.folder, 4)
@@ -74,7 +74,7 @@ def test_other_prompts_and_other_numbers_are_refused(source: Path, tmp_path: Pat
         cut(source, large.folder)
 
 
-def test_stopped_leaves_no_set(source: Path, tmp_path: Path) -> None:
+def test_stopped_cut_leaves_no_set(source: Path, tmp_path: Path) -> None:
     assert cut(source, tmp_path / "set", 2, stopped=lambda: True) is None
     assert not is_large_set(tmp_path / "set")
 
@@ -97,13 +97,13 @@ def test_bad_rows_name_their_lines(tmp_path: Path, rows: str, says: str) -> None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 1}', "nonsense"])
-def test_a_damaged_description_is_said(tmp_path: Path, content: str) -> None:
+def test_damaged_description_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / "set.json").write_text(content, encoding="utf-8")
     with pytest.raises(FileError, match="not a description"):
         open_set(tmp_path)
 
 
-def test_a_later_version_is_refused(tmp_path: Path) -> None:
+def test_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "set.json").write_text('{"schema_version": 99}', encoding="utf-8")
     with pytest.raises(FileError, match="schema version 99"):
         open_set(tmp_path)
@@ -117,7 +117,7 @@ def test_damaged_rows_are_named(source: Path, tmp_path: Path) -> None:
         large.read_rows(Shard(0, 2))
 
 
-def test_columns_called_like_ours_keep_their_values(tmp_path: Path) -> None:
+def test_columns_named_like_internal_ones_keep_their_values(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     names = ["row", "key", "line", "_outcome", "_score", "_error", "_category", "category"]
     path.write_text(
@@ -134,11 +134,10 @@ def test_columns_called_like_ours_keep_their_values(tmp_path: Path) -> None:
         assert rows[f"{name} (file)"].to_list() == [f"{name} a", f"{name} b"]
     assert draw(large).prompts.frame["_category (file)"].to_list() == ["_category a", "_category b"]
     merged = evaluated(path, large.folder, 1)
-    wrong = merged.wrong_prompts().frame
-    assert set(large.columns) < set(wrong.columns)
+    assert set(large.columns) < set(merged.wrong_rows().columns)
 
 
-def test_a_column_may_be_called_as_ours_are_renamed(tmp_path: Path) -> None:
+def test_column_may_have_the_name_of_a_renamed_one(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text(
         "prompt,expected,intent,row,row (file)\na,true,block,1,2\nb,no,block,3,4\n", "utf-8"
@@ -164,9 +163,7 @@ def test_rows_of_another_shard_or_set_are_refused(source: Path, tmp_path: Path) 
     assert large.read_rows(Shard(0, 3)).height
 
 
-def test_of_two_files_cut_into_one_folder_at_once_the_second_is_refused(
-    source: Path, tmp_path: Path
-) -> None:
+def test_second_concurrent_cut_into_a_folder_is_rejected(source: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
     folder = tmp_path / "set"
@@ -176,7 +173,7 @@ def test_of_two_files_cut_into_one_folder_at_once_the_second_is_refused(
         if not folder.exists():
             made(other, folder, 3)
 
-    with pytest.raises(ShardError, match="another process cuts other prompts"):
+    with pytest.raises(ShardError, match="another process cuts different prompts"):
         cut(source, folder, 3, advance=meanwhile)
     large = open_set(folder)
     assert large.source == "other.csv"
@@ -184,7 +181,7 @@ def test_of_two_files_cut_into_one_folder_at_once_the_second_is_refused(
     assert not list(folder.glob(".*"))
 
 
-def test_where_there_are_no_hard_links(
+def test_cut_works_without_hard_links(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

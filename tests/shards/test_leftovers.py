@@ -13,7 +13,7 @@ from tests.shards.test_merge import evaluated
 HEX = "0123456789abcdef"
 
 
-def test_only_what_others_have_finished_goes(tmp_path: Path) -> None:
+def test_only_leftovers_of_finished_files_are_removed(tmp_path: Path) -> None:
     for name in ("a.json", f".a.json.{HEX}", f".b.json.{HEX}", ".a.json.old", f"a.json.{HEX}"):
         (tmp_path / name).write_bytes(b"x")
     assert sweep(tmp_path, tmp_path / "nowhere") == 1
@@ -21,7 +21,7 @@ def test_only_what_others_have_finished_goes(tmp_path: Path) -> None:
     assert left == {"a.json", f".b.json.{HEX}", ".a.json.old", f"a.json.{HEX}"}
 
 
-def test_merging_takes_leftovers_away(source: Path, tmp_path: Path) -> None:
+def test_merge_removes_leftovers(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
     (vectors,) = merged.run.large.folder.glob("vectors-*")
     places = [
@@ -37,7 +37,7 @@ def test_merging_takes_leftovers_away(source: Path, tmp_path: Path) -> None:
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_a_file_that_was_taken_for_a_leftover_is_no_error(
+def test_file_removed_as_a_leftover_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.json"
@@ -54,6 +54,6 @@ def test_a_file_that_was_taken_for_a_leftover_is_no_error(
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file"):
         write_shared(tmp_path / "nowhere" / "a.json", b"x")

@@ -23,14 +23,14 @@ from guardtui.shards.merge import IncompleteError, Merged, merge
 from guardtui.shards.parts import Run, open_run, runs_of, write_part
 from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import stored_vectors
-from guardtui.shards.work import Job
+from guardtui.shards.work import ShardJob
 from tests.shards.conftest import TOPIC, write_prompts
 
 
 def evaluated(source: Path, folder: Path, count: int, executor: str = "serial") -> Merged:
     large = cut(source, folder, count)
     assert large is not None
-    job = Job(folder, TOPIC, "static")
+    job = ShardJob(folder, TOPIC, "static")
     landed = list(make_executor(executor, 2).run(job, large.all_shards()))
     assert sorted(one.shard for one in landed) == large.all_shards()
     merged = merge(job.worker().run)
@@ -53,13 +53,13 @@ def said(merged: Merged) -> tuple[bytes, object]:
 
 
 @pytest.mark.process
-def test_seven_shards_say_what_one_says_to_the_byte(source: Path, tmp_path: Path) -> None:
+def test_seven_shards_equal_one_to_the_byte(source: Path, tmp_path: Path) -> None:
     one = said(evaluated(source, tmp_path / "one", 1))
     assert said(evaluated(source, tmp_path / "seven", 7)) == one
     assert said(evaluated(source, tmp_path / "processes", 7, "processes")) == one
 
 
-def test_it_is_the_evaluation_of_the_whole_file(tmp_path: Path) -> None:
+def test_merge_equals_the_evaluation_of_the_whole_file(tmp_path: Path) -> None:
     source = write_prompts(tmp_path / "many.csv", 3000)
     merged, prompts = evaluated(source, tmp_path / "set", 5), load_prompts(source)
     scanner = LocalScanner("static", cache=tmp_path / "cache")
@@ -85,34 +85,36 @@ def test_it_is_the_evaluation_of_the_whole_file(tmp_path: Path) -> None:
     assert comparison.added == comparison.removed == 0
 
 
-def test_counts_by_category_and_wrong_rows(source: Path, tmp_path: Path) -> None:
+def test_merge_counts_by_category_and_lists_wrong_rows(source: Path, tmp_path: Path) -> None:
     merged, prompts = evaluated(source, tmp_path / "set", 4), load_prompts(source)
     found = merged.evaluation
     groups, names = prompts.groups("category")
     assert merged.by_category == metrics_by_group(found.codes, groups, names)
-    wrong = merged.wrong_prompts()
+    wrong = merged.wrong_rows()
     places = np.flatnonzero(found.codes >= Outcome.FP)
     assert len(places)
-    assert wrong.frame.equals(prompts.frame[places])
+    columns = [name for name in prompts.frame.columns if name in wrong.columns]
+    assert {"prompt", "expected", "line"} <= set(columns)
+    assert wrong[columns].equals(prompts.frame[columns][places])
     should, other = merged.sorted_scores()
     for scores, mine in ((should, prompts.expected), (other, ~prompts.expected)):
         np.testing.assert_array_equal(scores, np.sort(found.verdicts.score[mine]))
 
 
-def test_what_is_finished_is_not_done_again(source: Path, tmp_path: Path) -> None:
+def test_finished_shards_are_not_repeated(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "set").rglob("*.*")}
-    worker = Job(tmp_path / "set", TOPIC, "static").worker()
+    worker = ShardJob(tmp_path / "set", TOPIC, "static").worker()
     for shard in merged.run.large.all_shards():
         assert worker.evaluate(shard) == merged.manifests[shard.index]
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "set").rglob("*.*")} == before
 
 
-def test_an_edit_is_another_run_over_the_same_vectors(source: Path, tmp_path: Path) -> None:
+def test_edit_creates_another_run_with_the_same_vectors(source: Path, tmp_path: Path) -> None:
     first = evaluated(source, tmp_path / "set", 2)
     vectors = {path: path.stat().st_mtime_ns for path in (tmp_path / "set").glob("vectors-*/*")}
     edited = TOPIC.model_copy(update={"description": "The weather and soups"})
-    worker = Job(tmp_path / "set", edited, "static").worker()
+    worker = ShardJob(tmp_path / "set", edited, "static").worker()
     for shard in first.run.large.all_shards():
         worker.evaluate(shard)
     assert {path: path.stat().st_mtime_ns for path in vectors} == vectors
@@ -122,16 +124,16 @@ def test_an_edit_is_another_run_over_the_same_vectors(source: Path, tmp_path: Pa
     assert comparison.regressions
 
 
-def test_a_run_of_another_version_is_refused(source: Path, tmp_path: Path) -> None:
+def test_run_of_another_version_is_refused(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 2)
     path = merged.run.folder / "run.json"
     told = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**told, "schema_version": 2}), encoding="utf-8")
-    with pytest.raises(FileError, match="it has schema version 2, known is 1"):
+    with pytest.raises(FileError, match="it has schema version 2, supported is 1"):
         runs_of(merged.run.large)
 
 
-def test_missing_shards_are_named_with_what_to_run(source: Path, tmp_path: Path) -> None:
+def test_missing_shards_error_names_the_command(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 6)
     for index in (1, 2, 5):
         merged.run.path(Shard(index, 6), ".json").unlink()
@@ -139,7 +141,7 @@ def test_missing_shards_are_named_with_what_to_run(source: Path, tmp_path: Path)
         merge(merged.run)
 
 
-def test_parts_that_do_not_belong_are_refused(source: Path, tmp_path: Path) -> None:
+def test_parts_of_other_runs_are_rejected(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
     first, second = (merged.run.path(Shard(index, 3), ".json") for index in (0, 1))
     kept = first.read_bytes()
@@ -166,7 +168,7 @@ def test_parts_that_do_not_belong_are_refused(source: Path, tmp_path: Path) -> N
         merge(merged.run)
 
 
-def test_rows_without_a_verdict_are_counted_and_told(source: Path, tmp_path: Path) -> None:
+def test_rows_without_a_verdict_are_counted_and_listed(source: Path, tmp_path: Path) -> None:
     large = cut(source, tmp_path / "set", 2)
     assert isinstance(large, LargeSet)
     run = Run(large, TOPIC, ScannerSettings("judge", "stub-1"))
@@ -195,14 +197,14 @@ def test_rows_without_a_verdict_are_counted_and_told(source: Path, tmp_path: Pat
     assert [len(scores) for scores in merged.sorted_scores()] == [0, 0]
 
 
-def test_an_evaluation_goes_to_another_process(source: Path, tmp_path: Path) -> None:
+def test_evaluation_can_be_sent_to_another_process(source: Path, tmp_path: Path) -> None:
     evaluation = evaluated(source, tmp_path / "set", 3).evaluation
     there = pickle.loads(pickle.dumps(evaluation))
     assert there.metrics == evaluation.metrics
     assert there.codes.tolist() == evaluation.codes.tolist()
 
 
-def test_wrong_rows_of_some_shards_and_columns(source: Path, tmp_path: Path) -> None:
+def test_wrong_rows_can_be_limited_by_shards_and_columns(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
     every = merged.wrong_rows()
     some = merged.wrong_rows(["row", "prompt"], most=1)
@@ -214,7 +216,7 @@ def test_wrong_rows_of_some_shards_and_columns(source: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("ending", [".parquet", ".wrong.parquet"])
 @pytest.mark.parametrize("place", [0.1, 0.5])
-def test_a_part_changed_in_place_is_refused(
+def test_part_changed_in_place_is_rejected(
     source: Path, tmp_path: Path, ending: str, place: float
 ) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
@@ -230,7 +232,7 @@ def test_a_part_changed_in_place_is_refused(
 
 
 @pytest.mark.parametrize("ending", [".values.npy", ".terms.npy"])
-def test_vectors_of_other_prompts_are_made_anew(source: Path, tmp_path: Path, ending: str) -> None:
+def test_vectors_of_other_prompts_are_recomputed(source: Path, tmp_path: Path, ending: str) -> None:
     wanted = said(evaluated(source, tmp_path / "wanted", 3))
     large = cut(source, tmp_path / "set", 3)
     assert large is not None
@@ -247,7 +249,7 @@ def test_vectors_of_other_prompts_are_made_anew(source: Path, tmp_path: Path, en
     assert said(evaluated(source, tmp_path / "set", 3)) == wanted
 
 
-def test_a_category_called_as_none_is_shown(tmp_path: Path) -> None:
+def test_category_named_like_the_placeholder_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text(
         "prompt,expected,intent,category\na,true,block,(none)\nb,no,block,\nc,no,block,x\n", "utf-8"
@@ -256,7 +258,7 @@ def test_a_category_called_as_none_is_shown(tmp_path: Path) -> None:
     assert {name: one.total for name, one in merged.by_category.items()} == {"(none)": 2, "x": 1}
 
 
-def test_a_command_that_is_told_can_be_typed(source: Path, tmp_path: Path) -> None:
+def test_suggested_command_is_quoted_for_a_shell(source: Path, tmp_path: Path) -> None:
     folder = tmp_path / "a folder"
     merged = evaluated(source, folder, 3)
     merged.run.path(Shard(1, 3), ".json").unlink()
@@ -267,10 +269,10 @@ def test_a_command_that_is_told_can_be_typed(source: Path, tmp_path: Path) -> No
         merged.run.large.require_rows()
 
 
-def test_to_look_at_a_run_is_not_to_work_on_it(source: Path, tmp_path: Path) -> None:
+def test_viewing_a_run_does_not_modify_it(source: Path, tmp_path: Path) -> None:
     first = evaluated(source, tmp_path / "set", 2)
     edited = TOPIC.model_copy(update={"description": "The weather and soups"})
-    worker = Job(tmp_path / "set", edited, "static").worker()
+    worker = ShardJob(tmp_path / "set", edited, "static").worker()
     for shard in first.run.large.all_shards():
         worker.evaluate(shard)
     merge(worker.run).write()

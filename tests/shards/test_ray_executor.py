@@ -25,7 +25,7 @@ from guardtui.shards.large_set import LargeSet, cut
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import Manifest
 from guardtui.shards.shard import Shard
-from guardtui.shards.work import Job
+from guardtui.shards.work import ShardJob
 from tests.cli.test_shards import begin, evaluate, here, run, sayings
 from tests.shards.conftest import TOPIC
 from tests.shards.test_merge import evaluated, said
@@ -114,18 +114,18 @@ def is_below(process: int) -> bool:
     return False
 
 
-def test_a_cluster_says_what_one_process_says(source: Path, tmp_path: Path) -> None:
+def test_cluster_results_equal_those_of_one_process(source: Path, tmp_path: Path) -> None:
     one = said(evaluated(source, tmp_path / "one", 1))
     assert said(evaluated(source, tmp_path / "ray", 7, "ray")) == one
 
 
-def begun(source: Path, folder: Path, count: int = 12) -> tuple[LargeSet, Job]:
+def begun(source: Path, folder: Path, count: int = 12) -> tuple[LargeSet, ShardJob]:
     large = cut(source, folder, count)
     assert large is not None
-    return large, Job(folder, TOPIC, "static")
+    return large, ShardJob(folder, TOPIC, "static")
 
 
-def test_a_killed_worker_is_replaced(source: Path, tmp_path: Path) -> None:
+def test_killed_worker_is_replaced(source: Path, tmp_path: Path) -> None:
     large, job = begun(source, tmp_path / "set")
     landed = make_executor("ray", 2).run(job, large.all_shards())
     found = [next(landed)]
@@ -139,13 +139,13 @@ def test_a_killed_worker_is_replaced(source: Path, tmp_path: Path) -> None:
     assert said(merged) == said(evaluated(source, tmp_path / "one", 1))
 
 
-def test_a_worker_that_is_lost_again_and_again_is_given_up(
+def test_repeatedly_lost_worker_is_given_up(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from guardtui.shards import ray_executor
 
     class Doomed:
-        def __init__(self, job: Job) -> None: ...
+        def __init__(self, job: ShardJob) -> None: ...
 
         def evaluate(self, shard: Shard) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -157,18 +157,20 @@ def test_a_worker_that_is_lost_again_and_again_is_given_up(
 
 
 @pytest.mark.parametrize("name", ["processes", "ray"])
-def test_what_is_wrong_with_a_file_is_told_as_here(name: str, source: Path, tmp_path: Path) -> None:
+def test_file_error_of_a_worker_equals_the_local_one(
+    name: str, source: Path, tmp_path: Path
+) -> None:
     large, job = begun(source, tmp_path / "set", 3)
     path = large.rows_path(Shard(1, 3))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(FileError, match=r"00001-of-00003.parquet: .*half of one") as found:
         list(make_executor(name, 2).run(job, large.all_shards()))
     assert found.value.path == str(path)
-    with pytest.raises(FileError, match=r"set\.json: there is no such file"):
-        list(make_executor(name, 2).run(Job(tmp_path, TOPIC, "static"), [Shard(0, 3)]))
+    with pytest.raises(FileError, match=r"set\.json: no such file"):
+        list(make_executor(name, 2).run(ShardJob(tmp_path, TOPIC, "static"), [Shard(0, 3)]))
 
 
-def test_stopped_it_leaves_what_is_finished(source: Path, tmp_path: Path) -> None:
+def test_stopped_run_keeps_finished_shards(source: Path, tmp_path: Path) -> None:
     large, job = begun(source, tmp_path / "set")
     found: list[Manifest] = []
     executor = make_executor("ray", 2)
@@ -184,7 +186,7 @@ def on_ray(*more: str) -> list[str]:
     return evaluate("--out", "many", "--shards", "9", "--executor", "ray", *more)
 
 
-def test_nothing_of_ray_is_seen(here: Path) -> None:
+def test_ray_writes_nothing_to_the_terminal(here: Path) -> None:
     assert run(here, *evaluate("--out", "one", "--shards", "1", "--jobs", "1"))[0] == 0
     code, out, err = run(here, *on_ray("--jobs", "2"))
     assert (code, err) == (0, "")
@@ -194,7 +196,7 @@ def test_nothing_of_ray_is_seen(here: Path) -> None:
 
 @pytest.mark.parametrize("jobs", ["1", "5"])
 @pytest.mark.parametrize("kind", ["clients", "head"])
-def test_a_cluster_that_is_joined(here: Path, cluster: Cluster, kind: str, jobs: str) -> None:
+def test_existing_cluster_is_joined(here: Path, cluster: Cluster, kind: str, jobs: str) -> None:
     assert run(here, *evaluate("--out", "one", "--shards", "1", "--jobs", "1"))[0] == 0
     # More workers than cores: some of them wait until others are done.
     code, out, err = run(here, *on_ray("--address", getattr(cluster, kind), "--jobs", jobs))
@@ -220,7 +222,7 @@ def test_without_jobs_there_is_a_worker_for_each_core_of_the_cluster(
     assert sum(made) == 2
 
 
-def test_the_script_of_the_page(here: Path, cluster: Cluster) -> None:
+def test_documented_script_runs(here: Path, cluster: Cluster) -> None:
     (here / "bin").mkdir()
     program = here / "bin" / "guardtui"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m guardtui "$@"\n', "utf-8")
@@ -248,7 +250,7 @@ def test_the_script_of_the_page(here: Path, cluster: Cluster) -> None:
     assert sayings(here / "many") == sayings(here / "one")
 
 
-def test_a_cluster_that_wants_a_token(here: Path, cluster: Cluster) -> None:
+def test_cluster_with_a_token_names_its_variables(here: Path, cluster: Cluster) -> None:
     # Ray asks a server that refuses three times, with pauses of up to 15 s.
     code, out, err = run(
         here,
@@ -271,14 +273,14 @@ def test_a_cluster_that_wants_a_token(here: Path, cluster: Cluster) -> None:
         ("ray://host:port", "is not the address of a cluster"),
     ],
 )
-def test_a_cluster_that_is_not_there(here: Path, address: str, says: str) -> None:
+def test_missing_cluster_is_reported(here: Path, address: str, says: str) -> None:
     code, out, err = run(here, *on_ray("--address", address))
     assert (code, out) == (3, "")
     assert says in err
     assert "Traceback" not in err
 
 
-def test_an_interrupt_ends_it_and_it_goes_on_later(here: Path) -> None:
+def test_interrupted_run_is_resumed_later(here: Path) -> None:
     process = begin(here, *evaluate("--out", "many", "--shards", "60"), "--executor", "ray")
     while not list((here / "many").glob("runs/*/*-of-*.json")):
         assert process.poll() is None

@@ -18,7 +18,7 @@ STRATA = st.dictionaries(
 
 
 @given(STRATA, st.integers(2, 6000))
-def test_as_many_as_asked_for_and_no_more_than_there_are(
+def test_sample_size_is_the_requested_or_available_number(
     strata: dict[str, tuple[int, int]], size: int
 ) -> None:
     wanted = allot(strata, size)
@@ -29,7 +29,7 @@ def test_as_many_as_asked_for_and_no_more_than_there_are(
 
 
 @given(STRATA)
-def test_a_rare_class_is_well_there(strata: dict[str, tuple[int, int]]) -> None:
+def test_rare_class_has_the_minimum_number(strata: dict[str, tuple[int, int]]) -> None:
     wanted = allot(strata, 5000)
     for place, label in ((0, True), (1, False)):
         there = sum(counts[place] for counts in strata.values())
@@ -50,7 +50,7 @@ def made(folder: Path, count: int, shards: int) -> LargeSet:
     return large
 
 
-def test_a_sample_of_real_rows(tmp_path: Path) -> None:
+def test_sample_contains_rows_of_the_set(tmp_path: Path) -> None:
     large = made(tmp_path, 4000, 6)
     sample = draw(large, 400)
     assert sample.text == "sample of 400 of 4000 prompts"

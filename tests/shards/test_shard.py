@@ -12,13 +12,13 @@ from guardtui.shards.shard import Shard, ShardError, all_shards, found_shard, pa
 
 
 @given(st.lists(st.integers(0, 2**64 - 1)), st.integers(1, 40))
-def test_every_prompt_is_in_exactly_one(numbers: list[int], count: int) -> None:
+def test_every_prompt_is_in_exactly_one_shard(numbers: list[int], count: int) -> None:
     digests = np.array(numbers, np.uint64)
     held = [shard.holds(digests) for shard in all_shards(count)]
     np.testing.assert_array_equal(np.sum(held, axis=0), np.ones(len(numbers)))
 
 
-def test_names_sort_as_shards_do() -> None:
+def test_shard_names_sort_like_shards() -> None:
     names = [shard.name for shard in all_shards(1234)]
     assert sorted(names) == names
 
@@ -43,7 +43,7 @@ def test_names_sort_as_shards_do() -> None:
         ("auto/8", {"SLURM_ARRAY_TASK_ID": "5"}, Shard(5, 8)),
     ],
 )
-def test_what_an_author_or_an_array_says(
+def test_shard_is_parsed_from_an_option_or_a_job_array(
     text: str, environment: dict[str, str], wanted: Shard
 ) -> None:
     assert parse_shard(text, environment) == wanted
@@ -52,7 +52,7 @@ def test_what_an_author_or_an_array_says(
 @pytest.mark.parametrize(
     ("text", "environment", "says"),
     [
-        ("16/16", {}, "counted from 0 to 15"),
+        ("16/16", {}, "numbered from 0 to 15"),
         ("1/0", {}, "0 shards"),
         ("1/1000000", {}, "1 to 100000"),
         ("3", {}, "write 0/16"),
@@ -70,15 +70,15 @@ def test_what_an_author_or_an_array_says(
         ),
     ],
 )
-def test_what_cannot_be_is_said(text: str, environment: dict[str, str], says: str) -> None:
+def test_invalid_shard_is_reported(text: str, environment: dict[str, str], says: str) -> None:
     with pytest.raises(ShardError, match=says):
         parse_shard(text, environment)
 
 
-def test_outside_of_an_array_none_is_found() -> None:
+def test_shard_outside_of_a_job_array_is_none() -> None:
     assert found_shard({}) is None
 
 
-def test_neighbours_are_drawn_together() -> None:
+def test_consecutive_shards_are_shown_as_ranges() -> None:
     shards = [Shard(index, 20) for index in (0, 3, 4, 5, 12, 19)]
     assert spans(shards) == "0, 3-5, 12, 19"

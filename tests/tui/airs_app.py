@@ -1,4 +1,4 @@
-"""The app against a sandbox on a real socket: keys in, and what it shows."""
+"""Drive the app against a sandbox on a real socket."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.scan_dialogs import ScanDialog
-from tests.tui.test_loop import frame, ready, until
+from guardtui.tui.scan.dialogs import ScanDialog
+from tests.tui.tax_app import frame, ready, until
 
 
 class Play:
@@ -94,7 +94,7 @@ class Play:
     def line(self) -> str:
         """What the line of the scan tells."""
         pane = self.main.panes.scan
-        return str(pane.render()) if pane.has_class("told") else ""
+        return str(pane.render()) if pane.has_class("active") else ""
 
     @property
     def shown(self) -> str:

@@ -1,4 +1,4 @@
-"""How tests of the screen wait and draw: for the app to settle, and what a test looks at."""
+"""Fixtures for tests of the screen: waiting for the app to settle, and frozen clocks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 from guardtui.app import next_step_advice
+from guardtui.tui.editor import field
 from guardtui.tui.main import window
-from guardtui.tui.widgets import topic_field
 from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until
 
 asyncio.set_event_loop_policy(SettlingPolicy())
@@ -31,7 +31,7 @@ textual.screen.UPDATE_PERIOD = 0.001  # type: ignore[misc]
 # Nothing ends because the machine was busy for some seconds: no message before a test has read it,
 # no run of keys before its last key, and no wait for something that comes late.
 textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  # type: ignore[assignment, method-assign]
-topic_field.PAUSE_ENDS_RUN = 86_400.0
+field.PAUSE_ENDS_RUN = 86_400.0
 window.TYPING_PATIENCE = HANGS_AFTER
 # Edits are measured in the tests that are about that, which set a pause of their own.
 next_step_advice.PAUSE = 86_400.0

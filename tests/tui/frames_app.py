@@ -1,4 +1,4 @@
-"""What the text frames show: a topic with prompts of every kind, its app, and a frozen clock."""
+"""The topic, the app and the frozen clock of the text frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from tests.tui import settling
-from tests.tui.test_loop import frame, until
+from tests.tui.tax_app import frame, until
 
 FRAMES = Path(__file__).parent / "frames"
 
@@ -73,7 +73,7 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.main.rows.EXPLAIN_AFTER", 0)
+    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("TZ", "UTC0")
     time.tzset()

@@ -1,4 +1,4 @@
-"""A session with several scanners on one definition, recorded by hand, for the screens of both."""
+"""A session with verdicts of several scanners on one definition, recorded by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic with a prompt set of many columns, and the app on it, for tests of the results pane."""
+"""A topic with a prompt set of many columns, and the app on it, for the results pane."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from textual.pilot import Pilot
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import (
-    ExampleWanted,
-    PromptEditWanted,
-    PromptUndoWanted,
-    SettingsWanted,
-    ViewRemoved,
-    ViewSaved,
+    AddExample,
+    EditPrompts,
+    RemoveView,
+    SaveSettings,
+    SaveView,
+    UndoPromptEdit,
 )
-from guardtui.tui.widgets.results_pane import ResultsPane
-from tests.tui.test_loop import TOPIC, Run, drive, until
+from guardtui.tui.results.pane import ResultsPane
+from tests.tui.tax_app import TOPIC, Run, drive, until
 
 HOSTILE_COLUMN = "[b]\x1b]0;x\x07note"
 
@@ -57,12 +57,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     told: Sent = []
     usual = ResultsPane.post_message
     kinds = (
-        PromptEditWanted,
-        PromptUndoWanted,
-        SettingsWanted,
-        ExampleWanted,
-        ViewSaved,
-        ViewRemoved,
+        EditPrompts,
+        UndoPromptEdit,
+        SaveSettings,
+        AddExample,
+        SaveView,
+        RemoveView,
     )
 
     def post(pane: ResultsPane, message: Message) -> bool:
@@ -87,7 +87,7 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
         await until(
             pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
         )
-        pane._ask(sort="line")
+        pane._request_view(sort="line")
         await until(
             pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == "line"
         )

@@ -1,4 +1,4 @@
-"""One app for many cases: it is brought back to where it began before each of them."""
+"""One app for many cases, reset before each of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from guardtui.advice.search import Search, SearchResult
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.layout import Layout
-from guardtui.tui.results import View
+from guardtui.tui.results.column_layout import ColumnLayout
+from guardtui.tui.results.model import ResultsView
 from tests.tui import settling
 from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
-from tests.tui.test_loop import main_screen, until
+from tests.tui.tax_app import main_screen, until
 
 BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
 """A description that breaks one prompt and repairs one."""
@@ -35,7 +35,7 @@ PATIENCE = 20.0
 DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
 
-ALL = View(filter="all", sort="line")
+ALL = ResultsView(filter="all", sort="line")
 
 
 class Unfinished(Search):
@@ -108,7 +108,7 @@ class Stage:
             if worker.group in DIALOGS and not worker.is_finished:
                 worker.cancel()
         main.services.connections.use(None)
-        main.tour.leave()
+        main.tour.close()
         if main.panes.editor.shows_difference:
             main.panes.editor.show_baseline(None)
         while main.services.workspace.can_undo_prompts:
@@ -126,11 +126,11 @@ class Stage:
         pane._input.value = ""
         pane._filter.hide()
         pane._views = ()
-        if pane.layout_chosen != Layout():
-            pane._use_layout(Layout())
+        if pane.layout_chosen != ColumnLayout():
+            pane._use_layout(ColumnLayout())
         if pane.view != ALL:
             pane.view = ALL
-            pane._ask()
+            pane._request_view()
         await self.rest()
         Unfinished.ends.clear()
         self.told.clear()
@@ -186,7 +186,7 @@ def folders(folder: Path) -> Iterator[Path]:
             patch.setenv(f"GUARDTUI_{name.upper()}", str(folder / name))
         patch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
         freeze(patch)
-        patch.setattr("guardtui.tui.screens.refining.Search", Unfinished)
+        patch.setattr("guardtui.tui.advice.refinement.Search", Unfinished)
         yield write_topic(folder)
 
 

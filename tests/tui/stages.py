@@ -1,4 +1,4 @@
-"""Which cases of a test of the screen the fast stage plays, and which the exhaustive one alone."""
+"""Which cases of a test of the screen belong to the fast stage, and which to the exhaustive one."""
 
 from __future__ import annotations
 

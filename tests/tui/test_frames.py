@@ -30,7 +30,7 @@ from tests.tui.frames_app import (
     write_topic,
 )
 from tests.tui.stages import first_is_fast
-from tests.tui.test_loop import main_screen, until
+from tests.tui.tax_app import main_screen, until
 
 pytestmark = pytest.mark.usefixtures("painted")
 

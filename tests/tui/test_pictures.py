@@ -1,4 +1,4 @@
-"""What only a picture shows: colours, borders and the places of things, on the sample topic.
+"""Only in pictures: colours, borders and layout, on the sample topic.
 
 Accept a wanted change with `pytest tests/tui/test_pictures.py --snapshot-update`, and look at it.
 """
@@ -21,12 +21,13 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.history.dialog import HistoryDialog
+from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.checking import CheckPage
-from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
-from guardtui.tui.screens.history import HistoryDialog
+from guardtui.tui.prompts.check_page import CheckPage
+from guardtui.tui.settings.scanner import ScannerDialog
 from tests.tui.settling import settle
-from tests.tui.test_loop import frame, main_screen, until
+from tests.tui.tax_app import frame, main_screen, until
 
 DRAWN_WITH = "8.2."
 pytestmark = [

@@ -1,4 +1,4 @@
-"""The tutorial works as it is written: its table of keys is typed into the app, row by row."""
+"""The tutorial works as written: its table of keys is typed into the app, row by row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from tests.tui import settling
 from tests.tui.frames_app import at_work, freeze
-from tests.tui.test_loop import frame, main_screen, until
+from tests.tui.tax_app import frame, main_screen, until
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "tutorial.md"

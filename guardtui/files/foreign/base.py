@@ -14,8 +14,8 @@ from typing import Any, Protocol, cast
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
 from guardtui.domain.topic import Intent
-from guardtui.files.json_places import json_lines, load_yaml
 from guardtui.files.problems import FileError, decode, read_bytes
+from guardtui.files.source_positions import json_lines, load_yaml
 from guardtui.files.table_formats import unpack, unpacked_name
 
 FORMATS = {
@@ -56,7 +56,7 @@ class Problems:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class ImportOptions:
     """How the author wants the input to be read; empty fields are detected.
 
     `true` are the values that mean that a prompt belongs to the topic (all others mean that it does
@@ -88,7 +88,7 @@ class Mapped:
         shown = _shown(value)
         if value is None or value == "":
             return "the label is empty: write one"
-        return f"{shown} is not a label: write true or false, or say what is true with --true VALUE"
+        return f"{shown} is not a label: write true or false, or name true values with --true VALUE"
 
 
 def _word(value: Any) -> str:
@@ -105,7 +105,7 @@ def _shown(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ForeignRow:
     """One labelled prompt, with its location and further columns."""
 
     path: Path
@@ -116,15 +116,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ForeignPrompts:
     """The prompts that were read; `intent` if the input has one, `notes` for the author."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ForeignRow]
     intent: Intent | None = None
     notes: Sequence[str] = ()
 
 
-class Source:
+class ForeignInput:
     """A file, or a folder of files; read and parsed once for all formats."""
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
@@ -180,30 +180,32 @@ class Source:
             raise
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """Interface of the modules of this package."""
 
     TITLE: str
     """The format in a few words."""
 
     OPTIONS: tuple[str, ...]
-    """Fields of `Mapped` that it uses, besides `intent`."""
+    """Fields of `ImportOptions` that it uses, besides `intent`."""
 
-    def recognises(self, source: Source) -> bool:
+    def recognises(self, source: ForeignInput) -> bool:
         """Return whether the input is probably in this format. May raise FileError."""
         ...
 
-    def read(self, source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    def read(
+        self, source: ForeignInput, mapped: ImportOptions, problems: Problems
+    ) -> ForeignPrompts:
         """Read the prompts; errors of single prompts go to `problems`. Raises FileError."""
         ...
 
 
-def reader_of(name: str) -> Reader:
+def reader_of(name: str) -> FormatReader:
     """Return the reader of a format."""
-    return cast("Reader", import_module(FORMATS[name]))
+    return cast("FormatReader", import_module(FORMATS[name]))
 
 
-def recognised(source: Source) -> str:
+def recognised(source: ForeignInput) -> str:
     """Return the name of the format of the input. Raises ForeignError and FileError."""
     if not source.is_folder:
         source.content  # noqa: B018 - raises FileError for an unreadable file
@@ -215,16 +217,16 @@ def recognised(source: Source) -> str:
     if formats:
         raise ForeignError(
             f"{source.path}: this could be {' or '.join(formats)}\n"
-            f"  say which with --from {'|'.join(formats)}"
+            f"  choose one with --from {'|'.join(formats)}"
         )
     _require_whole(source)
     names = ", ".join(FORMATS)
     raise ForeignError(
-        f"{source.path}: the format is not recognised\n  say it with --from, one of: {names}"
+        f"{source.path}: the format is not recognised\n  name it with --from, one of: {names}"
     )
 
 
-def _require_whole(source: Source) -> None:
+def _require_whole(source: ForeignInput) -> None:
     """Raise FileError for a YAML or JSON file, by extension, that cannot be parsed."""
     if source.ending in (".yaml", ".yml"):
         source.yaml  # noqa: B018 - raises FileError with the place of the error
@@ -239,14 +241,14 @@ def _require_whole(source: Source) -> None:
             raise FileError(source.path, problem, "fix the JSON") from error
 
 
-def _recognises(name: str, source: Source) -> bool:
+def _recognises(name: str, source: ForeignInput) -> bool:
     try:
         return reader_of(name).recognises(source)
     except FileError:
         return False
 
 
-def check_rows(rows: Sequence[Row], problems: Problems, *, as_text: bool) -> None:
+def check_rows(rows: Sequence[ForeignRow], problems: Problems, *, as_text: bool) -> None:
     """Add a problem for each row that no prompt set can contain; `as_text` for CSV and TSV."""
     for row in rows:
         if not row.prompt.strip():

@@ -6,27 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from guardtui.domain.topic import Intent
-from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.foreign.base import (
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
+    Problems,
+)
 from guardtui.files.inspect_logs import LogSample, is_inspect_log, read_inspect_log
-from guardtui.files.json_places import text_of
+from guardtui.files.source_positions import text_of
 
 TITLE = "a log of inspect_ai (.eval, .json)"
 OPTIONS = ("expected_column", "true")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: ForeignInput) -> bool:
     """Return whether the content is a zip with a log header, or JSON that starts like a log."""
     return not source.is_folder and is_inspect_log(source.path, source.content)
 
 
-def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each sample, from the first epoch that contains it.
 
     The label is the metadata value named by `expected_column`, else the metadata `expected`, else
     the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
     """
     log = read_inspect_log(source.path, source.content)
-    rows: list[Row] = []
+    rows: list[ForeignRow] = []
     seen: set[object] = set()
     intents: set[object] = set()
     repeated = 0
@@ -41,17 +47,17 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         metadata = metadata if isinstance(metadata, dict) else {}
         value, where, lacking = _label(sample, metadata, mapped)
         if problem:
-            problems.add(source.path, f"{sample.place} {problem}", sample.line)
+            problems.add(source.path, f"{sample.location} {problem}", sample.line)
             continue
         label = mapped.label_of(value)
         if lacking or label is None:
             reason = lacking or f"{where}: {mapped.not_a_label(value)}"
-            problems.add(source.path, f"{sample.place}: {reason}", sample.line)
+            problems.add(source.path, f"{sample.location}: {reason}", sample.line)
             continue
         if metadata.get("should_trigger") is not None:
             intents.add(metadata.get("intent"))
         line = sample.line or sample.number
-        rows.append(Row(source.path, line, prompt, label, _columns(sample, metadata, where)))
+        rows.append(ForeignRow(source.path, line, prompt, label, _columns(sample, metadata, where)))
     notes = []
     if repeated:
         samples = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
@@ -60,11 +66,11 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
     if log.status != "success":
         notes.append(f"the status of the log is {log.status!r:.40}: it may lack samples")
     intent = intents.pop() if len(intents) == 1 else None
-    return Reading(rows, Intent(intent) if intent in ("block", "allow") else None, notes)
+    return ForeignPrompts(rows, Intent(intent) if intent in ("block", "allow") else None, notes)
 
 
 def _label(
-    sample: LogSample, metadata: Mapping[str, Any], mapped: Mapped
+    sample: LogSample, metadata: Mapping[str, Any], mapped: ImportOptions
 ) -> tuple[object, str, str]:
     """Return the value of the label, its name, and why it is missing or ""."""
     wanted = mapped.expected_column
@@ -72,7 +78,7 @@ def _label(
         if wanted in metadata:
             return metadata[wanted], wanted, ""
         names = ", ".join(metadata) or "none"
-        return None, wanted, f"the metadata has no {wanted!r:.60} (there are: {names:.200})"
+        return None, wanted, f"the metadata has no {wanted!r:.60} (existing: {names:.200})"
     if not wanted and "expected" in metadata and not mapped.true:
         return metadata["expected"], "expected", ""
     target = sample.value.get("target")
@@ -82,7 +88,7 @@ def _label(
         target = target[0]
     if isinstance(target, str):
         return sample.text(target), "target", ""
-    return None, "target", "there is no target that is a text"
+    return None, "target", "the target is missing or not a text"
 
 
 def _columns(sample: LogSample, metadata: Mapping[str, Any], label: str) -> dict[str, str]:

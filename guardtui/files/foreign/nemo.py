@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
-from guardtui.files.json_places import json_lines, line_of, plain, text_of
+from guardtui.files.foreign.base import (
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
+    Problems,
+)
 from guardtui.files.problems import FileError, from_os_error
+from guardtui.files.source_positions import json_lines, line_of, plain, text_of
 
 TITLE = "an evaluation set of NeMo Guardrails (a file, or its folder)"
 OPTIONS = ("guardrail", "true")
@@ -25,14 +31,14 @@ _DOCUMENTS = (".yaml", ".yml", ".json")
 _FILES_AT_MOST = 500
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: ForeignInput) -> bool:
     """Return whether the input has interactions, `define user`, harmful.txt or helpful.txt."""
     if source.is_folder:
         return any(_is_part(file) for file in _files(source))
     return _is_part(source)
 
 
-def _is_part(source: Source) -> bool:
+def _is_part(source: ForeignInput) -> bool:
     if source.path.name.lower() in _SPLITS:
         return True
     if source.ending == ".co":
@@ -50,7 +56,7 @@ def _is_part(source: Source) -> bool:
     return isinstance(document, dict) and "interactions" in document
 
 
-def _files(source: Source) -> list[Source]:
+def _files(source: ForeignInput) -> list[ForeignInput]:
     """Return the files in a folder (recursively) that can be parts of a set. Raises FileError."""
     endings = (".co", ".jsonl", ".ndjson", *_DOCUMENTS)
     try:
@@ -62,13 +68,13 @@ def _files(source: Source) -> list[Source]:
     except OSError as error:
         raise from_os_error(source.path, error) from error
     if len(paths) > _FILES_AT_MOST:
-        problem = f"there are {len(paths)} files in it that could be part of an evaluation set"
+        problem = f"{len(paths)} files in it could be part of an evaluation set"
         raise FileError(source.path, problem, f"name a folder with at most {_FILES_AT_MOST}")
-    return [Source(path) for path in paths]
+    return [ForeignInput(path) for path in paths]
 
 
 @dataclass(slots=True)
-class _Found:
+class _NemoPrompt:
     """A prompt with its group: an intent, or the policies that expect a refusal; or its label."""
 
     path: Path
@@ -80,7 +86,7 @@ class _Found:
     fires: bool | None = None
 
 
-def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each input, example or line.
 
     - `interactions` (YAML or JSON): a guardrail should trigger if an expected output is a refusal;
@@ -93,7 +99,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
     nemoguardrails/eval/data/moderation/README.md and processed_sample.jsonl beside it,
     nemoguardrails/evaluate/data/topical/dataset_tools.py (`write_colang_output`).
     """
-    entries: list[_Found] = []
+    entries: list[_NemoPrompt] = []
     for file in _files(source) if source.is_folder else [source]:
         if source.is_folder and not _is_part(file):
             continue
@@ -113,16 +119,20 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         else:
             expected = mapped.expected(bool(entry.fires))
         several += "messages" in entry.extra
-        rows.append(Row(entry.path, entry.line, entry.prompt, expected, entry.extra))
+        rows.append(ForeignRow(entry.path, entry.line, entry.prompt, expected, entry.extra))
     notes = []
     if several:
         inputs = "1 input has" if several == 1 else f"{several} inputs have"
         notes.append(f"{inputs} several messages: the user's last one is the prompt")
-    return Reading(rows, None, notes)
+    return ForeignPrompts(rows, None, notes)
 
 
 def _require_choice(
-    source: Source, mapped: Mapped, problems: Problems, intents: list[str], policies: list[str]
+    source: ForeignInput,
+    mapped: ImportOptions,
+    problems: Problems,
+    intents: list[str],
+    policies: list[str],
 ) -> None:
     if intents:
         shown = ", ".join(intents)
@@ -131,11 +141,10 @@ def _require_choice(
         if not mapped.true:
             problems.add(
                 source.path,
-                "which intents belong to the topic? name each with --true; "
-                f"there are: {shown:.400}",
+                f"which intents belong to the topic? name each with --true; existing: {shown:.400}",
             )
         for name in unknown:
-            problems.add(source.path, f"there is no intent {name!r:.60}; there are: {shown:.400}")
+            problems.add(source.path, f"no intent is named {name!r:.60}; existing: {shown:.400}")
     if mapped.guardrail and mapped.guardrail not in policies:
         shown = ", ".join(policies) or "none"
         message = f"no refusal is expected by {mapped.guardrail!r:.60} (but by: {shown:.300})"
@@ -145,11 +154,11 @@ def _require_choice(
         problems.add(source.path, f"{message}; name one with --guardrail")
 
 
-def _parts(source: Source, problems: Problems) -> Iterator[_Found]:
+def _parts(source: ForeignInput, problems: Problems) -> Iterator[_NemoPrompt]:
     if (fires := _SPLITS.get(source.path.name.lower())) is not None:
         for line, text in enumerate(source.text.split("\n"), start=1):
             if text.strip():
-                yield _Found(source.path, line, text.strip(), {}, fires=fires)
+                yield _NemoPrompt(source.path, line, text.strip(), {}, fires=fires)
     elif source.ending in (".jsonl", ".ndjson"):
         yield from _labelled(source, problems)
     elif source.ending == ".co" or re.search(r"^define\s+user\s", source.text, re.MULTILINE):
@@ -158,7 +167,7 @@ def _parts(source: Source, problems: Problems) -> Iterator[_Found]:
         yield from _interactions(source, problems)
 
 
-def _examples(source: Source) -> Iterator[_Found]:
+def _examples(source: ForeignInput) -> Iterator[_NemoPrompt]:
     """Yield the quoted lines below `define user NAME`."""
     intent = None
     for line, text in enumerate(source.text.split("\n"), start=1):
@@ -167,31 +176,31 @@ def _examples(source: Source) -> Iterator[_Found]:
             intent = match[1] if match else None
         elif intent is not None and (example := _EXAMPLE.fullmatch(text.rstrip())):
             text = example[1].replace('\\"', '"')
-            yield _Found(source.path, line, text, {"user intent": intent}, intent=intent)
+            yield _NemoPrompt(source.path, line, text, {"user intent": intent}, intent=intent)
 
 
-def _labelled(source: Source, problems: Problems) -> Iterator[_Found]:
+def _labelled(source: ForeignInput, problems: Problems) -> Iterator[_NemoPrompt]:
     for line, value in json_lines(source.text):
         if isinstance(value, ValueError):
             problems.add(source.path, str(value), line)
         elif not isinstance(value, dict) or not isinstance(value.get("user_input"), str):
-            problems.add(source.path, "'user_input', the prompt, is missing or no text", line)
+            problems.add(source.path, "'user_input', the prompt, is missing or not a text", line)
         elif type(value.get("user_input_label")) is not bool:
             problems.add(source.path, "'user_input_label' is neither true nor false", line)
         else:
             own_keys = ("user_input", "user_input_label")
             extra = {name: text_of(item) for name, item in value.items() if name not in own_keys}
             fires = value["user_input_label"]
-            yield _Found(source.path, line, value["user_input"], extra, fires=fires)
+            yield _NemoPrompt(source.path, line, value["user_input"], extra, fires=fires)
 
 
-def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
+def _interactions(source: ForeignInput, problems: Problems) -> Iterator[_NemoPrompt]:
     document = source.yaml
     sets = document.get("interactions") if isinstance(document, dict) else None
     if not isinstance(sets, list):
         raise FileError(
             source.path,
-            "there is nothing of an evaluation in it",
+            "it has no evaluation data",
             "name a file with interactions, 'define user', or user_input; or its folder",
         )
     for index, interaction in enumerate(sets):
@@ -201,7 +210,7 @@ def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
             continue
         outputs = interaction.get("expected_output")
         if not isinstance(outputs, list) or not all(isinstance(item, dict) for item in outputs):
-            problems.add(source.path, "'expected_output' is missing or no list of outputs", line)
+            problems.add(source.path, "'expected_output' is missing or not a list of outputs", line)
             continue
         refusals = tuple(
             text_of(item.get("policy")) for item in outputs if item.get("type") == "refusal"
@@ -215,7 +224,7 @@ def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
                 problems.add(source.path, "the input is neither text nor messages of a user", where)
                 continue
             extra = base | ({"messages": messages} if messages else {})
-            yield _Found(source.path, where, prompt, extra, refusals=refusals)
+            yield _NemoPrompt(source.path, where, prompt, extra, refusals=refusals)
 
 
 def _prompt(given: Any) -> tuple[str | None, str]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
-from guardtui.files.json_places import json_lines, text_of
+from guardtui.files.foreign.base import (
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
+    Problems,
+)
+from guardtui.files.source_positions import json_lines, text_of
 
 TITLE = "a dataset of openai-guardrails' evaluation tool (JSONL)"
 OPTIONS = ("guardrail",)
@@ -11,12 +17,12 @@ OPTIONS = ("guardrail",)
 _KNOWN = ("id", "data", "expected_triggers")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: ForeignInput) -> bool:
     """Return whether the first line is an object with `expected_triggers`."""
     return not source.is_folder and "expected_triggers" in source.first_object
 
 
-def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each line: `data` is the prompt, `expected_triggers` the labels.
 
     `guardrail` selects one of several guardrails. A prompt without a label for it is a problem,
@@ -53,14 +59,14 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         wanted = next(iter(names))
     if wanted not in names:
         if samples:
-            which = f"there is no guardrail {wanted!r:.60}" if wanted else "which guardrail?"
-            problems.add(source.path, f"{which} (there are: {shown:.300}): say it with --guardrail")
-        return Reading([])
+            which = f"no guardrail is named {wanted!r:.60}" if wanted else "which guardrail?"
+            problems.add(source.path, f"{which} (existing: {shown:.300}): name it with --guardrail")
+        return ForeignPrompts([])
     rows = []
     for line, value in samples:
         triggers = value["expected_triggers"]
         if wanted not in triggers:
-            message = f"'expected_triggers' says nothing of {wanted!r:.60}: write true or false"
+            message = f"'expected_triggers' lacks {wanted!r:.60}: write true or false"
             problems.add(source.path, message, line)
             continue
         extra = {name: text_of(item) for name, item in value.items() if name not in _KNOWN}
@@ -69,5 +75,5 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
             if name != wanted:
                 extra[f"expected_triggers.{name}"] = text_of(fires)
         expected = mapped.expected(triggers[wanted])
-        rows.append(Row(source.path, line, value["data"], expected, extra))
-    return Reading(rows)
+        rows.append(ForeignRow(source.path, line, value["data"], expected, extra))
+    return ForeignPrompts(rows)

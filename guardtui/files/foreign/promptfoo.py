@@ -8,8 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
-from guardtui.files.json_places import (
+from guardtui.files.foreign.base import (
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
+    Problems,
+)
+from guardtui.files.problems import FileError
+from guardtui.files.prompt_files import read_rows
+from guardtui.files.source_positions import (
     json_lines,
     json_list,
     json_members,
@@ -17,8 +25,6 @@ from guardtui.files.json_places import (
     plain,
     text_of,
 )
-from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import read_rows
 
 TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
 OPTIONS = ("prompt_column", "expected_column", "true")
@@ -49,7 +55,7 @@ class _Test:
     description: str = ""
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: ForeignInput) -> bool:
     """Return whether there are special CSV columns, `vars` in a list of tests, or `tests`."""
     if source.is_folder or source.ending in (".parquet", ".eval", ".co"):
         return False
@@ -78,7 +84,7 @@ def _is_config(document: Any) -> bool:
     return isinstance(first, dict) and "vars" in first
 
 
-def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each test; several rows if the prompt's variable is a list.
 
     The prompt is the variable named by `prompt_column`, else the only one, else the one called
@@ -93,12 +99,12 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
     """
     tests = list(_tests(source, problems))
     name = _prompt_variable(source, tests, mapped, problems)
-    rows: list[Row] = []
+    rows: list[ForeignRow] = []
     for test in tests if name else ():
         if name not in test.vars:
             names = ", ".join(test.vars) or "none"
             problems.add(
-                source.path, f"there is no variable {name!r} (there are: {names:.200})", test.line
+                source.path, f"no variable is named {name!r} (existing: {names:.200})", test.line
             )
             continue
         label, used, problem = _label(test, mapped)
@@ -114,14 +120,14 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
             elif isinstance(prompt, str) and prompt.startswith("file://"):
                 problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
             else:
-                rows.append(Row(source.path, test.line, text_of(prompt), label, extra))
-    return Reading(rows)
+                rows.append(ForeignRow(source.path, test.line, text_of(prompt), label, extra))
+    return ForeignPrompts(rows)
 
 
 # --- the tests, wherever they stand -------------------------------------------------------------
 
 
-def _tests(source: Source, problems: Problems) -> Iterator[_Test]:
+def _tests(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
     default: Any = None
     if source.ending in (".csv", ".tsv"):
         yield from _from_csv(source, problems)
@@ -136,7 +142,7 @@ def _tests(source: Source, problems: Problems) -> Iterator[_Test]:
     else:
         entries, default = _from_yaml(source)
     if not entries:
-        problems.add(source.path, "there is no list of tests: name a file that has one")
+        problems.add(source.path, "the list of tests is missing: name a file that has one")
     for line, value in entries:
         if isinstance(value, ValueError):
             problems.add(source.path, str(value), line)
@@ -151,7 +157,7 @@ def _tests(source: Source, problems: Problems) -> Iterator[_Test]:
                 yield test
 
 
-def _from_json(source: Source) -> tuple[list[tuple[int, Any]], Any]:
+def _from_json(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
     try:
         if source.text.lstrip().startswith("["):
             return json_list(source.text), None
@@ -169,7 +175,7 @@ def _from_json(source: Source) -> tuple[list[tuple[int, Any]], Any]:
     return tests, members.get("defaultTest")
 
 
-def _from_yaml(source: Source) -> tuple[list[tuple[int, Any]], Any]:
+def _from_yaml(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
     document, default = source.yaml, None
     if isinstance(document, dict):
         default = document.get("defaultTest")
@@ -214,11 +220,13 @@ def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
             )
 
 
-def _from_csv(source: Source, problems: Problems) -> Iterator[_Test]:
+def _from_csv(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
     rows = read_rows(source.path, source.content, ())
     for finding in rows.unread:
         problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
     names = rows.raw.columns
+    if not names:  # such a frame has no rows to iterate over
+        return
     for line, cells in zip(rows.lines.tolist(), rows.raw.iter_rows(), strict=True):
         test = _Test(line, {})
         for name, cell in zip(names, cells, strict=True):
@@ -249,7 +257,9 @@ def _assertion(text: str) -> dict[str, Any]:
 # --- what they mean -----------------------------------------------------------------------------
 
 
-def _prompt_variable(source: Source, tests: list[_Test], mapped: Mapped, problems: Problems) -> str:
+def _prompt_variable(
+    source: ForeignInput, tests: list[_Test], mapped: ImportOptions, problems: Problems
+) -> str:
     """Return the name of the prompt's variable; "" with a problem if it is unclear."""
     if mapped.prompt_column or not tests:
         return mapped.prompt_column
@@ -264,12 +274,12 @@ def _prompt_variable(source: Source, tests: list[_Test], mapped: Mapped, problem
     shown = ", ".join(candidates or names) or "none"
     problems.add(
         source.path,
-        f"which variable holds the prompt? there are: {shown:.300}; say it with --prompt-column",
+        f"which variable is the prompt? existing: {shown:.300}; name it with --prompt-column",
     )
     return ""
 
 
-def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
+def _label(test: _Test, mapped: ImportOptions) -> tuple[bool | None, str, str]:
     """Return the label, the name of its variable, and why it is missing or ""."""
     wanted = mapped.expected_column
     if wanted:
@@ -279,7 +289,7 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
                 value = values[name]
                 return mapped.label_of(value), name, f"{name}: {mapped.not_a_label(value)}"
         names = ", ".join([*test.vars, *test.metadata]) or "none"
-        return None, "", f"there is no variable or metadata {name!r} (there are: {names:.200})"
+        return None, "", f"no variable or metadata {name!r} (existing: {names:.200})"
     labels = {
         label
         for assertion in test.asserts
@@ -288,17 +298,21 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
     if len(labels) == 1:
         return labels.pop(), "", ""
     if labels:
-        return None, "", "its assertions contradict: say what tells the label (--expected-column)"
+        return (
+            None,
+            "",
+            "its assertions contradict each other: name the label source (--expected-column)",
+        )
     kinds = ", ".join(text_of(assertion.get("type")) for assertion in test.asserts) or "none"
     return (
         None,
         "",
-        f"no assertion tells whether a guardrail should fire (there are: {kinds:.200}): "
+        f"no assertion determines the label (existing: {kinds:.200}): "
         "name a variable or metadata with --expected-column, or an assertion's value with --true",
     )
 
 
-def _asserted_label(assertion: Mapping[str, Any], mapped: Mapped) -> bool | None:
+def _asserted_label(assertion: Mapping[str, Any], mapped: ImportOptions) -> bool | None:
     """Return the label given by one assertion, or None."""
     kind, value = assertion.get("type"), assertion.get("value")
     if mapped.true:

@@ -8,11 +8,17 @@ from typing import Any
 
 from guardtui.domain.topic import Intent
 from guardtui.files.chats import ChatMessage, looks_like_chat, read_chat
-from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
-from guardtui.files.json_places import text_of
+from guardtui.files.foreign.base import (
+    ForeignInput,
+    ForeignPrompts,
+    ForeignRow,
+    ImportOptions,
+    Problems,
+)
 from guardtui.files.json_rows import json_rows
 from guardtui.files.output_tables import read_table
-from guardtui.files.table_formats import Format, detect_format
+from guardtui.files.source_positions import text_of
+from guardtui.files.table_formats import TableFormat, detect_format
 
 TITLE = "a table with a column of prompts (CSV, TSV, JSON, JSONL, Parquet, Excel)"
 OPTIONS = ("prompt_column", "expected_column", "true", "label")
@@ -21,7 +27,7 @@ _DELIMITED = (".csv", ".tsv")
 _JSON_LINES = (".jsonl", ".ndjson")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: ForeignInput) -> bool:
     """Return whether the input is a table, by its name or content.
 
     Text with commas is a table only by its name; JSON is one if every row is an object.
@@ -29,15 +35,15 @@ def recognises(source: Source) -> bool:
     if source.is_folder:
         return False
     kind = detect_format(source.path, source.content)
-    if kind is Format.DELIMITED:
+    if kind is TableFormat.DELIMITED:
         return source.ending in _DELIMITED
-    if kind not in (Format.JSON_LINES, Format.JSON_ARRAY) or source.ending in _JSON_LINES:
+    if kind not in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY) or source.ending in _JSON_LINES:
         return True
     rows = [value for _, value in json_rows(source.path, source.text)]
     return bool(rows) and all(isinstance(value, dict) for value in rows)
 
 
-def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a prompt from each row, by default from the columns `prompt` and `expected`.
 
     Of a list of messages, the user's last one is the prompt; several are kept as a column. With
@@ -57,7 +63,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
             f"this is a table, not a plain list (columns: {present:.300}): "
             "name the column of the prompts with --prompt-column",
         )
-        return Reading([])
+        return ForeignPrompts([])
     names = {name.strip().lower(): name for name in reversed(columns)}
     chosen = []
     for option, name in wanted.items():
@@ -65,16 +71,16 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         if column is None:
             problems.add(
                 source.path,
-                f"there is no column {name!r:.60} (there are: {present:.300}): "
+                f"no column is named {name!r:.60} (existing: {present:.300}): "
                 f"name it with {option}",
             )
         else:
             chosen.append(column)
     if len(chosen) < len(wanted):
-        return Reading([])
+        return ForeignPrompts([])
     if len(set(chosen)) < len(chosen):
         problems.add(source.path, "prompt and label are one column: name two")
-        return Reading([])
+        return ForeignPrompts([])
     others = [name for name in columns if name not in chosen]
     intent = _intent(columns, names.get("intent"), others)
     prompts = _Prompts(chosen[0], columns[chosen[0]])
@@ -91,8 +97,8 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
             problems.add(source.path, f"{chosen[0]}: {error}", line)
             continue
         extra = {name: text_of(columns[name][index]) for name in others}
-        rows.append(Row(source.path, line, prompt, label, extra | conversation))
-    return Reading(rows, intent, prompts.notes())
+        rows.append(ForeignRow(source.path, line, prompt, label, extra | conversation))
+    return ForeignPrompts(rows, intent, prompts.notes())
 
 
 def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -> Intent | None:

@@ -1,1 +1,1 @@
-"""Two evaluations held against each other, as a document: what it is made from, a file per form."""
+"""Comparison of two evaluations: its data, its document, and JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guardtui.reports.compared.base import Compared, Item
+from guardtui.reports.compared.base import ComparedPrompt, ComparisonReport
 from guardtui.reports.json_report import (
     RATE_KEYS,
     counts_of,
@@ -15,13 +15,13 @@ from guardtui.reports.json_report import (
     scanner_of,
     significance_of,
 )
-from guardtui.session.named import Mistakes, Named
+from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
 
 SCHEMA_VERSION = 1
 
 
-def write(compared: Compared) -> str:
-    """JSON with every prompt that differs; ends with a line feed. An undefined rate is null."""
+def write(compared: ComparisonReport) -> str:
+    """Return JSON with every differing prompt; undefined rates are null."""
     comparison = compared.comparison
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -42,10 +42,10 @@ def write(compared: Compared) -> str:
     return dumps(document, indent=2) + "\n"
 
 
-def _side(side: Named | Mistakes) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": side.name, "profile": side.profile}
+def _side(side: RecordedEvaluation | Mistakes) -> dict[str, Any]:
+    result: dict[str, Any] = {"name": side.name, "profile": side.profile}
     if isinstance(side, Mistakes):
-        told |= {
+        result |= {
             "kind": "mistakes",
             "iteration": None,
             "topic": side.topic,
@@ -58,7 +58,7 @@ def _side(side: Named | Mistakes) -> dict[str, Any]:
     else:
         evaluation = side.evaluation
         settings = evaluation.settings
-        told |= {
+        result |= {
             "kind": "report" if side.number is None else "iteration",
             "iteration": side.number,
             "topic": evaluation.topic.name,
@@ -68,14 +68,14 @@ def _side(side: Named | Mistakes) -> dict[str, Any]:
             "definition": definition_of(evaluation.topic),
             "prompt_set_fingerprint": evaluation.prompt_set,
         }
-    return told | {
+    return result | {
         "counts": counts_of(side.metrics),
         "rates": rates_of(side.metrics),
         "intervals": intervals_of(side.metrics),
     }
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: ComparedPrompt) -> dict[str, Any]:
     return {
         "prompt": item.prompt,
         "line": item.line,

@@ -1,9 +1,10 @@
-"""What a document on two evaluations is made from: both sides, and the prompts that differ."""
+"""Comparison of two evaluations: both sides, and the differing prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,20 +15,20 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.reports.renderers import render
-from guardtui.session.named import Mistakes, Named, mistake_keys
+from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation, mistake_keys
 
-FORMS = ("table", "md", "json", "html")
-"""The forms of a comparison."""
+Side: TypeAlias = "RecordedEvaluation | Mistakes"
+"""One side of a comparison: an evaluation, or the mistakes that a report lists."""
 
 GONE = "(its text is not known)"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One prompt: its outcomes in A and in B, "" where one does not have it, and its label.
+class ComparedPrompt:
+    """A prompt with its label and its outcomes in A and B, "" if one does not contain it.
 
-    `prompt` and `line` are None where they are not known. `expected` is the label of now, `score`
-    is of B, or of A for a prompt that B does not have.
+    `prompt` and `line` may be None. `expected` is the current label; `score` is that of B, or of A
+    for a prompt that is not in B.
     """
 
     prompt: str | None
@@ -44,79 +45,81 @@ class Item:
 
     @property
     def label(self) -> str:
-        """The label of now, or ""."""
+        """The current label, or ""."""
         return "" if self.expected is None else str(self.expected).lower()
 
     @property
     def outcomes(self) -> str:
-        """What it was and what it is."""
+        """The outcomes in A and in B."""
         return f"{self.was or 'absent'} → {self.now or 'absent'}"
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
-    """The prompts that differ in one way; made into items only as far as they are asked for.
+class ComparedGroup:
+    """Prompts that differ in one way; items are made on demand.
 
-    `labels` says whether it is the labels that differ.
+    `labels` says whether the labels differ.
     """
 
     key: str
     title: str
     count: int
-    item: Callable[[int], Item]
+    item: Callable[[int], ComparedPrompt]
     labels: bool = False
 
     def __len__(self) -> int:
         return self.count
 
-    def first(self, count: int | None = None) -> Iterator[Item]:
-        """The first items, at most `count`; all without it."""
+    def first(self, count: int | None = None) -> Iterator[ComparedPrompt]:
+        """Return the first items, at most `count`; all without it."""
         most = self.count if count is None else min(count, self.count)
         return map(self.item, range(most))
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparisonReport:
     """A and B, from A to B.
 
-    `comparison` is None where one of the two is known by its mistakes only: then `limit` says so,
-    `groups` are mistakes, and `deltas` are of all prompts of each. `still_wrong` counts prompts
-    that are wrong in both. `caveats` say why the two cannot be compared without care.
+    `comparison` is None if only the mistakes of one side are known: then `limit` says so, `groups`
+    are mistakes, and `deltas` are for all prompts of each side. `still_wrong` counts prompts that
+    are wrong in both. `caveats` are cautions about the comparison.
     """
 
-    before: Named | Mistakes
-    after: Named | Mistakes
+    before: Side
+    after: Side
     comparison: Comparison | None
     deltas: Mapping[str, float | None]
-    groups: tuple[Group, ...]
+    groups: tuple[ComparedGroup, ...]
     still_wrong: int
     caveats: tuple[str, ...]
     limit: str = ""
 
     @property
-    def sides(self) -> tuple[tuple[str, Named | Mistakes], tuple[str, Named | Mistakes]]:
-        """Both with the letter that stands for each."""
+    def sides(
+        self,
+    ) -> tuple[tuple[str, Side], tuple[str, Side]]:
+        """Both sides, each with its letter."""
         return ("A", self.before), ("B", self.after)
 
     @property
     def definitions(self) -> tuple[Topic, Topic] | None:
-        """Both definitions; None where one is not known."""
+        """Both definitions; None if one is unknown."""
         if isinstance(self.before, Mistakes) or isinstance(self.after, Mistakes):
             return None
         return self.before.evaluation.topic, self.after.evaluation.topic
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What was edited, in words."""
+        """The changes of the definition, in words."""
         return describe_changes(*self.definitions) if self.definitions else ()
 
     @property
     def sentence(self) -> str:
-        """What the comparison of B with A shows, or why nothing can be said."""
+        """The result of the comparison, or why there is none."""
         return self.limit if self.comparison is None else self.comparison.describe("A")
 
 
-def measured_text(compared: Compared, quote: Callable[[str], str] | None = None) -> str:
+def measured_text(compared: ComparisonReport, quote: Callable[[str], str] | None = None) -> str:
     """Return which guardrail each side measured; `quote` as in `guardrail_text`."""
     settings = [
         None if isinstance(side, Mistakes) else side.evaluation.settings
@@ -131,8 +134,8 @@ def measured_text(compared: Compared, quote: Callable[[str], str] | None = None)
     return f"A measured by {first}; B measured by {second}."
 
 
-def column_heads(compared: Compared) -> tuple[str, str]:
-    """`A` and `B`, each with its guardrail in a word or two; inert."""
+def column_heads(compared: ComparisonReport) -> tuple[str, str]:
+    """Return `A` and `B`, each with a short name of its guardrail; inert."""
     first, second = (
         letter
         if isinstance(side, Mistakes)
@@ -142,8 +145,8 @@ def column_heads(compared: Compared) -> tuple[str, str]:
     return first, second
 
 
-def side_text(side: Named | Mistakes) -> str:
-    """Topic, scanner and threshold of one side, in a line; not inert."""
+def side_text(side: Side) -> str:
+    """Return topic, scanner and threshold of one side, in a line; not inert."""
     if isinstance(side, Mistakes):
         return f"{side.topic} ({side.intent.value}), scanner and definition not told"
     topic, settings = side.evaluation.topic, side.evaluation.settings
@@ -157,7 +160,7 @@ def side_text(side: Named | Mistakes) -> str:
 
 
 def counts_text(metrics: Metrics, other: Metrics) -> str:
-    """The counts of both."""
+    """Return the counts of both."""
     names = (("TP", "tp"), ("FN", "fn"), ("FP", "fp"), ("TN", "tn"), ("no verdict", "errors"))
     shown = [*names, *([("open", "open")] if metrics.open or other.open else [])]
     return ", ".join(
@@ -165,22 +168,22 @@ def counts_text(metrics: Metrics, other: Metrics) -> str:
     )
 
 
-def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
-    """Hold B against A, prompt by prompt where both have verdicts, else by their mistakes."""
+def hold(before: Side, after: Side) -> ComparisonReport:
+    """Compare B with A, by prompts if both have verdicts, otherwise by their mistakes."""
     if isinstance(before, Mistakes) or isinstance(after, Mistakes):
         return _by_mistakes(before, after)
     comparison = compare(before.evaluation, after.evaluation)
     now = after.evaluation
     codes = now.codes
 
-    def group(key: str, title: str, change: Change) -> Group:
+    def group(key: str, title: str, change: Change) -> ComparedGroup:
         rows = np.flatnonzero(comparison.changes == change)
         labels = change is Change.RELABELLED
-        return Group(key, title, len(rows), lambda place: item(int(rows[place])), labels)
+        return ComparedGroup(key, title, len(rows), lambda index: item(int(rows[index])), labels)
 
-    def item(row: int) -> Item:
+    def item(row: int) -> ComparedPrompt:
         was = int(comparison.before[row])
-        return Item(
+        return ComparedPrompt(
             *_text(int(now.keys[row]), after.prompts, before.prompts),
             was=Outcome(was).name if was >= 0 else "",
             now=Outcome(int(codes[row])).name,
@@ -189,11 +192,11 @@ def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
         )
 
     there = align(now.keys, before.evaluation.keys).index
-    gone = np.empty(0, np.intp) if there is None else np.flatnonzero(there < 0)
+    removed_rows = np.empty(0, np.intp) if there is None else np.flatnonzero(there < 0)
 
-    def removed(place: int) -> Item:
-        row = int(gone[place])
-        return Item(
+    def removed(index: int) -> ComparedPrompt:
+        row = int(removed_rows[index])
+        return ComparedPrompt(
             *_text(int(before.evaluation.keys[row]), before.prompts, after.prompts),
             was=Outcome(int(before.evaluation.codes[row])).name,
             now="",
@@ -206,12 +209,12 @@ def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
         group("fixes", "Fixes", Change.FIX),
         group("relabelled", "Relabelled", Change.RELABELLED),
         group("added", "Added", Change.ADDED),
-        Group("removed", "Removed", len(gone), removed),
+        ComparedGroup("removed", "Removed", len(removed_rows), removed),
         group("no_verdict", "Without a verdict in one of the two", Change.NO_VERDICT),
         group("open", "Not asked in one of the two", Change.OPEN),
     )
     same = comparison.changes == Change.SAME
-    return Compared(
+    return ComparisonReport(
         before,
         after,
         comparison,
@@ -222,7 +225,7 @@ def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
     )
 
 
-def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
+def _by_mistakes(before: Side, after: Side) -> ComparisonReport:
     sides = (before, after)
     names = " and ".join(
         letter for letter, one in zip("AB", sides, strict=True) if isinstance(one, Mistakes)
@@ -233,12 +236,14 @@ def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
         for mine, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
     ]
     both = [key for key in wrong[1] if key in wrong[0]]
-    texts = [one.prompts if isinstance(one, Named) else None for one in (after, before)]
+    texts = [
+        one.prompts if isinstance(one, RecordedEvaluation) else None for one in (after, before)
+    ]
 
-    def group(key: str, title: str, keys: list[int]) -> Group:
-        return Group(key, title, len(keys), lambda place: item(keys[place]))
+    def group(key: str, title: str, keys: list[int]) -> ComparedGroup:
+        return ComparedGroup(key, title, len(keys), lambda index: item(keys[index]))
 
-    def item(key: int) -> Item:
+    def item(key: int) -> ComparedPrompt:
         prompt, line = _text(key, *texts)
         if prompt is None:
             prompt = next((one[key][1] for one in wrong if key in one and one[key][1]), None)
@@ -246,7 +251,7 @@ def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
             one[key][0] if key in one else _right(side, key)
             for one, side in zip(wrong, sides, strict=True)
         )
-        return Item(prompt, line, was, now)
+        return ComparedPrompt(prompt, line, was, now)
 
     deltas = {
         name: None if old is None or new is None else new - old
@@ -265,7 +270,7 @@ def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
     ]
     if intents[0] is not intents[1]:
         caveats.append(f"different intents: {intents[0]} then, {intents[1]} now")
-    return Compared(
+    return ComparisonReport(
         before,
         after,
         None,
@@ -282,8 +287,8 @@ def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
     )
 
 
-def _wrong(side: Named | Mistakes) -> dict[int, tuple[str, str]]:
-    """The prompts that went wrong, by key: outcome and text, "" where that is to be looked up."""
+def _wrong(side: Side) -> dict[int, tuple[str, str]]:
+    """Return outcome and text of the mistakes, by key; the text may be ""."""
     if isinstance(side, Mistakes):
         return mistake_keys(side)
     evaluation = side.evaluation
@@ -296,21 +301,21 @@ def _wrong(side: Named | Mistakes) -> dict[int, tuple[str, str]]:
     }
 
 
-def _right(side: Named | Mistakes, key: int) -> str:
-    """The outcome of a prompt that is no mistake; "" where it is not there or not told."""
+def _right(side: Side, key: int) -> str:
+    """Return the outcome of a prompt that is not a mistake, or "" if unknown."""
     if isinstance(side, Mistakes):
         return "not listed"
     rows = np.flatnonzero(side.evaluation.keys == np.uint64(key))
     return Outcome(int(side.evaluation.codes[rows[0]])).name if len(rows) else ""
 
 
-def _score(side: Named, row: int) -> float | None:
+def _score(side: RecordedEvaluation, row: int) -> float | None:
     score = float(side.evaluation.verdicts.score[row])
     return round(score, 6) if np.isfinite(score) else None
 
 
 def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
-    """Text and line of a prompt, from the first set that has it."""
+    """Return text and line of a prompt, from the first set that has it."""
     for prompts in sets:
         row = prompts.row_of(key) if prompts is not None else None
         if prompts is not None and row is not None:
@@ -319,8 +324,8 @@ def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
     return None, None
 
 
-def load_form(name: str) -> Callable[[Compared], str]:
-    """Return what writes a comparison in one of `FORMS`; the same input gives the same text."""
+def load_form(name: str) -> Callable[[ComparisonReport], str]:
+    """Return what writes a comparison as "json" or a rendered format, always the same text."""
     if name == "json":
         from guardtui.reports.compared.as_json import write
 

@@ -21,10 +21,10 @@ from guardtui.domain.document import (
     Paragraph,
     Phrase,
     Prompts,
+    PromptView,
     Section,
     Table,
     Tone,
-    View,
     quoting,
 )
 from guardtui.domain.figures import UNDEFINED, capitalized, interval_text, rate_text
@@ -34,17 +34,17 @@ from guardtui.domain.statistics import rate_intervals
 from guardtui.reports.base import delta_text
 from guardtui.reports.compared.base import (
     GONE,
-    Compared,
-    Group,
+    ComparedGroup,
+    ComparedPrompt,
+    ComparisonReport,
     column_heads,
     counts_text,
     measured_text,
     side_text,
 )
-from guardtui.reports.compared.base import Item as ComparedPrompt
+from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.rates import change_interval_text
-from guardtui.reports.terms import CHANGE_TERMS, RATE_TERMS
-from guardtui.session.named import Mistakes
+from guardtui.session.evaluation_refs import Mistakes
 
 _ALWAYS = ("regressions", "fixes")
 _GRID = (
@@ -58,7 +58,7 @@ _GRID = (
 )
 
 
-def compared_document(compared: Compared) -> Document:
+def compared_document(compared: ComparisonReport) -> Document:
     """Return both sides, their rates, what was edited, and the prompts that differ."""
     side = compared.after
     name = side.topic if isinstance(side, Mistakes) else side.evaluation.topic.name
@@ -83,7 +83,7 @@ def compared_document(compared: Compared) -> Document:
     )
 
 
-def _metrics(compared: Compared) -> Iterator[Block]:
+def _metrics(compared: ComparisonReport) -> Iterator[Block]:
     before, after = compared.before.metrics, compared.after.metrics
     intervals = rate_intervals(before), rate_intervals(after)
     comparison = compared.comparison
@@ -97,8 +97,8 @@ def _metrics(compared: Compared) -> Iterator[Block]:
     rows = []
     for name in RATES:
         row = [RATE_TITLES[name]]
-        for metrics, found in zip((before, after), intervals, strict=True):
-            row += [rate_text(getattr(metrics, name)), interval_text(found.get(name))]
+        for metrics, interval in zip((before, after), intervals, strict=True):
+            row += [rate_text(getattr(metrics, name)), interval_text(interval.get(name))]
         row.append(delta_text(compared.deltas.get(name)) or UNDEFINED)
         if comparison is not None:
             row.append(change_interval_text(changes.get(name) if name in CHANGES else None))
@@ -112,7 +112,7 @@ def _metrics(compared: Compared) -> Iterator[Block]:
         yield Bullets(items, Tone.CAUTION)
 
 
-def _definition(compared: Compared) -> Iterator[Block]:
+def _definition(compared: ComparisonReport) -> Iterator[Block]:
     if compared.definitions is None:
         return
     edited = f"Edited: {', '.join(compared.changes)}." if compared.changes else "The same in both."
@@ -120,14 +120,14 @@ def _definition(compared: Compared) -> Iterator[Block]:
     yield Edits(definition_edits(*compared.definitions))
 
 
-def _prompts(compared: Compared) -> Prompts:
+def _prompts(compared: ComparisonReport) -> Prompts:
     groups = [group for group in compared.groups if len(group) or group.key in _ALWAYS]
     ends = list(accumulate(len(group) for group in groups))
 
-    def prompt(number: int) -> tuple[Group, ComparedPrompt]:
-        place = bisect_right(ends, number)
-        group = groups[place]
-        return group, group.item(number - (ends[place] - len(group)))
+    def prompt(number: int) -> tuple[ComparedGroup, ComparedPrompt]:
+        index = bisect_right(ends, number)
+        group = groups[index]
+        return group, group.item(number - (ends[index] - len(group)))
 
     def cells(number: int) -> list[Cell]:
         group, item = prompt(number)
@@ -145,9 +145,9 @@ def _prompts(compared: Compared) -> Prompts:
         )
 
     views = [
-        View(group.title, range(end - len(group), end), always=group.key in _ALWAYS)
+        PromptView(group.title, range(end - len(group), end), always=group.key in _ALWAYS)
         for group, end in zip(groups, ends, strict=True)
     ]
-    views.append(View("All that differ", listed=False))
+    views.append(PromptView("All that differ", listed=False))
     count = ends[-1] if ends else 0
     return Prompts("Prompts that differ", _GRID, count, count, cells, line, tuple(views))

@@ -14,11 +14,11 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
-    Listing,
     Paragraph,
     Phrase,
     Prompts,
     Table,
+    TitledLines,
     Tone,
     parts_of,
 )
@@ -27,7 +27,7 @@ from guardtui.reports.html.difference import edited_facts
 from guardtui.reports.html.page import (
     Content,
     Markup,
-    Section,
+    PageSection,
     bullets,
     facts,
     join,
@@ -53,7 +53,7 @@ def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
     """Return the whole page; `drawn` stands above the blocks of the section with that anchor."""
     drawn = drawn or {}
     sections = [
-        Section(
+        PageSection(
             section.title,
             section.anchor,
             join(drawn.get(section.anchor), *map(_markup, section.blocks)),
@@ -61,7 +61,7 @@ def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
         for section in document.sections
     ]
     if document.glossary:  # where the words are met first
-        sections.insert(1, Section("Terms", "terms", facts(document.glossary)))
+        sections.insert(1, PageSection("Terms", "terms", facts(document.glossary)))
     title = "".join(
         display_start(part.text, _NAME) if isinstance(part, Foreign) else part
         for part in parts_of(document.title)
@@ -83,7 +83,10 @@ def _lead(document: Document) -> Markup:
     step = document.next_step
     return join(
         paragraph(*sentences, class_="lead"),
-        *(paragraph("Caution: ", markup(one), ".", class_="warn") for one in document.cautions),
+        *(
+            paragraph("Caution: ", markup(caution), ".", class_="warn")
+            for caution in document.cautions
+        ),
         paragraph(tag("strong", "Next step: "), markup(step)) if step else None,
         _facts(document.made_with),
     )
@@ -127,7 +130,7 @@ def _bullets(block: Bullets) -> Markup:
 
 
 @_markup.register
-def _listing(block: Listing) -> Markup:
+def _listing(block: TitledLines) -> Markup:
     return join(paragraph(markup(block.title), ":"), _cut(block.lines, LIMIT))
 
 

@@ -74,7 +74,7 @@ class ChartRenderer:
         self._packages = (altair, vl_convert)
 
     def draw(self, make: Callable[[Any], Any], label: str, **data: Values) -> Markup | None:
-        """The chart that `make` gives for the module altair, as an image called `label`.
+        """Return the chart that `make` gives for the module altair, as an image called `label`.
 
         `data` are its values by name: of plain values nothing has to be checked.
         """
@@ -99,7 +99,7 @@ def _themed(drawn: str, label: str) -> Markup:
 
 
 def missing_note() -> Markup:
-    """The sentence that stands where charts cannot be drawn."""
+    """Return the sentence that stands where charts cannot be drawn."""
     return tag("p", MISSING, class_="muted")
 
 
@@ -133,7 +133,7 @@ def whole_ticks(first: int, last: int) -> list[int]:
 
 
 def rates_by_iteration(alt: Any, series: Sequence[str], first: int, last: int) -> Any:
-    """Rates by iteration, of the data `rates` (number, rate, series).
+    """Return rates by iteration, of the data `rates` (number, rate, series).
 
     The data `decisions` (number, rate, decision) are marked by points. `first` and `last` are the
     numbers of the iterations shown.
@@ -170,7 +170,7 @@ def rates_by_iteration(alt: Any, series: Sequence[str], first: int, last: int) -
 def threshold_curve(
     alt: Any, series: Sequence[str], now: float | None, low: float, high: float
 ) -> Any:
-    """Rates by threshold, of the data `rates` (threshold, rate, series); `now` is marked."""
+    """Return rates by threshold, of the data `rates` (threshold, rate, series); `now` is marked."""
     thresholds = alt.X(
         "threshold:Q",
         title="threshold",

@@ -20,38 +20,38 @@ _SERIES = ("TPR", "TNR", "coverage")
 
 
 def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
-    """What other thresholds would give; n/a where prompts have no scores."""
+    """Return the section on other thresholds; n/a if prompts have no scores."""
     from guardtui.advice.curves import curve_points
     from guardtui.domain.sweep import best_threshold, sweep
 
     evaluation = report.evaluation
     try:
-        found = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
+        curve = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
     except ValueError:
         return paragraph(
             f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so that there is no "
             "threshold to move.",
             class_="muted",
         )
-    best = best_threshold(found)
+    best = best_threshold(curve)
     threshold = evaluation.settings.threshold
-    here = None if threshold is None else found.place(threshold)
-    kept = tuple(place for place in (here, best.place if best else None) if place is not None)
-    points = curve_points(found, _POINTS, kept)
-    few = curve_points(found, _LISTED, kept) if len(found) > _LISTED else points
-    drawn = _drawn(found, points, threshold, here, renderer)
-    twin = _table(few, found, threshold, here, best)
+    index = None if threshold is None else curve.place(threshold)
+    marked = tuple(place for place in (index, best.place if best else None) if place is not None)
+    points = curve_points(curve, _POINTS, marked)
+    few = curve_points(curve, _LISTED, marked) if len(curve) > _LISTED else points
+    drawn = _drawn(curve, points, threshold, index, renderer)
+    twin = _table(few, curve, threshold, index, best)
     if drawn is not None:
         twin = join(drawn, tag("details", tag("summary", "As a table"), twin))
     else:
         twin = join(charts.missing_note(), twin)
-    return join(*_sentences(report, found, best), twin)
+    return join(*_sentences(report, curve, best), twin)
 
 
-def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Content]:
-    said = [
-        f"Area under the ROC curve {rate_text(found.roc_area)}, "
-        f"average precision {rate_text(found.average_precision)}."
+def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> list[Content]:
+    sentences = [
+        f"Area under the ROC curve {rate_text(curve.roc_area)}, "
+        f"average precision {rate_text(curve.average_precision)}."
     ]
     if best is not None:
         line = (
@@ -60,12 +60,12 @@ def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Con
         )
         if best.cross_validated is not None:
             line += f", {rate_text(best.cross_validated.metrics.coverage)} cross-validated"
-        said.append(f"{line}.")
+        sentences.append(f"{line}.")
     if report.companions:
-        said.append("The curves are of this topic alone, without its companions.")
-    if found.unscored:
-        said.append(f"{found.unscored} prompts without a score are left out.")
-    parts: list[Content] = [paragraph(" ".join(said))]
+        sentences.append("The curves are of this topic alone, without its companions.")
+    if curve.unscored:
+        sentences.append(f"{curve.unscored} prompts without a score are left out.")
+    parts: list[Content] = [paragraph(" ".join(sentences))]
     if report.evaluation.settings.name == "local":
         parts.append(
             paragraph(
@@ -78,13 +78,13 @@ def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Con
 
 
 def _drawn(
-    found: Sweep,
+    curve: Sweep,
     points: tuple[CurvePoint, ...],
     threshold: float | None,
-    here: int | None,
+    index: int | None,
     renderer: ChartRenderer,
 ) -> Markup | None:
-    """The charts side by side; None where they cannot be drawn."""
+    """Return the charts side by side; None where they cannot be drawn."""
     values = []
     for point in points:
         metrics = point.metrics
@@ -104,11 +104,11 @@ def _drawn(
     low, high = min(ends), max(ends)
     if low == high:
         low, high = max(0.0, low - 0.1), min(1.0, high + 0.1)
-    now = None if here is None else found.metrics(here)
+    now = None if index is None else curve.metrics(index)
     names = {
         "curve": "TPR, TNR and coverage by threshold",
-        "roc": f"ROC curve, area {rate_text(found.roc_area)}",
-        "pr": f"Precision by recall, average precision {rate_text(found.average_precision)}",
+        "roc": f"ROC curve, area {rate_text(curve.roc_area)}",
+        "pr": f"Precision by recall, average precision {rate_text(curve.average_precision)}",
     }
     roc = [
         {"x": round(x, 6), "y": round(y, 6), "place": place}
@@ -124,7 +124,7 @@ def _drawn(
     ]
     # From the largest recall down, so that a precision holds down to the next smaller recall.
     if len(recalled) > 1 and recalled[0]["x"] < recalled[-1]["x"]:
-        recalled = [{**one, "place": -one["place"]} for one in reversed(recalled)]
+        recalled = [{**row, "place": -row["place"]} for row in reversed(recalled)]
     roc_here = pr_here = None
     if now is not None and now.true_positive_rate is not None:
         if now.true_negative_rate is not None:
@@ -182,24 +182,24 @@ def _drawn(
     )
 
 
-def _marked(here: tuple[float, float] | None, threshold: float | None) -> list[dict[str, Any]]:
-    """The point in force as data for a chart."""
-    if here is None:
+def _marked(index: tuple[float, float] | None, threshold: float | None) -> list[dict[str, Any]]:
+    """Return the point in force as data for a chart."""
+    if index is None:
         return []
-    return [{"x": here[0], "y": here[1], "told": f"now {threshold:.3f}"}]
+    return [{"x": index[0], "y": index[1], "told": f"now {threshold:.3f}"}]
 
 
 def _table(
     points: tuple[CurvePoint, ...],
-    found: Sweep,
+    curve: Sweep,
     threshold: float | None,
-    here: int | None,
+    index: int | None,
     best: Best | None,
 ) -> Markup:
     headers = ["threshold", "", "coverage", "TPR", "TNR", "precision", "F1", "TP", "FN", "FP", "TN"]
     rows: list[list[Content]] = []
-    now_cut = None if here is None else float(str(found.cuts[here]))
-    best_cut = None if best is None else float(str(found.cuts[best.place]))
+    now_cut = None if index is None else float(str(curve.cuts[index]))
+    best_cut = None if best is None else float(str(curve.cuts[best.place]))
     for point in points:
         metrics = point.metrics
         notes = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.reports.html.page import Markup, facts, quoted, tag, text
 
 _COMPARED = 20_000  # characters of two texts; of longer ones the words are not compared
@@ -17,14 +17,14 @@ def difference(before: str, after: str) -> Markup:
     """
     if before == after:
         return quoted(after)
-    pieces = [(Kind.REMOVED, before), (Kind.ADDED, after)]
+    pieces = [(DiffKind.REMOVED, before), (DiffKind.ADDED, after)]
     if len(before) + len(after) <= _COMPARED:
         pieces = word_diff(before, after)
     made: list[Markup] = []
     for kind, piece in pieces:
-        if kind is Kind.ADDED and piece:
+        if kind is DiffKind.ADDED and piece:
             made.append(tag("ins", text(piece)))
-        elif kind is Kind.REMOVED and piece:
+        elif kind is DiffKind.REMOVED and piece:
             made.append(tag("del", text(piece)))
         else:
             made.append(text(piece))

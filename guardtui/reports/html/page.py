@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from guardtui import __version__
-from guardtui.domain.document import Cell, GridColumn, View
+from guardtui.domain.document import Cell, GridColumn, PromptView
 from guardtui.domain.text import display_text
 
 PRINTED = 200
@@ -39,15 +39,12 @@ class Markup(str):
 
 
 Content: TypeAlias = "Markup | str | int | float | None"
-"""What a builder takes: markup stays as it is, a text is made inert, None is nothing."""
+"""Argument of a builder: markup is unchanged, text is made inert, None is empty."""
 
 
-def text(value: object, *, newlines: bool = False) -> Markup:
-    """Any text, inert: `display_text`, then escaped for a place between tags or in an attribute.
-
-    With `newlines` line feeds stay, for an element whose style keeps them.
-    """
-    return Markup(html.escape(display_text(str(value), newlines=newlines)))
+def text(value: object) -> Markup:
+    """Return any text, inert: `display_text`, then escaped for HTML."""
+    return Markup(html.escape(display_text(str(value))))
 
 
 def join(*parts: Content) -> Markup:
@@ -55,9 +52,9 @@ def join(*parts: Content) -> Markup:
     return Markup("".join(_content(part) for part in parts))
 
 
-def quoted(value: str, *, newlines: bool = False) -> Markup:
+def quoted(value: str) -> Markup:
     """A text that is not ours, set apart from the sentence around it, also in its direction."""
-    shown = text(value, newlines=newlines) if value else Markup("(empty)")
+    shown = text(value) if value else Markup("(empty)")
     size = " long" if len(shown) > _SHORT else ""
     return Markup(f'<bdi class="quoted{size}">{shown}</bdi>')
 
@@ -83,7 +80,7 @@ def tag(name: str, /, *children: Content, **attributes: str | int | bool | None)
 
 @cache
 def _attribute(key: str) -> str:
-    """The name of an attribute; ValueError for one that is none, or that could act."""
+    """Return the name of an attribute; ValueError for one that is none, or that could act."""
     name = key.rstrip("_").replace("_", "-")
     if not _NAME.fullmatch(name) or name == "style" or name.startswith("on"):
         raise ValueError(f"no attribute: {name!r}")
@@ -91,43 +88,39 @@ def _attribute(key: str) -> str:
 
 
 def paragraph(*children: Content, class_: str | None = None) -> Markup:
-    """A paragraph."""
+    """Return a paragraph."""
     return tag("p", *children, class_=class_)
 
 
 def bullets(items: Iterable[Content]) -> Markup:
-    """A list; nothing when it has no items."""
+    """Return a list; nothing when it has no items."""
     points = [tag("li", item) for item in items]
     return tag("ul", *points) if points else Markup()
 
 
 def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
-    """Names and what they stand for, below each other; nothing when there are none."""
+    """Return names and what they stand for, below each other; nothing when there are none."""
     made = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
     return tag("dl", *made, class_="facts") if made else Markup()
 
 
-def figure(drawing: Markup, caption: Content, twin: Markup | None = None) -> Markup:
-    """A chart with its caption, and the same figures as a table that can be unfolded."""
-    below = Markup()
-    if twin is not None:
-        below = tag("details", tag("summary", "As a table"), twin)
-    return tag("figure", drawing, tag("figcaption", caption), below)
+def figure(drawing: Markup, caption: Content) -> Markup:
+    """Return a chart with its caption."""
+    return tag("figure", drawing, tag("figcaption", caption))
 
 
 def table(
     headers: Sequence[Content],
     rows: Iterable[Sequence[Content]],
     *,
-    caption: Content = None,
     named: str = "",
     text_columns: Sequence[int] = (0,),
     row_headers: bool = True,
 ) -> Markup:
-    """A small table. Columns not in `text_columns` are figures, set to the right.
+    """Return a small table. Columns not in `text_columns` are figures, set to the right.
 
     With `row_headers` the first cell of each row is its heading. `named` is what a screen reader
-    calls the table; without it, its caption or its first column.
+    calls the table; by default the title of its first column.
     """
     sides = ["text" if place in text_columns else "figure" for place in range(len(headers))]
     head = [
@@ -144,10 +137,9 @@ def table(
             else:
                 cells.append(tag("td", cell, class_=side))
         body.append(tag("tr", *cells))
-    title = Markup() if caption is None else tag("caption", caption)
-    made = tag("table", title, tag("thead", tag("tr", *head)), tag("tbody", *body))
+    made = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     # A table that is too wide is scrolled by itself; by keyboard it must be reached for that.
-    name = named or next((one for one in (caption, headers[0]) if type(one) is str and one), "")
+    name = named or (headers[0] if type(headers[0]) is str else "")
     label = f"Table: {name}" if name else "Table"
     return tag("div", made, class_="wide", tabindex=0, role="group", aria_label=label)
 
@@ -166,12 +158,12 @@ def data_block(value: object) -> Markup:
 def rows_table(
     columns: Sequence[GridColumn],
     rows: Sequence[Sequence[Cell]],
-    views: Sequence[View],
+    views: Sequence[PromptView],
     *,
     label: str,
     printed: int = PRINTED,
 ) -> Markup:
-    """A table of any number of rows: searched, sorted and scrolled at once, by keyboard too.
+    """Return a table of any number of rows: searched, sorted and scrolled at once, by keyboard too.
 
     The rows are data, and only those in sight are drawn. `views` are buttons that choose rows; the
     first that has some is chosen. The first `printed` rows of each printed view are plain tables
@@ -223,7 +215,7 @@ def rows_table(
 
 
 def _printed_view(
-    columns: Sequence[GridColumn], rows: Sequence[Sequence[Cell]], view: View, limit: int
+    columns: Sequence[GridColumn], rows: Sequence[Sequence[Cell]], view: PromptView, limit: int
 ) -> Markup:
     places: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
     title = tag("h3", f"{view.title} ({len(places)})")
@@ -268,7 +260,7 @@ def _printed_cell(column: GridColumn, value: Cell) -> Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A part of a page, with a heading; `anchor` is where a link leads (a-z, 0-9, -)."""
 
     title: str
@@ -276,8 +268,8 @@ class Section:
     body: Markup
 
 
-def page(title: str, sections: Sequence[Section], *, lead: Markup | None = None) -> str:
-    """The whole page: one file without a network, ends with a line feed.
+def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = None) -> str:
+    """Return the whole page: one file without a network, ends with a line feed.
 
     `lead` stands below the title, before the list of sections. The policy of the page lets no
     script run but ours, and nothing be loaded. Raises ValueError for an anchor that is none, or
@@ -314,7 +306,7 @@ def page(title: str, sections: Sequence[Section], *, lead: Markup | None = None)
     return "\n".join([*lines, "</body>", "</html>", ""])
 
 
-def _section(section: Section) -> Markup:
+def _section(section: PageSection) -> Markup:
     heading = f"{section.anchor}-heading"
     return tag(
         "section",

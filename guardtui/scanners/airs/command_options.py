@@ -8,46 +8,46 @@ from guardtui.scanners.options import (
     FRESH,
     RATE,
     RETRIES,
-    Kind,
+    OptionKind,
     ScannerOption,
 )
 
 MOST_CONCURRENT = 20
-"""Requests that AIRS is sent at once at most."""
+"""Maximum concurrent requests to AIRS."""
 
 REGIONS = ("us", "de", "in", "sg")
-"""Regions of AIRS; a test holds them against the addresses."""
+"""Regions of AIRS; a test compares them with the addresses."""
 
 BATCH = ScannerOption(
     "--batch",
     "batch",
     "Use the asynchronous batch API of AIRS.",
-    kind=Kind.FLAG,
+    kind=OptionKind.FLAG,
 )
 TENANT = ScannerOption(
     "--tenant",
     "tenant",
-    "The tenant of airs-cli whose settings count (default: its active one).",
+    "Tenant of airs-cli whose settings are used (default: its active tenant).",
     "NAME",
 )
 ADDRESS = (
     ScannerOption(
         "--region",
         "region",
-        "The region of the API key, where scans go (default: us).",
+        "Region of the API key, to which scans are sent (default: us).",
         choices=REGIONS,
     ),
     ScannerOption(
         "--scan-endpoint",
         "scan_endpoint",
-        "Where scans go, in place of a region (default: PANW_AI_SEC_API_ENDPOINT).",
+        "URL for scans, instead of a region (default: PANW_AI_SEC_API_ENDPOINT).",
         "URL",
     ),
     TENANT,
 )
-"""Where scans go."""
+"""Options for the address of scans."""
 
 SENDING = (RETRIES, BATCH, FRESH, *ADDRESS)
-"""How prompts are sent."""
+"""Options for sending prompts."""
 
 OPTIONS = (CONCURRENCY, RATE, *SENDING, COMPANIONS)

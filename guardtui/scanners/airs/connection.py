@@ -1,4 +1,4 @@
-"""AIRS as a session uses it: what a profile has, a definition put into effect, a scanner for it."""
+"""One profile of AIRS as a session uses it: lookup, deployment of a definition, a scanner."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from guardtui.http.errors import inert
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.effect import effect_of
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Applied, Before, Journal, Plan, Reverted
-from guardtui.scanners.airs.live import Live, Told, canary, wait_until_live
+from guardtui.scanners.airs.lifecycle import Applied, Journal, Plan, Reverted, UndoRecord
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import SecurityProfile
-from guardtui.scanners.airs.places import Place
+from guardtui.scanners.airs.policy_fingerprint import fingerprint_of
+from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.propagation import (
+    ProbeReport,
+    PropagationResult,
+    canary,
+    wait_until_live,
+)
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
 from guardtui.scanners.airs.topic_revisions import SeenRevisions, TopicRevisions
@@ -25,18 +30,19 @@ from guardtui.scanners.base import VerdictCache
 
 
 @dataclass(frozen=True, slots=True)
-class InEffect:
-    """A profile revision that is to judge, and what it does (`effect_of`)."""
+class ActiveRevision:
+    """A profile revision that judges scans, and its fingerprint (`fingerprint_of`)."""
 
     profile: SecurityProfile
-    effect: str
+    fingerprint: str
 
 
 class AirsConnection:
-    """One security profile of one tenant, by the settings of this moment. Opens connections only
-    for the length of a call. `revisions` remembers the texts of topic revisions, by default for as
-    long as the connection exists. Raises AirsError without a profile, and without a credential for
-    scans, unless there are to be none (`scans`).
+    """One security profile of one tenant, by its current settings.
+
+    Connections are open only during a call. `revisions` remembers the texts of topic revisions, by
+    default for the lifetime of this object. Raises AirsError without a profile, and, if `scans`,
+    without a credential for scans.
     """
 
     def __init__(
@@ -62,35 +68,38 @@ class AirsConnection:
 
     @property
     def profile(self) -> str:
-        """The profile's name, as it was given: not inert."""
+        """Name of the profile as given; not inert."""
         return self.settings.profile
 
     @property
     def place(self) -> str:
-        """Where this is, in a few words that may be shown anywhere."""
+        """Profile and host in a few words; safe to show anywhere."""
         return f"{inert(self.profile)[:60]} at {self.settings.scan_endpoint.host}"
 
     @property
     def key(self) -> str:
-        """What names this profile among others, for what a session remembers of it."""
+        """Identifies this profile among others in a session."""
         settings = self.settings
-        # Tenants may have profiles of one name.
+        # Tenants may have profiles with the same name.
         tenant = f"{settings.tsg_id} " if settings.tenant else ""
         return f"{settings.management_endpoint} {tenant}{self.profile}"
 
     @property
     def manages(self) -> bool:
-        """Whether there is any credential to change topics with."""
+        """Whether a credential for changing topics is set."""
         return bool(self.settings.client_id or self.settings.client_secret)
 
     def management(self) -> ManagementClient:
-        """A client for topics and profiles; close it. Raises AirsError naming what is missing."""
+        """Return a client for topics and profiles, to be closed.
+
+        Raises AirsError naming missing settings.
+        """
         return ManagementClient(self.settings.management(), revisions=self._revisions)
 
     async def look(
-        self, topic: Topic, *, place: Place | None = None, set_default: bool = False
+        self, topic: Topic, *, path: PolicyPath | None = None, set_default: bool = False
     ) -> Plan | None:
-        """What applying this definition would do now; None without a service account.
+        """Return what applying this definition would do now; None without a service account.
 
         Raises AirsError and ServiceError.
         """
@@ -98,7 +107,7 @@ class AirsConnection:
             return None
         async with self.management() as client:
             return await lifecycle.plan(
-                client, topic, self.profile, place=place, set_default=set_default
+                client, topic, self.profile, path=path, set_default=set_default
             )
 
     async def apply(
@@ -106,34 +115,34 @@ class AirsConnection:
         topic: Topic,
         shown: Plan | None = None,
         *,
-        place: Place | None = None,
+        path: PolicyPath | None = None,
         set_default: bool = False,
         journal: Journal | None = None,
     ) -> Applied:
-        """Put the definition into effect. Raises AirsError and ServiceError."""
+        """Apply the definition. Raises AirsError and ServiceError."""
         async with self.management() as client:
             return await lifecycle.apply(
                 client,
                 topic,
                 self.profile,
                 shown=shown,
-                place=place,
+                path=path,
                 set_default=set_default,
                 journal=journal,
             )
 
-    async def look_back(self, before: Before) -> Reverted:
-        """What going back would do now; nothing is sent. Raises AirsError and ServiceError."""
+    async def plan_revert(self, before: UndoRecord) -> Reverted:
+        """Return what `revert` would do now, sending nothing. Raises AirsError and ServiceError."""
         async with self.management() as client:
-            return await lifecycle.plan_back(client, before)
+            return await lifecycle.plan_revert(client, before)
 
-    async def revert(self, before: Before) -> Reverted:
-        """Go back to what was before a change. Raises AirsError and ServiceError."""
+    async def revert(self, before: UndoRecord) -> Reverted:
+        """Restore the state before a change. Raises AirsError and ServiceError."""
         async with self.management() as client:
             return await lifecycle.revert(client, before)
 
-    async def seen(self) -> InEffect | None:
-        """What is in effect, of whatever topic; None without a service account.
+    async def active(self) -> ActiveRevision | None:
+        """Return the active revision, of whatever topics; None without a service account.
 
         Raises AirsError and ServiceError.
         """
@@ -141,7 +150,7 @@ class AirsConnection:
             return None
         async with self.management() as client:
             row = await lifecycle.newest(client, self.profile)
-        return InEffect(row, effect_of(row, ""))
+        return ActiveRevision(row, fingerprint_of(row, ""))
 
     async def wait(
         self,
@@ -150,16 +159,16 @@ class AirsConnection:
         *,
         limit: float = 60.0,
         as_expected: bool = True,
-        told: Told | None = None,
-    ) -> Live:
+        report: ProbeReport | None = None,
+    ) -> PropagationResult:
         """Probe until scans are judged by this revision of the profile. Raises ServiceError.
 
-        With `as_expected` the probe must be stopped as well, where the topic says that it is.
+        With `as_expected`, a topic to block must also stop the probe.
         """
         prompt, expected = canary(topic)
-        allowed = AdaptiveLimit(1, clock=self._clock)
+        one_at_a_time = AdaptiveLimit(1, clock=self._clock)
         async with ScanClient(
-            self.settings, self._choice, limit=allowed, clock=self._clock
+            self.settings, self._choice, limit=one_at_a_time, clock=self._clock
         ) as client:
             return await wait_until_live(
                 client,
@@ -167,44 +176,44 @@ class AirsConnection:
                 profile_id=profile.profile_id,
                 expected=expected if as_expected else None,
                 limit=limit,
-                told=told,
+                report=report,
                 clock=self._clock,
             )
 
-    def planned(self, topic: Topic, plan: Plan) -> InEffect:
-        """What would be in effect once a plan is carried out, with the revision of now."""
+    def planned(self, topic: Topic, plan: Plan) -> ActiveRevision:
+        """Return the state after a plan is carried out, with the current revision."""
         topic_id = plan.topic.topic_id if plan.topic is not None else ""
-        there = plan.profile.model_copy(update={"policy": plan.policy})
-        return InEffect(plan.profile, effect_of(there, topic_id, topic))
+        profile = plan.profile.model_copy(update={"policy": plan.policy})
+        return ActiveRevision(plan.profile, fingerprint_of(profile, topic_id, topic))
 
-    def in_effect(self, topic: Topic, state: Plan | Applied | None) -> InEffect | None:
-        """The revision that judges by what was looked up or done; None where nothing was."""
+    def in_effect(self, topic: Topic, state: Plan | Applied | None) -> ActiveRevision | None:
+        """Return the active revision according to a plan or its result; None without either."""
         if state is None:
             return None
         known = state.topic
         if known is None:
-            return InEffect(state.profile, effect_of(state.profile, ""))
-        # What is planned is not in effect: the pin then counts as it is.
+            return ActiveRevision(state.profile, fingerprint_of(state.profile, ""))
+        # A plan with changes is not carried out: its pin counts as it is.
         same = isinstance(state, Applied) or not state.changes
-        effect = effect_of(state.profile, known.topic_id, topic if same else None)
-        return InEffect(state.profile, effect)
+        fingerprint = fingerprint_of(state.profile, known.topic_id, topic if same else None)
+        return ActiveRevision(state.profile, fingerprint)
 
     def scanner(
         self,
-        now: InEffect | None,
+        now: ActiveRevision | None,
         *,
         cache: VerdictCache | None = None,
         fresh: bool = False,
         companions: Collection[str] = (),
         batches: bool = False,
     ) -> AirsScanner:
-        """A scanner that asks by the revision in effect; where it is not known, by any."""
+        """Return a scanner that uses the active revision, or any if it is unknown."""
         return AirsScanner(
             self.profile,
             airs=self.settings,
             revision="" if now is None else now.profile.profile_id,
             number=None if now is None else now.profile.revision,
-            effect="" if now is None else now.effect,
+            fingerprint="" if now is None else now.fingerprint,
             rate=self.rate,
             cache=cache,
             fresh=fresh,

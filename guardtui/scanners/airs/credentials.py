@@ -1,4 +1,4 @@
-"""Keys and addresses of AIRS: flags before environment before a tenant or config file of `airs`."""
+"""Keys and addresses of AIRS, by precedence: flags, environment, settings file of `airs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from guardtui.http.address import Endpoint
 from guardtui.http.secret import Credential, Secret, bearer
 from guardtui.scanners.airs.config_files import broken, read_object
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.tenants import Registry, Tenant, read_config, registry_path
+from guardtui.scanners.airs.tenants import (
+    RegisteredTenant,
+    TenantRegistry,
+    read_config,
+    registry_path,
+)
 
 REGIONS = {
     "us": "https://service.api.aisecurity.paloaltonetworks.com",
@@ -21,23 +26,23 @@ REGIONS = {
     "in": "https://service-in.api.aisecurity.paloaltonetworks.com",
     "sg": "https://service-sg.api.aisecurity.paloaltonetworks.com",
 }
-"""Scan endpoints by the region in which the deployment profile was made."""
+"""Scan endpoints by the region of the deployment profile."""
 MANAGEMENT = "https://api.apps.paloaltonetworks.com/aisec"
-"""The default of `airs-cli` 7; that of the older `airs` was api.sase.paloaltonetworks.com."""
+"""Default of `airs-cli` 7; the older `airs` used api.sase.paloaltonetworks.com."""
 TOKENS = "https://auth.apps.paloaltonetworks.com/oauth2/access_token"
 
 LONGEST_CREDENTIAL = 2048
-"""Characters of an API key or bearer token, as the service's own clients check it."""
-_REMEDY = "correct it, or remove the file when `airs` is not used here"
+"""Maximum characters of an API key or bearer token, as in the service's own clients."""
+_REMEDY = "fix it, or remove the file if you do not use `airs`"
 _UNSET = "not set"
 _DEFAULT = "default"
 _VARIABLE = 1
-"""Rank of a variable among the places of a value."""
+"""Rank of a variable among the sources of a value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a value may stand: its flag's name, its environment variable, its key in the file."""
+class SettingSource:
+    """Sources of a setting: name of its flag, environment variable, key in the file, default."""
 
     name: str
     variable: str = ""
@@ -46,27 +51,27 @@ class Source:
 
 
 SOURCES = (
-    Source("api_key", "PANW_AI_SEC_API_KEY", "airsApiKey"),
-    Source("api_token", "PANW_AI_SEC_API_TOKEN", "airsApiToken"),
-    Source("scan_endpoint", "PANW_AI_SEC_API_ENDPOINT", "airsApiEndpoint", REGIONS["us"]),
-    Source("client_id", "PANW_MGMT_CLIENT_ID", "mgmtClientId"),
-    Source("client_secret", "PANW_MGMT_CLIENT_SECRET", "mgmtClientSecret"),
-    Source("tsg_id", "PANW_MGMT_TSG_ID", "mgmtTsgId"),
-    Source("management_endpoint", "PANW_MGMT_ENDPOINT", "mgmtEndpoint", MANAGEMENT),
-    Source("token_endpoint", "PANW_MGMT_TOKEN_ENDPOINT", "mgmtTokenEndpoint", TOKENS),
-    Source("profile", "PANW_AI_SEC_PROFILE_NAME"),
-    Source("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
-    Source("retries", "", "airsNumRetries", "5"),
+    SettingSource("api_key", "PANW_AI_SEC_API_KEY", "airsApiKey"),
+    SettingSource("api_token", "PANW_AI_SEC_API_TOKEN", "airsApiToken"),
+    SettingSource("scan_endpoint", "PANW_AI_SEC_API_ENDPOINT", "airsApiEndpoint", REGIONS["us"]),
+    SettingSource("client_id", "PANW_MGMT_CLIENT_ID", "mgmtClientId"),
+    SettingSource("client_secret", "PANW_MGMT_CLIENT_SECRET", "mgmtClientSecret"),
+    SettingSource("tsg_id", "PANW_MGMT_TSG_ID", "mgmtTsgId"),
+    SettingSource("management_endpoint", "PANW_MGMT_ENDPOINT", "mgmtEndpoint", MANAGEMENT),
+    SettingSource("token_endpoint", "PANW_MGMT_TOKEN_ENDPOINT", "mgmtTokenEndpoint", TOKENS),
+    SettingSource("profile", "PANW_AI_SEC_PROFILE_NAME"),
+    SettingSource("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
+    SettingSource("retries", "", "airsNumRetries", "5"),
 )
-"""All settings, with the names that `airs` has for them. `region` and `tenant` are flags only."""
+"""All settings, with their names in `airs`. `region` and `tenant` are only flags."""
 _BY_NAME = {source.name: source for source in SOURCES}
 _SECRETS = ("api_key", "api_token", "client_secret")
 _RANGES = {"concurrency": (1, 20), "retries": (0, 5)}
 
 
 @dataclass(frozen=True, slots=True)
-class Management:
-    """What the management API needs."""
+class ManagementAccess:
+    """Addresses and credentials of the management API."""
 
     endpoint: Endpoint
     token_endpoint: Endpoint
@@ -77,9 +82,9 @@ class Management:
 
 @dataclass(frozen=True, slots=True)
 class AirsSettings:
-    """Settings with their origins: a flag, a variable, a key of the file, "default", "not set".
+    """Settings with their origins: a flag, a variable, a key of the file, "default" or "not set".
 
-    `retries` are repetitions of one call, `concurrency` calls at a time.
+    `retries` is per call, `concurrency` the maximum number of concurrent calls.
     """
 
     scan_endpoint: Endpoint
@@ -95,17 +100,17 @@ class AirsSettings:
     retries: int = 5
     origins: Mapping[str, str] = field(default_factory=dict)
     prefer_token: bool = False
-    """Whether the bearer token was given in a place that counts more than the API key's."""
+    """Whether the source of the bearer token has precedence over that of the API key."""
     empty: tuple[str, ...] = ()
-    """Variables that are set to nothing and would have counted, had they a value."""
+    """Empty variables that would have had precedence with a value."""
     tenant: str = ""
-    """Name of the tenant of `airs-cli` whose file counts; "" where none does."""
+    """Name of the tenant of `airs-cli` whose file is used, or ""."""
     tenant_file: str = ""
     """Path of that file."""
     overridden: tuple[str, ...] = ()
-    """Variables that win over what the file of the tenant says."""
+    """Variables that override the file of the tenant."""
     unselected: tuple[str, ...] = ()
-    """Names of tenants that are registered, where none of them is active or named."""
+    """Names of the registered tenants if none of them is active or named."""
 
     @classmethod
     def load(
@@ -114,14 +119,13 @@ class AirsSettings:
         environment: Mapping[str, str] | None = None,
         config: Path | None = None,
     ) -> AirsSettings:
-        """The settings of this moment. `flags` has names of `SOURCES`, `region` and `tenant`.
+        """Return the current settings. `flags` has names of `SOURCES`, `region` and `tenant`.
 
-        The file is that of the tenant that is named, else of the active one, else
-        ~/.prisma-airs/config.json; `config` stands in the place of them all. Only one file counts,
-        as values of two tenants must not be mixed. Texts that are empty or blank count as not
-        given. Raises AirsError for a value that cannot
-        be used, naming where it stands, and for a file that cannot be read: a region in it that
-        went unnoticed would send prompts elsewhere.
+        The file is that of the named tenant, else of the active tenant, else
+        ~/.prisma-airs/config.json; `config` replaces them all. Only one file is used, because
+        values of two tenants must not be mixed. Empty or blank texts count as missing. Raises
+        AirsError for an invalid value, naming its source, and for an unreadable file: ignoring its
+        region would send prompts elsewhere.
         """
         given = {name: value for name, value in (flags or {}).items() if _text(value)}
         if unknown := given.keys() - _BY_NAME.keys() - {"region", "tenant"}:
@@ -131,7 +135,7 @@ class AirsSettings:
                 raise AirsError("give a region or a scan endpoint, not both")
             given["scan_endpoint"] = _region(str(given.pop("region")))
         variables = os.environ if environment is None else environment
-        chosen = _File.choose(str(given.pop("tenant", "")).strip(), variables, config)
+        chosen = _SettingsFile.choose(str(given.pop("tenant", "")).strip(), variables, config)
         path, file = chosen.path, chosen.values
         texts: dict[str, str] = {}
         origins: dict[str, str] = {}
@@ -141,13 +145,13 @@ class AirsSettings:
             unset = source.variable in variables and not _text(variables[source.variable])
             if unset and source.name not in given:
                 empty.append(source.variable)
-            places = (
+            candidates = (
                 (given.get(source.name), _flag(source.name)),
                 (variables.get(source.variable) if source.variable else None, source.variable),
                 (file.get(source.key) if source.key else None, f"{chosen.label}: {source.key}"),
                 (source.default, _DEFAULT),
             )
-            for rank, (value, origin) in enumerate(places):
+            for rank, (value, origin) in enumerate(candidates):
                 if text := _text(value):
                     texts[source.name], origins[source.name] = text, origin
                     ranks[source.name] = rank
@@ -167,27 +171,27 @@ class AirsSettings:
         )
 
     def scan_credential(self) -> Credential:
-        """Who asks for scans; the API key, when both are given in the same place.
+        """Return the credential for scans; the API key if both come from the same source.
 
-        Raises AirsError when there is none, saying where one may stand.
+        Raises AirsError without a credential, naming its possible sources.
         """
         if self.api_token is not None and (self.prefer_token or self.api_key is None):
             return bearer(self.api_token)
         if self.api_key is None:
-            raise AirsError(f"AIRS needs an API key: set {self._places('api_key')}{self._hint()}")
+            raise AirsError(f"AIRS needs an API key: set {self._sources('api_key')}{self._hint()}")
         return Credential("x-pan-token", self.api_key)
 
-    def management(self) -> Management:
-        """What topics and profiles are managed with. Raises AirsError naming what is missing."""
+    def management(self) -> ManagementAccess:
+        """Return the access to the management API. Raises AirsError naming missing settings."""
         missing = [
             name for name in ("client_id", "client_secret", "tsg_id") if not getattr(self, name)
         ]
         if missing or self.client_secret is None:
-            wanted = "; ".join(self._places(name) for name in missing)
+            sources = "; ".join(self._sources(name) for name in missing)
             raise AirsError(
-                f"AIRS needs a service account to change topics: set {wanted}{self._hint()}"
+                f"AIRS needs a service account to change topics: set {sources}{self._hint()}"
             )
-        return Management(
+        return ManagementAccess(
             self.management_endpoint,
             self.token_endpoint,
             self.client_id,
@@ -196,12 +200,12 @@ class AirsSettings:
         )
 
     def notices(self) -> tuple[str, ...]:
-        """A sentence for every address whose variable is empty, and for variables that win over
+        """Return sentences about addresses with an empty variable, and about overriding variables.
 
-        the tenant that was named.
+        The latter are only reported if a tenant was named.
         """
         notices = [
-            f"{name} is set, and wins over the tenant {display_text(self.tenant)}"
+            f"{name} is set, and overrides the tenant {display_text(self.tenant)}"
             for name in self.overridden
         ]
         notices += [
@@ -213,22 +217,22 @@ class AirsSettings:
         ]
         return tuple(notices)
 
-    def _places(self, name: str) -> str:
-        """Where a value may stand."""
+    def _sources(self, name: str) -> str:
+        """Return the variable and the key of a setting, for a message."""
         source = _BY_NAME[name]
         file = display_text(self.tenant_file) or "~/.prisma-airs/config.json"
         of = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
         return f"{source.variable} (or {source.key} in {file}{of})"
 
     def _hint(self) -> str:
-        """What to do where tenants are registered, and none is active."""
+        """Return advice if tenants are registered but none is active."""
         if not self.unselected:
             return ""
         names = ", ".join(map(display_text, self.unselected[:5]))
-        return f"; no tenant of airs-cli is active: give --tenant NAME (there are: {names})"
+        return f"; no tenant of airs-cli is active: give --tenant NAME (registered: {names})"
 
     def shown(self) -> dict[str, tuple[str, str]]:
-        """Each setting as text and its origin; secrets are masked, both safe to show."""
+        """Return each setting as text with its origin, both safe to show; secrets are masked."""
         shown = {}
         for source in SOURCES:
             value = getattr(self, source.name)
@@ -238,39 +242,41 @@ class AirsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """The one file of settings that counts, and the tenant that it is of; `named` by a flag."""
+class _SettingsFile:
+    """The settings file in use, and its tenant; `named` if the tenant was given by a flag."""
 
     path: Path | None
     values: Mapping[str, Any]
-    tenant: Tenant | None = None
+    tenant: RegisteredTenant | None = None
     named: bool = False
     unselected: tuple[str, ...] = ()
 
     @classmethod
-    def choose(cls, name: str, environment: Mapping[str, str], config: Path | None) -> _File:
-        """The file of a tenant, or the older one. Raises AirsError."""
+    def choose(
+        cls, name: str, environment: Mapping[str, str], config: Path | None
+    ) -> _SettingsFile:
+        """Return the file of a tenant, or the older file. Raises AirsError."""
         path, registry = config or config_path(), None
-        if config is None and (registered := registry_path(environment)) is not None:
-            registry = Registry.load(registered)
-        if registry is not None and (wanted := name or registry.active):
-            tenant = registry.find(wanted)
+        if config is None and (registry_file := registry_path(environment)) is not None:
+            registry = TenantRegistry.load(registry_file)
+        if registry is not None and (chosen := name or registry.active):
+            tenant = registry.find(chosen)
             values = _values(read_config(tenant), tenant.config)
             return cls(tenant.config, values, tenant, named=bool(name))
         if name:
-            raise AirsError("--tenant does not fit here: the settings are given otherwise")
+            raise AirsError("--tenant cannot be used here: the settings have another source")
         values = {} if path is None else _values(read_object(path, _REMEDY) or {}, path)
         return cls(path, values, unselected=registry.names if registry is not None else ())
 
     @property
     def label(self) -> str:
-        """What the origin of a value is called."""
+        """Name of the file as the origin of a value."""
         tenant = "" if self.tenant is None else f"tenant {self.tenant.name}, "
         return f"{tenant}{self.path}"
 
 
 def config_path() -> Path | None:
-    """The file that the older `airs` has its settings in; None where there is no home folder."""
+    """Return the path of the settings of the older `airs`; None without a home folder."""
     try:
         return Path.home() / ".prisma-airs" / "config.json"
     except RuntimeError:
@@ -297,11 +303,11 @@ def _region(text: str) -> str:
 
 
 def _values(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The values of a file. Raises AirsError for one that is no text or number."""
+    """Return the values of a file. Raises AirsError for a value of another type."""
     for source in SOURCES:
         value = data.get(source.key) if source.key else None
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise broken(path, f"{source.key} is no text", _REMEDY)
+            raise broken(path, f"{source.key} is not a text", _REMEDY)
     return data
 
 
@@ -322,7 +328,7 @@ def _checked(
 def _parsed(name: str, text: str) -> Any:
     if name in _SECRETS:
         if name != "client_secret" and len(text) > LONGEST_CREDENTIAL:
-            raise ValueError(f"longer than {LONGEST_CREDENTIAL} characters: this is no key")
+            raise ValueError(f"longer than {LONGEST_CREDENTIAL} characters: not a key")
         return Secret(text, "the value")
     if name.endswith("_endpoint"):
         return Endpoint.parse(text)
@@ -330,11 +336,11 @@ def _parsed(name: str, text: str) -> Any:
         least, most = _RANGES[name]
         if not (text.isascii() and text.isdecimal()) or not least <= int(text[:9]) <= most:
             shown = display_text(text[:40])
-            raise ValueError(f"{shown!r} is no whole number from {least} to {most}")
+            raise ValueError(f"{shown!r} is not a whole number from {least} to {most}")
         return int(text)
     if name == "tsg_id" and not (text.isascii() and text.isdecimal() and len(text) <= 40):
-        raise ValueError(f"{display_text(text[:40])!r} is no TSG id, which has digits only")
+        raise ValueError(f"{display_text(text[:40])!r} is not a TSG id, which has only digits")
     if name == "client_id" and (len(text) > 512 or not text.isprintable() or ":" in text):
         # A colon ends the name in a Basic header (RFC 7617).
-        raise ValueError("this is no client id")
+        raise ValueError("not a client id")
     return text

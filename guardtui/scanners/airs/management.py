@@ -1,4 +1,4 @@
-"""The management API: topics and profiles listed, made, changed and deleted."""
+"""Client of the management API: lists and changes topics and profiles."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.errors import Kind, ServiceError, inert
+from guardtui.http.errors import ServiceError, inert
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.http.secret import bearer
-from guardtui.scanners.airs.credentials import Management
-from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded, unusable
-from guardtui.scanners.airs.models import CustomTopic, SecurityProfile, Wire
-from guardtui.scanners.airs.places import references
-from guardtui.scanners.airs.policy import for_sending, new_policy
-from guardtui.scanners.airs.tokens import Tokens
+from guardtui.scanners.airs.credentials import ManagementAccess
+from guardtui.scanners.airs.errors import AirsError, reworded, unusable
+from guardtui.scanners.airs.models import CustomTopic, SecurityProfile, WireModel
+from guardtui.scanners.airs.policy import for_sending
+from guardtui.scanners.airs.policy_paths import references
+from guardtui.scanners.airs.tokens import AccessTokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, TopicRevisions
 
 if TYPE_CHECKING:
     from guardtui.http.client import Reply
 
-Row = TypeVar("Row", bound=Wire)
+Row = TypeVar("Row", bound=WireModel)
 Result = TypeVar("Result")
 
 PAGE = 100
@@ -31,21 +31,21 @@ PAGES_AT_MOST = 1000
 _PREFIX = "/v1/mgmt"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WRITE = Retries(on=UNSENT.on)
-"""A write is repeated only when the service certainly did nothing: each one makes a revision."""
+"""A write is repeated only if the service certainly ignored it: each one creates a revision."""
 
 
 class ManagementClient:
     """Topics and profiles of one tenant. Close it (`async with`); belongs to one event loop.
 
-    All calls raise ServiceError. Of the paths that exist in two forms the one that worked is
-    remembered. `revisions` remembers the texts of topics, of which the service shows the newest.
+    All calls raise ServiceError. For paths with two forms, the form that worked is remembered.
+    `revisions` remembers the texts of topics, because the service returns only the newest.
     """
 
     def __init__(
         self,
-        account: Management,
+        account: ManagementAccess,
         *,
-        tokens: Tokens | None = None,
+        tokens: AccessTokens | None = None,
         limit: AdaptiveLimit | None = None,
         retries: Retries | None = None,
         timeout: float = 60.0,
@@ -56,7 +56,7 @@ class ManagementClient:
 
         self.account = account
         self.revisions = ServiceRevisions(str(account.endpoint), revisions)
-        self._tokens = tokens or Tokens(account, clock=clock)
+        self._tokens = tokens or AccessTokens(account, clock=clock)
         self._client = RemoteClient(
             account.endpoint, limit=limit, retries=retries, timeout=timeout, clock=clock
         )
@@ -65,20 +65,20 @@ class ManagementClient:
     # Topics
 
     async def topics(self) -> list[CustomTopic]:
-        """All topics of the tenant, at their newest revision."""
+        """Return all topics of the tenant, at their newest revision."""
         topics = await self._list("topics", "custom_topics", CustomTopic)
         self.revisions.keep(topics)
         return topics
 
     async def topic(self, name: str) -> CustomTopic | None:
-        """The topic of exactly this name."""
-        found = [one for one in await self.topics() if one.topic_name == name]
-        return max(found, key=lambda one: one.revision, default=None)
+        """Return the topic with exactly this name, or None."""
+        topics = [topic for topic in await self.topics() if topic.topic_name == name]
+        return max(topics, key=lambda topic: topic.revision, default=None)
 
     async def create_topic(
         self, name: str, description: str, examples: tuple[str, ...]
     ) -> CustomTopic:
-        """A new topic. A name that is taken is refused with status 409."""
+        """Create a topic. An existing name is rejected with status 409."""
         body = _topic_body(name, description, examples, True)
         reply = await self._call("POST", "/topic", json=body, retry=_WRITE)
         return self._seen(CustomTopic.read(reply.data))
@@ -92,7 +92,7 @@ class ManagementClient:
         *,
         active: bool = True,
     ) -> CustomTopic:
-        """Replace the text of a topic, which makes a new revision; profiles keep the pinned one."""
+        """Replace the text of a topic as a new revision; profiles keep the pinned one."""
         path = f"/topic/uuid/{_checked_id(topic_id)}"
         body = _topic_body(name, description, examples, active)
         reply = await self._call("PUT", path, json=body, retry=_WRITE)
@@ -103,9 +103,9 @@ class ManagementClient:
         return topic
 
     async def delete_topic(self, topic_id: str) -> str:
-        """Delete a topic, and return what the service says.
+        """Delete a topic, and return the message of the service.
 
-        Refused (409) while any revision of a profile names it; the error says which.
+        Rejected (409) while any revision of a profile names it; the error lists them.
         """
         path = f"/topic/{_checked_id(topic_id)}"
         try:
@@ -113,11 +113,11 @@ class ManagementClient:
         except ServiceError as error:
             if error.status != 409:
                 raise
-            held = error
-        raise reworded(held, f"{held.message[:100]}; {await self._holders(topic_id)}")
+            conflict = error
+        raise reworded(conflict, f"{conflict.message[:100]}; {await self._holders(topic_id)}")
 
     async def force_delete_topic(self, topic_id: str, updated_by: str) -> str:
-        """Delete a topic and take it out of every revision of every profile.
+        """Delete a topic and remove it from every revision of every profile.
 
         `updated_by` is an e-mail address, which the service requires.
         """
@@ -133,7 +133,7 @@ class ManagementClient:
     # Profiles
 
     async def profiles(self, *, latest: bool = False) -> list[SecurityProfile]:
-        """Revisions of all profiles in no order; with `latest` the highest of each name."""
+        """Return revisions of all profiles, unordered; with `latest`, the highest of each name."""
         if not latest:
             return await self._list("profiles", "ai_profiles", SecurityProfile)
         try:
@@ -150,43 +150,16 @@ class ManagementClient:
         return list(newest.values())
 
     async def profile(self, name: str) -> SecurityProfile | None:
-        """The highest revision of the profile of exactly this name."""
+        """Return the highest revision of the profile with exactly this name, or None."""
         rows = await self.profiles(latest=True)
         return next((row for row in rows if row.profile_name == name), None)
-
-    async def create_profile(
-        self, name: str, policy: Mapping[str, Any] | None = None
-    ) -> SecurityProfile:
-        """A new profile, without a policy one with no detectors.
-
-        The service is known to answer 409 to a profile that it has just made: it is looked up then.
-        """
-        sent, _ = for_sending(dict(policy) if policy is not None else new_policy())
-        before = await self.profile(name)
-        if before is not None:
-            raise ServiceError(
-                Kind.REQUEST, f"there is a profile {inert(name)!r} already", status=409, final=True
-            )
-        body = {"profile_name": name, "active": True, "policy": sent}
-        try:
-            reply = await self._call("POST", "/profile", json=body, retry=_WRITE)
-        except ServiceError as error:
-            if error.status != 409 and error.kind not in UNKNOWN_FATE:
-                raise
-            failure = error
-        else:
-            return SecurityProfile.read(reply.data)
-        made = await self.profile(name)
-        if made is None or for_sending(made.policy)[0] != sent:
-            raise failure
-        return made
 
     async def update_profile(
         self, profile: SecurityProfile, policy: Mapping[str, Any]
     ) -> SecurityProfile:
-        """Give a profile another policy, as a new revision with an id of its own.
+        """Replace the policy of a profile, as a new revision with its own id.
 
-        Empty lists of topics are left out of what is sent.
+        Empty lists of topics are not sent.
         """
         path = f"/profile/uuid/{_checked_id(profile.profile_id)}"
         sent, _ = for_sending(dict(policy))
@@ -211,7 +184,7 @@ class ManagementClient:
         await self.aclose()
 
     async def _call(self, method: str, path: str, **options: Any) -> Reply:
-        """One call with a token; a token that is refused is replaced, once."""
+        """Send a request with a token; a rejected token is replaced once."""
         token = await self._tokens.get()
         try:
             return await self._client.request(
@@ -228,7 +201,7 @@ class ManagementClient:
             )
         except ServiceError as error:
             if error.status == 403:
-                hint = "the role of this service account may not do this"
+                hint = "the role of this service account lacks the permission"
                 error = reworded(error, f"{error.message[:150]} ({hint})")
             raise error from None
 
@@ -237,7 +210,7 @@ class ManagementClient:
             reply = await self._call("DELETE", path, params=params)
         except ServiceError as error:
             if error.status == 404 and error.attempts > 1:
-                return "deleted"  # by an attempt whose answer was lost
+                return "deleted"  # by an attempt whose response was lost
             raise
         data = reply.data
         if isinstance(data, dict):
@@ -251,7 +224,7 @@ class ManagementClient:
         unknown: tuple[int, ...],
         call: Callable[[str], Awaitable[Result]],
     ) -> Result:
-        """Call the first form of a path, and the second where the service does not know it."""
+        """Call the first form of a path, and the second if the service does not know the first."""
         chosen = self._forms.get(name)
         if chosen is not None:
             return await call(paths[chosen])
@@ -266,21 +239,20 @@ class ManagementClient:
             else:
                 self._forms[name] = form
                 return result
-        raise failure or AssertionError("there are two paths")
+        raise failure or AssertionError("at least one path is required")
 
     async def _list(
         self, path: str, key: str, row: type[Row], more: Mapping[str, str] | None = None
     ) -> list[Row]:
-        """All pages. `next_offset` counts only when it leads on."""
+        """Return the rows of all pages. A `next_offset` that does not increase is ignored."""
         rows: dict[tuple[object, ...], Row] = {}
         offset = 0
         for _ in range(PAGES_AT_MOST):
             params = {"offset": str(offset), "limit": str(PAGE), **(more or {})}
             page = await self._page(path, params)
             for data in _rows(page, key):
-                one = row.read(data)
-                # A list that grows while it is read shows rows twice.
-                rows[_identity(data)] = one
+                # A list that grows while it is read contains some rows twice.
+                rows[_identity(data)] = row.read(data)
             following = page.get("next_offset") if isinstance(page, dict) else None
             if type(following) is not int or following <= offset:
                 return list(rows.values())
@@ -297,13 +269,13 @@ class ManagementClient:
         return await self._either(path, forms, (403, 404, 405), call)
 
     async def _holders(self, topic_id: str) -> str:
-        """Which revisions of profiles name a topic, in words."""
+        """Return which revisions of profiles name a topic, in words."""
         try:
             rows = [row for row in await self.profiles() if references(row.policy, topic_id)]
         except ServiceError:
-            return "profiles name it, and which could not be listed"
+            return "profiles name it, but they could not be listed"
         if not rows:
-            return "no profile that is listed names it"
+            return "none of the listed profiles names it"
         revisions: dict[str, list[int]] = {}
         for row in rows:
             revisions.setdefault(row.profile_name, []).append(row.revision)
@@ -328,12 +300,12 @@ def _topic_body(
 
 def _checked_id(text: str) -> str:
     if not _UUID.fullmatch(text):
-        raise AirsError(f"{inert(text)[:60]!r} is no id of a topic or profile")
+        raise AirsError(f"{inert(text)[:60]!r} is not the id of a topic or profile")
     return text
 
 
 def _rows(page: object, key: str) -> list[Any]:
-    """The rows of a page; a tenant without any may say null, or nothing at all."""
+    """Return the rows of a page; without rows, the list may be null or missing."""
     if page is None or page == {}:
         return []
     if isinstance(page, dict) and key in page:
@@ -342,7 +314,7 @@ def _rows(page: object, key: str) -> list[Any]:
             return []
         if isinstance(rows, list):
             return rows
-    raise unusable(f"it is no list of {key}")
+    raise unusable(f"not a list of {key}")
 
 
 def _identity(data: Any) -> tuple[object, ...]:

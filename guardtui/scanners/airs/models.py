@@ -1,4 +1,4 @@
-"""What AIRS sends, typed; fields that are not known here are kept as they came."""
+"""Typed data of AIRS responses; unknown fields are kept unchanged."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from guardtui.http.errors import inert
 from guardtui.scanners.airs.errors import unusable
 
 
-class Wire(BaseModel):
-    """Something that came over the wire. null counts as absent, which clients of AIRS rely on."""
+class WireModel(BaseModel):
+    """Data of a response. A null counts as absent, as clients of AIRS rely on."""
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
     what: ClassVar[str] = "it"
@@ -23,11 +23,13 @@ class Wire(BaseModel):
         if not isinstance(data, Mapping):
             return data
         fields = cls.model_fields
-        return {name: one for name, one in data.items() if one is not None or name not in fields}
+        return {
+            name: value for name, value in data.items() if value is not None or name not in fields
+        }
 
     @classmethod
     def read(cls, data: object) -> Self:
-        """The model of a JSON value. Raises ServiceError saying which field is wrong."""
+        """Return the model of a JSON value. Raises ServiceError naming the first invalid field."""
         try:
             return cls.model_validate(data)
         except (ValidationError, RecursionError) as error:
@@ -35,7 +37,7 @@ class Wire(BaseModel):
 
 
 def problem_of(error: Exception) -> str:
-    """The first field that is wrong, without its value."""
+    """Return the first invalid field and its problem, without its value."""
     if not isinstance(error, ValidationError):
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_input=False)[0]
@@ -43,7 +45,7 @@ def problem_of(error: Exception) -> str:
     return inert(f"{where}: {first['msg']}" if where else first["msg"])
 
 
-class DetectorError(Wire):
+class DetectorError(WireModel):
     """A detector that did not finish: `status` is `error` or `timeout`."""
 
     content_type: str = ""
@@ -51,21 +53,21 @@ class DetectorError(Wire):
     status: str = ""
 
 
-class TopicDetails(Wire):
+class TopicDetails(WireModel):
     """Names (not ids) of the topics that matched."""
 
     allowed_topics: tuple[str, ...] = ()
     blocked_topics: tuple[str, ...] = ()
 
 
-class DetectionDetails(Wire):
+class DetectionDetails(WireModel):
     """Details of what was detected on one side."""
 
     topic_guardrails_details: TopicDetails = TopicDetails()
 
 
-class ScanResponse(Wire):
-    """One scanned request. Of `prompt_detected` there is a key for each enabled detector."""
+class ScanResponse(WireModel):
+    """One scanned request. `prompt_detected` has a key for each enabled detector."""
 
     what = "the scan result"
 
@@ -86,8 +88,8 @@ class ScanResponse(Wire):
     response_detection_details: DetectionDetails = DetectionDetails()
 
 
-class Receipt(Wire):
-    """A batch was taken: one scan id for all of it."""
+class Receipt(WireModel):
+    """Receipt of an accepted batch: one scan id for all its requests."""
 
     what = "the receipt of a batch"
 
@@ -96,8 +98,8 @@ class Receipt(Wire):
     received: str = ""
 
 
-class ResultRow(Wire):
-    """How one request of a batch stands. `result` is a scan result, read elsewhere."""
+class ResultRow(WireModel):
+    """State of one request of a batch. `result` is a scan result, read by `read_answer`."""
 
     what = "a row of results"
 
@@ -108,71 +110,17 @@ class ResultRow(Wire):
 
     @property
     def complete(self) -> bool:
-        """Whether there is a result; `COMPLETED` is written as well."""
+        """Whether the result is available; `COMPLETED` is another spelling."""
         return self.status.strip().lower() in ("complete", "completed")
 
     @property
     def failed(self) -> bool:
-        """Whether there will be none."""
+        """Whether the scan failed."""
         return self.status.strip().lower() in ("failed", "failure", "error")
 
 
-class TopicReport(Wire):
-    """What the topic guardrails say in a report; the names of lists are written this way."""
-
-    allowed_topic_list: str = ""
-    blocked_topic_list: str = ""
-    allowed: tuple[str, ...] = Field(default=(), alias="allowedTopics")
-    blocked: tuple[str, ...] = Field(default=(), alias="blockedTopics")
-
-    @property
-    def matched(self) -> tuple[bool | None, bool | None]:
-        """Whether an allow topic matched and whether a block topic did; None where not said."""
-        return _matched(self.allowed_topic_list), _matched(self.blocked_topic_list)
-
-
-def _matched(text: str) -> bool | None:
-    words = text.replace("_", " ").split()
-    return {"matched": True, "not matched": False}.get(" ".join(words).lower())
-
-
-class ResultDetail(Wire):
-    """Details of one detector, of which the topics' are read."""
-
-    topic_guardrails_report: TopicReport | None = None
-
-
-class Detection(Wire):
-    """One detector's finding in a report."""
-
-    data_type: str = ""
-    detection_service: str = ""
-    verdict: str = ""
-    action: str = ""
-    result_detail: ResultDetail = ResultDetail()
-
-
-class Report(Wire):
-    """The report on one scanned request. `transaction_id` holds the `tr_id` of the request."""
-
-    what = "a report"
-
-    report_id: str = ""
-    scan_id: str = ""
-    req_id: int | None = None
-    transaction_id: str = ""
-    detection_results: tuple[Detection, ...] = ()
-
-    def topics(self, side: str = "prompt") -> TopicReport | None:
-        """What the topic guardrails say of one side; None when they were not asked."""
-        for one in self.detection_results:
-            if one.detection_service == "topic_guardrails" and one.data_type in (side, ""):
-                return one.result_detail.topic_guardrails_report
-        return None
-
-
-class CustomTopic(Wire):
-    """A topic as the service has it; `revision` counts its texts from 1."""
+class CustomTopic(WireModel):
+    """A topic of the service; `revision` counts its texts from 1."""
 
     what = "a topic"
 
@@ -184,8 +132,8 @@ class CustomTopic(Wire):
     examples: tuple[str, ...] = ()
 
 
-class SecurityProfile(Wire):
-    """One revision of a profile, with an id of its own. `policy` is raw JSON."""
+class SecurityProfile(WireModel):
+    """One revision of a profile, with its own id. `policy` is raw JSON."""
 
     what = "a profile"
 

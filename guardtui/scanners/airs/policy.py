@@ -1,4 +1,4 @@
-"""Topics in a profile's policy: attached, removed, restored; pure functions on raw JSON."""
+"""Edits of the topics in a profile's policy, as pure functions on raw JSON."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from pydantic import BaseModel, ConfigDict
 
 from guardtui.domain.topic import Intent
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.places import (
+from guardtui.scanners.airs.policy_paths import (
     GUARDRAIL,
     Json,
-    Place,
     PolicyError,
+    PolicyPath,
+    index_of,
     is_guardrail,
     is_topic,
     members,
-    pinned,
-    position_of,
     revision_of,
     sections,
     target,
 )
 
 TOPICS_AT_MOST = 20
-"""Topics of one profile that the service is reported to take."""
+"""Maximum number of topics in a profile, as reported of the service."""
 
 
-class Pin(BaseModel):
+class TopicPin(BaseModel):
     """A topic at one of its revisions."""
 
     model_config = ConfigDict(frozen=True)
@@ -39,17 +38,16 @@ class Pin(BaseModel):
     revision: int
 
 
-class Undo(BaseModel):
-    """What is needed to put a guardrail back: how it was, and what was made of it.
+class PolicyUndo(BaseModel):
+    """Data to restore a guardrail: its JSON before and after a change, None if missing.
 
-    `list_was` tells how `model-protection` was: a list, null, or not there. A guardrail that was
-    not there is None. `position` is its index in that list, `count` how many guardrails the place
-    had after the change.
+    `list_was` is the state of `model-protection` before: a list, null, or missing. `position` is
+    the guardrail's index in that list, `count` the number of guardrails after the change.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    place: Place
+    place: PolicyPath
     topic_id: str
     before: Json | None
     after: Json | None
@@ -59,23 +57,23 @@ class Undo(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """A policy that was changed (the original is not), what changed in words, and the way back.
+class PolicyEdit:
+    """A changed copy of a policy, the changes in words, and the data to undo them.
 
-    Without `changes` nothing is to be sent. `warnings` are about what stays as it is.
+    Without `changes` nothing needs to be sent. `warnings` are about parts left unchanged.
     """
 
     policy: Json
     changes: tuple[str, ...]
     warnings: tuple[str, ...]
-    undo: Undo
+    undo: PolicyUndo
 
 
-def merged(first: Undo, second: Undo) -> Undo:
-    """The way back over two edits of one topic in one place.
+def merged(first: PolicyUndo, second: PolicyUndo) -> PolicyUndo:
+    """Return the undo data of two edits of one topic at one path.
 
-    When somebody else changed the guardrail between them, the way back over the first edit alone,
-    which leaves what others did.
+    If somebody else changed the guardrail between the edits, return that of the first edit alone,
+    which keeps the changes of others.
     """
     same = (first.place, first.topic_id) == (second.place, second.topic_id)
     if not same or _sent_item(first.after) != _sent_item(second.before):
@@ -84,30 +82,35 @@ def merged(first: Undo, second: Undo) -> Undo:
 
 
 def attach(
-    policy: Json, pin: Pin, intent: Intent, *, place: Place | None = None, set_default: bool = False
-) -> Edit:
-    """Put a topic at one revision into the bucket of its intent, and nowhere else in that place.
+    policy: Json,
+    pin: TopicPin,
+    intent: Intent,
+    *,
+    path: PolicyPath | None = None,
+    set_default: bool = False,
+) -> PolicyEdit:
+    """Put a topic at one revision into the bucket of its intent, and in no other of that path.
 
-    All other topics and all that is not known here stay. The guardrail's default becomes `allow`
-    for block and `block` for allow; where topics of the other bucket exist it is left alone,
-    unless `set_default`. Raises PolicyError.
+    All other topics and unknown data stay. The guardrail's default becomes `allow` for block and
+    `block` for allow. If topics of the other bucket exist, it stays, unless `set_default`. Raises
+    PolicyError.
     """
-    place = place or target(policy)
+    path = path or target(policy)
     policy = _copied(policy)
-    section = _section(policy, place)
+    section = _section(policy, path)
     name = _shown(pin.topic_name)
     changes: list[str] = []
     warnings: list[str] = []
     default = "allow" if intent is Intent.BLOCK else "block"
     list_was = _list_state(section)
-    position = position_of(section)
+    position = index_of(section)
     if position is None:
         before = None
         item: Json = {"name": GUARDRAIL, "action": default, "options": [], "topic-list": []}
         if list_was != "list":
             section["model-protection"] = []
         section["model-protection"].append(item)
-        changes.append(f"a topic guardrail is added ({place}), default {default}")
+        changes.append(f"a topic guardrail is added ({path}), default {default}")
     else:
         item = section["model-protection"][position]
         before = copy.deepcopy(item)
@@ -116,151 +119,100 @@ def attach(
     ]
     old = [(action, member) for action, member in members(item) if is_topic(member, pin.topic_id)]
     _place_member(item, pin, intent.value)
-    changes += _placed(old, name, pin, intent.value)
+    changes += _placement_changes(old, name, pin, intent.value)
     mixed = any(action != intent.value for action, _ in others)
     was = item.get("action")
     if was != default:
         if mixed and not set_default and was in ("allow", "block"):
             effect = "stopped" if was == "block" else "let through"
             warnings.append(
-                f"the default stays {was}: what matches no topic is {effect}, "
+                f"the default stays {was}: prompts that match no topic are {effect}, "
                 f"because the profile has topics to {'allow' if default == 'allow' else 'block'}"
             )
         else:
             item["action"] = default
-            changes.append(f"default for what matches no topic: {_shown(was)} → {default}")
+            changes.append(f"default for prompts that match no topic: {_shown(was)} → {default}")
     if len(others) >= TOPICS_AT_MOST:
-        warnings.append(f"{len(others) + 1} topics: the service may take {TOPICS_AT_MOST} at most")
-    undo = _undo(section, place, pin.topic_id, position, before, item, list_was)
-    return Edit(policy, tuple(changes), tuple(warnings), undo)
+        warnings.append(
+            f"{len(others) + 1} topics: the service may accept at most {TOPICS_AT_MOST}"
+        )
+    undo = _undo(section, path, pin.topic_id, position, before, item, list_was)
+    return PolicyEdit(policy, tuple(changes), tuple(warnings), undo)
 
 
-def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
-    """Take a topic out of one place; with the last topic the whole guardrail goes.
+def restore(policy: Json, undo: PolicyUndo) -> PolicyEdit:
+    """Restore a guardrail to its state before an edit.
 
-    Raises PolicyError when the place is not clear.
-    """
-    if place is None:
-        holding = list(dict.fromkeys(where for where, _, _ in pinned(policy, topic_id)))
-        place = holding[0] if len(holding) == 1 else target(policy)
-    policy = _copied(policy)
-    section = _section(policy, place)
-    position = position_of(section)
-    item = None if position is None else section["model-protection"][position]
-    before = copy.deepcopy(item)
-    changes: list[str] = []
-    warnings: list[str] = []
-    gone = [(action, one) for action, one in members(item) if is_topic(one, topic_id)]
-    if item is not None and position is not None and gone:
-        _take_out(item, topic_id)
-        name = _shown(gone[0][1].get("topic_name"))
-        changes += [f"topic {name} is taken from the {_shown(action)} list" for action, _ in gone]
-        left = [action for action, _ in members(item)]
-        if not left:
-            del section["model-protection"][position]
-            changes.append(f"the topic guardrail goes with its last topic ({place})")
-        elif item.get("action") == "block" and "allow" not in left:
-            warnings.append("the default stays block without a topic to allow: all is stopped")
-        after = item if left else None
-    else:
-        after = item
-    undo = _undo(section, place, topic_id, position, before, after)
-    return Edit(policy, tuple(changes), tuple(warnings), undo)
-
-
-def restore(policy: Json, undo: Undo) -> Edit:
-    """Put a guardrail back as it was before an edit.
-
-    Where nobody has changed it since, all of it comes back exactly; where it is as it was before
-    (the edit was never sent, or somebody took it back), nothing changes. Otherwise only the topic's
-    own pin and the default that the edit had set. Raises PolicyError.
+    If nobody has changed it since, it is restored exactly. If it is in its previous state already
+    (the edit was never sent, or somebody undid it), nothing changes. Otherwise only the topic's own
+    pin and the default set by the edit are restored. Raises PolicyError.
     """
     policy = _copied(policy)
     section = _section(policy, undo.place)
-    position = position_of(section)
+    position = index_of(section)
     if undo.after is None and _count(section) == undo.count:
-        position = None  # another guardrail than the one that was taken out
+        position = None  # not the guardrail that was removed
     now = None if position is None else section["model-protection"][position]
     before = copy.deepcopy(now)
     changes: list[str] = []
     warnings: list[str] = []
     if _sent_item(now) == _sent_item(undo.after):
         if _sent_item(undo.before) != _sent_item(now):
-            changes.append(f"the topic guardrail is as it was before ({undo.place})")
-        back = copy.deepcopy(undo.before)
-        _replace_item(section, position, back, undo)
-        way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
-        return Edit(policy, tuple(changes), (), way_back)
+            changes.append(f"the topic guardrail is in its previous state again ({undo.place})")
+        restored = copy.deepcopy(undo.before)
+        _replace_item(section, position, restored, undo)
+        redo = _undo(section, undo.place, undo.topic_id, position, before, restored)
+        return PolicyEdit(policy, tuple(changes), (), redo)
     if _sent_item(now) == _sent_item(undo.before):
-        way_back = _undo(section, undo.place, undo.topic_id, position, before, now)
-        return Edit(policy, (), (), way_back)
-    warnings.append("the topic guardrail was changed since: only this topic is put back")
-    back = _put_back(copy.deepcopy(now), undo)
-    if _sent_item(back) != _sent_item(now):
-        changes.append("the topic's own pin is as it was before")
-    _replace_item(section, position, back, undo)
-    way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
-    return Edit(policy, tuple(changes), tuple(warnings), way_back)
+        redo = _undo(section, undo.place, undo.topic_id, position, before, now)
+        return PolicyEdit(policy, (), (), redo)
+    warnings.append("the topic guardrail was changed since: only this topic is restored")
+    restored = _restored_topic(copy.deepcopy(now), undo)
+    if _sent_item(restored) != _sent_item(now):
+        changes.append("the topic's own pin is restored")
+    _replace_item(section, position, restored, undo)
+    redo = _undo(section, undo.place, undo.topic_id, position, before, restored)
+    return PolicyEdit(policy, tuple(changes), tuple(warnings), redo)
 
 
 def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
-    """The policy without empty buckets, which the service lists but does not take, and notes.
+    """Return the policy without empty buckets, which the service lists but rejects, and notes.
 
-    A guardrail that has no topic at all is left out, and said.
+    A guardrail without topics is omitted, with a note.
     """
     policy = _copied(policy)
     notes = []
-    for place, section in sections(policy):
+    for path, section in sections(policy):
         items = section.get("model-protection")
         if not isinstance(items, list):
             continue
-        kept = []
+        sent_items = []
         for item in items:
             sent = _sent_item(item) if is_guardrail(item) else item
             if sent is None:
-                notes.append(f"a topic guardrail without topics is left out ({place})")
+                notes.append(f"a topic guardrail without topics is omitted ({path})")
             else:
-                kept.append(sent)
-        section["model-protection"] = kept
+                sent_items.append(sent)
+        section["model-protection"] = sent_items
     return policy, tuple(notes)
-
-
-def new_policy() -> Json:
-    """A policy for a new profile: no detectors, but all sections that the console expects."""
-    configuration = {
-        "mask-data-in-storage": False,
-        "latency": {"inline-timeout-action": "block", "max-inline-latency": 5},
-        "data-protection": {
-            "data-leak-detection": {"action": "", "member": None, "mask-data-inline": False},
-            "database-security": None,
-        },
-        "app-protection": {
-            "default-url-category": {"member": ["malicious"]},
-            "url-detected-action": "",
-        },
-        "model-protection": [],
-        "agent-protection": [],
-    }
-    entry = {"model-type": "default", "model-configuration": configuration}
-    return {"dlp-data-profiles": [], "ai-security-profiles": [entry]}
 
 
 def _copied(policy: Json) -> Json:
     try:
         return copy.deepcopy(policy)
     except RecursionError:
-        raise PolicyError("the policy is nested too deeply to be changed here") from None
+        raise PolicyError("the policy is nested too deeply to be changed") from None
 
 
-def _section(policy: Json, place: Place) -> Json:
-    for where, section in sections(policy):
-        if where == place:
+def _section(policy: Json, path: PolicyPath) -> Json:
+    for section_path, section in sections(policy):
+        if section_path == path:
             items = section.get("model-protection")
             if items is not None and not isinstance(items, list):
-                raise PolicyError(f"model-protection is no list ({place}): nothing was changed")
+                raise PolicyError(f"model-protection is not a list ({path}): nothing was changed")
             return section
-    there = "; ".join(str(where) for where, _ in sections(policy)) or "none"
-    raise PolicyError(f"the profile has no part {place} for topics; there are: {there}")
+    existing = "; ".join(str(other) for other, _ in sections(policy)) or "none"
+    raise PolicyError(f"the profile has no section {path} for topics; existing: {existing}")
 
 
 def _list_state(section: Json) -> Literal["list", "null", "missing"]:
@@ -273,11 +225,11 @@ def _shown(text: object) -> str:
     return "none" if text is None else inert(str(text))[:60]
 
 
-def _place_member(item: Json, pin: Pin, action: str) -> None:
-    """Put the topic where it belongs, and keep what else is said of it."""
+def _place_member(item: Json, pin: TopicPin, action: str) -> None:
+    """Put the topic into its bucket, and keep its other data."""
     groups = item.get("topic-list")
     if groups is not None and not isinstance(groups, list):
-        raise PolicyError("topic-list is no list: nothing was changed")
+        raise PolicyError("topic-list is not a list: nothing was changed")
     if groups is None:
         groups = item["topic-list"] = []
     known: Json = {}
@@ -290,14 +242,14 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
     for group in groups:
         if not isinstance(group, dict) or not isinstance(group.get("topic"), list):
             continue
-        kept = []
-        for one in group["topic"]:
-            if not isinstance(one, dict) or not is_topic(one, pin.topic_id):
-                kept.append(one)
+        topics = []
+        for member in group["topic"]:
+            if not isinstance(member, dict) or not is_topic(member, pin.topic_id):
+                topics.append(member)
             elif group.get("action") == action and not placed:
-                kept.append(new)
+                topics.append(new)
                 placed = True
-        group["topic"] = kept
+        group["topic"] = topics
     if placed:
         return
     for group in groups:
@@ -310,39 +262,41 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
 def _add(group: Json, member: Json) -> None:
     topics = group.get("topic")
     if topics is not None and not isinstance(topics, list):
-        raise PolicyError("a list of topics is none: nothing was changed")
+        raise PolicyError("the topics of a bucket are not a list: nothing was changed")
     group["topic"] = [*(topics or []), member]
 
 
-def _placed(old: list[tuple[str, Json]], name: str, pin: Pin, action: str) -> list[str]:
+def _placement_changes(
+    old: list[tuple[str, Json]], name: str, pin: TopicPin, action: str
+) -> list[str]:
     if not old:
         return [f"topic {name} is added to the {action} list, revision {pin.revision}"]
-    words = []
-    if any(where != action for where, _ in old):
-        words.append(f"topic {name} is moved to the {action} list")
+    changes = []
+    if any(bucket != action for bucket, _ in old):
+        changes.append(f"topic {name} is moved to the {action} list")
     elif len(old) > 1:
-        words.append(f"topic {name} is in the {action} list once only")
+        changes.append(f"topic {name} is in the {action} list only once")
     before = old[0][1]
     if revision_of(before) != pin.revision:
-        words.append(f"topic {name}: revision {_shown(before.get('revision'))} → {pin.revision}")
+        changes.append(f"topic {name}: revision {_shown(before.get('revision'))} → {pin.revision}")
     if before.get("topic_name") != pin.topic_name:
-        words.append(f"topic {_shown(before.get('topic_name'))} is called {name}")
-    return words
+        changes.append(f"topic {_shown(before.get('topic_name'))} is renamed to {name}")
+    return changes
 
 
-def _take_out(item: Json, topic_id: str) -> None:
+def _remove_topic(item: Json, topic_id: str) -> None:
     groups = item.get("topic-list")
     for group in groups if isinstance(groups, list) else ():
         if isinstance(group, dict) and isinstance(group.get("topic"), list):
             group["topic"] = [
-                one
-                for one in group["topic"]
-                if not isinstance(one, dict) or not is_topic(one, topic_id)
+                member
+                for member in group["topic"]
+                if not isinstance(member, dict) or not is_topic(member, topic_id)
             ]
 
 
 def _sent_item(item: Json | None) -> Json | None:
-    """A guardrail without its empty buckets; None when nothing is left in it."""
+    """Return a guardrail without its empty buckets; None if nothing remains."""
     if item is None:
         return None
     groups = item.get("topic-list")
@@ -350,11 +304,11 @@ def _sent_item(item: Json | None) -> Json | None:
         groups = []
     if not isinstance(groups, list):
         return item
-    kept = [group for group in groups if not isinstance(group, dict) or group.get("topic")]
-    return {**item, "topic-list": kept} if kept else None
+    filled = [group for group in groups if not isinstance(group, dict) or group.get("topic")]
+    return {**item, "topic-list": filled} if filled else None
 
 
-def _replace_item(section: Json, position: int | None, item: Json | None, undo: Undo) -> None:
+def _replace_item(section: Json, position: int | None, item: Json | None, undo: PolicyUndo) -> None:
     if position is not None and item is not None:
         section["model-protection"][position] = item
     elif position is not None:
@@ -369,14 +323,18 @@ def _replace_item(section: Json, position: int | None, item: Json | None, undo: 
         section["model-protection"] = items
 
 
-def _put_back(now: Json | None, undo: Undo) -> Json | None:
-    """The topic's own part of what was before, in a guardrail that others have changed."""
-    old = [(action, one) for action, one in members(undo.before) if is_topic(one, undo.topic_id)]
+def _restored_topic(now: Json | None, undo: PolicyUndo) -> Json | None:
+    """Restore only the topic's own data in a guardrail that others have changed."""
+    old = [
+        (action, member)
+        for action, member in members(undo.before)
+        if is_topic(member, undo.topic_id)
+    ]
     if now is None:
         if not old or undo.before is None:
             return None
         now = {**copy.deepcopy(undo.before), "topic-list": []}
-    _take_out(now, undo.topic_id)
+    _remove_topic(now, undo.topic_id)
     groups = now.get("topic-list")
     if not isinstance(groups, list):
         groups = now["topic-list"] = []
@@ -388,24 +346,24 @@ def _put_back(now: Json | None, undo: Undo) -> Json | None:
         else:
             groups.append({"action": action, "topic": [copy.deepcopy(member)]})
     if undo.before is not None and undo.after is not None:
-        was, made = undo.before.get("action"), undo.after.get("action")
-        if was != made and now.get("action") == made:
-            now["action"] = was
+        old_default, new_default = undo.before.get("action"), undo.after.get("action")
+        if old_default != new_default and now.get("action") == new_default:
+            now["action"] = old_default
     return _sent_item(now)
 
 
 def _undo(
     section: Json,
-    place: Place,
+    path: PolicyPath,
     topic_id: str,
     position: int | None,
     before: Json | None,
     after: Json | None,
     list_was: Literal["list", "null", "missing"] = "list",
-) -> Undo:
+) -> PolicyUndo:
     items = section.get("model-protection") or []
-    return Undo(
-        place=place,
+    return PolicyUndo(
+        place=path,
         topic_id=topic_id,
         before=before,
         after=copy.deepcopy(after),

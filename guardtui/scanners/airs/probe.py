@@ -1,4 +1,4 @@
-"""One scan of a harmless prompt, to see whether a key is accepted."""
+"""One scan of a harmless prompt, to check whether a key is accepted."""
 
 from __future__ import annotations
 

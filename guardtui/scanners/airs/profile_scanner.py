@@ -1,4 +1,4 @@
-"""AIRS asked what a whole profile makes of prompts: the verdict, and every topic that matched."""
+"""Scanner for a whole profile of AIRS: the verdict, and every topic that matched."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.base import verdict_key
 
 _BLOCKED, _ALLOWED = "-", "+"
-"""What stands before the name of a topic that matched, so that one list holds both kinds."""
+"""Prefixes of the names of matched topics, so that one list holds both kinds."""
 
 
 class ProfileScanner(AirsScanner):
-    """Asks for each prompt once, whatever the topics; the one given to `scan` does not count.
+    """Scans each prompt once for all topics; the topic given to `scan` is ignored.
 
-    Its `stopped_by` names all topics that matched, also of prompts that were let through; they are
-    told apart by `split_names`. Verdicts are kept apart from those on a single topic.
+    `stopped_by` names all topics that matched, also for prompts that passed; `split_names`
+    separates them. Verdicts are cached apart from those on a single topic.
     """
 
     def _counted(self, answer: Verdict) -> Verdict:
@@ -31,27 +31,27 @@ class ProfileScanner(AirsScanner):
         return verdict.note
 
     def _key(self, topic: Topic, text: str, revision: str, epoch: int = 1) -> bytes:
-        """That of a verdict on the whole profile, which no definition of ours is a part of."""
-        effect = self._effect if revision == self._revision else ""
+        """Return the cache key of a verdict on the whole profile, independent of the definition."""
+        fingerprint = self._fingerprint if revision == self._revision else ""
         return verdict_key(
             "airs, whole profile",
             str(self._airs.scan_endpoint),
             self._choice.name,
-            effect or revision,
+            fingerprint or revision,
             text,
             *([str(epoch)] if epoch > 1 else []),
         )
 
 
 def split_names(
-    told: Mapping[int, tuple[str, ...]],
+    matched: Mapping[int, tuple[str, ...]],
 ) -> tuple[dict[int, tuple[str, ...]], dict[int, tuple[str, ...]]]:
-    """Topics to block, and topics to allow, that matched each row."""
+    """Return the block topics, and the allow topics, that matched each row."""
 
     def of(sign: str) -> dict[int, tuple[str, ...]]:
         named = {
-            row: tuple(dict.fromkeys(one[1:] for one in names if one.startswith(sign)))
-            for row, names in told.items()
+            row: tuple(dict.fromkeys(name[1:] for name in names if name.startswith(sign)))
+            for row, names in matched.items()
         }
         return {row: names for row, names in named.items() if names}
 

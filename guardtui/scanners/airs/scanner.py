@@ -1,4 +1,4 @@
-"""The scanner that asks Prisma AIRS: a prompt is sent once for a definition and its profile."""
+"""The AIRS scanner: each prompt is sent once per definition and profile."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ OTHER_REVISION = "another revision of the profile judged; a change may not be in
 
 
 @dataclass(slots=True)
-class _Judging:
-    """What judges in one scan; `revision` is empty until it is known."""
+class _ScanContext:
+    """Definition, revision and epoch of one scan; `revision` is empty until it is known."""
 
     topic: Topic
     revision: str
@@ -43,19 +43,22 @@ class _Judging:
 
 
 class AirsScanner:
-    """Asks AIRS for verdicts on prompts, by what a security profile has in effect now.
+    """Scans prompts with AIRS, by the active revision of a security profile.
 
-    The definition is not put into the profile here. `profile` is its name, by default that of the
-    settings. `revision` is the id of the profile's newest revision and `number` its count, where
-    they were looked up: verdicts of another revision do not count then. Where they were not, the
-    first prompt is sent to learn it. `effect` names what that revision does (`effect_of`): where
-    it is given, verdicts are kept under it, so that the same definition, pinned again, is not paid
-    for again. `rate` is scans a second. A `cache` is asked before the service unless `fresh`, and
-    keeps each verdict as soon as it comes, errors never. `companions` are names of topics that may
-    stop a prompt as well. `timeout` is for one attempt, in seconds. With `batches` prompts are
-    submitted five at a time and asked for later, which is slower and counts fewer requests; rows of
-    a batch whose fate is unknown have an error, and are not sent again in this scan. Raises
-    AirsError without a credential or profile, ValueError for a rate that is none.
+    The definition is not applied to the profile here. `profile` is its name, by default that of the
+    settings. `revision` is the id of the profile's newest revision and `number` its count, if they
+    were looked up; verdicts of other revisions are then rejected. Without `revision`, the first
+    prompt is sent alone to learn it. `fingerprint` identifies the policy of that revision
+    (`fingerprint_of`): verdicts are cached under it, so that pinning the same definition again
+    costs nothing.
+
+    `rate` is scans per second. Unless `fresh`, the `cache` is read before requests are sent; each
+    verdict is cached as soon as it arrives, errors are not. `companions` are names of other topics
+    that may stop a prompt. `timeout` is in seconds per attempt. With `batches`, prompts are
+    submitted five at a time and their results are queried later, which is slower and needs fewer
+    requests; rows of a batch in an unknown state get an error and are not sent again in this scan.
+
+    Raises AirsError without a credential or profile, ValueError for an invalid rate.
     """
 
     live = False
@@ -67,7 +70,7 @@ class AirsScanner:
         airs: AirsSettings | None = None,
         revision: str = "",
         number: int | None = None,
-        effect: str = "",
+        fingerprint: str = "",
         rate: float | None = None,
         cache: VerdictCache | None = None,
         fresh: bool = False,
@@ -77,10 +80,10 @@ class AirsScanner:
         clock: Clock = CLOCK,
     ) -> None:
         self._airs = airs if airs is not None else AirsSettings.load()
-        self._airs.scan_credential()  # without one it fails here, not after the work has begun
+        self._airs.scan_credential()  # a missing credential fails here, not during a scan
         self._choice = ProfileChoice(profile or self._airs.profile)
         self._revision, self._number = revision.lower(), number
-        self._effect = effect if revision else ""
+        self._fingerprint = fingerprint if revision else ""
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._companions = frozenset(companions)
@@ -92,24 +95,24 @@ class AirsScanner:
     def settings(self) -> ScannerSettings:
         number = "" if self._number is None else f"{self._number} "
         revision = f"{number}({inert(self._revision)})" if self._revision else ""
-        # A service on this machine is the sandbox, which must not pass for AIRS.
-        where = " on this machine" if self._airs.scan_endpoint.loopback else ""
-        identity = f"airs{where}, profile {inert(self._choice.name)}"
+        # A service on this machine is the sandbox, which must not be mistaken for AIRS.
+        location = " on this machine" if self._airs.scan_endpoint.loopback else ""
+        identity = f"airs{location}, profile {inert(self._choice.name)}"
         return ScannerSettings("airs", identity, revision=revision)
 
     @property
     def concurrency(self) -> int:
-        """How many requests are sent at once, as long as AIRS does not throttle."""
+        """Maximum concurrent requests while AIRS does not throttle."""
         return self._airs.concurrency
 
     def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on; what is under way is finished."""
+        """Pause or resume sending; requests in flight are completed."""
         self._held = held
         if self._limit is not None:
             self._limit.hold(held)
 
     def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
-        """Which prompts the cache answers, bool [N]; none while the revision is not known."""
+        """Return which prompts have a cached verdict, bool [N]; none if the revision is unknown."""
         known = np.zeros(len(prompts), bool)
         if self._cache is None or self._fresh or not self._revision:
             return known
@@ -134,20 +137,20 @@ class AirsScanner:
             return self._note(topic, verdict)
 
         run = RemoteRun(prompts, rows, report, limit, note=note)
-        judging = _Judging(topic, self._revision, epoch)
+        context = _ScanContext(topic, self._revision, epoch)
         async with ScanClient(
             self._airs, self._choice, limit=limit, timeout=self._timeout, clock=self._clock
         ) as client:
-            while run.waiting and not (judging.revision or run.verdicts or run.given_up):
+            while run.waiting and not (context.revision or run.verdicts or run.given_up):
                 first = [run.waiting.pop(0)]
-                await self._collect(run, first, self._at_once(client, run, judging, first))
-            if self._cache is not None and not self._fresh and judging.revision:
-                cache, revision = self._cache, judging.revision
+                await self._collect(run, first, self._one_by_one(client, run, context, first))
+            if self._cache is not None and not self._fresh and context.revision:
+                cache, revision = self._cache, context.revision
                 await run.take_known(
                     lambda text: cache.find(self._key(topic, text, revision, epoch))
                 )
-            ask = self._in_batches if self._batches else self._at_once
-            await self._collect(run, run.waiting, ask(client, run, judging, run.waiting))
+            send = self._in_batches if self._batches else self._one_by_one
+            await self._collect(run, run.waiting, send(client, run, context, run.waiting))
         return run.finished()
 
     async def _collect(self, run: RemoteRun, texts: Sequence[str], results: Results) -> None:
@@ -157,27 +160,25 @@ class AirsScanner:
             raise AirsError(str(error)) from error
 
     def _note(self, topic: Topic, verdict: Verdict) -> str:
-        """What an author should know; with companion topics another one is no surprise."""
+        """Return a note for the author; with companions, another matched topic is expected."""
         other = verdict.topics and topic.name not in verdict.topics
         if not other or self._companions:
             return verdict.note
         names = ", ".join(inert(name)[:60] for name in verdict.topics[:3])
         return "; ".join(filter(None, (f"stopped by another topic: {names}", verdict.note)))
 
-    def _at_once(
-        self, client: ScanClient, run: RemoteRun, judging: _Judging, texts: Sequence[str]
+    def _one_by_one(
+        self, client: ScanClient, run: RemoteRun, context: _ScanContext, texts: Sequence[str]
     ) -> Results:
         async def call(text: str) -> Verdict:
-            # The topic is left out: that another one stopped it is told when the verdict is read,
-            # as it depends on the companions of now.
-            answer = await client.scan(text)
-            # Kept here and not by who reads the results: a cancelled run must not lose it.
-            return self._judged(judging, text, answer)
+            verdict = await client.scan(text)
+            # Cached here and not by the reader of the results: a cancelled run must not lose it.
+            return self._judged(context, text, verdict)
 
         return run_all(texts, call, client.limit, counters=run.counters)
 
     async def _in_batches(
-        self, client: ScanClient, run: RemoteRun, judging: _Judging, texts: Sequence[str]
+        self, client: ScanClient, run: RemoteRun, context: _ScanContext, texts: Sequence[str]
     ) -> Results:
         async with contextlib.aclosing(scan_in_batches(client, list(enumerate(texts)))) as outcomes:
             async for index, outcome in outcomes:
@@ -185,32 +186,32 @@ class AirsScanner:
                 if isinstance(outcome, ServiceError):
                     yield index, outcome
                 else:
-                    yield index, self._judged(judging, texts[index], outcome)
+                    yield index, self._judged(context, texts[index], outcome)
 
-    def _judged(self, judging: _Judging, text: str, answer: Verdict) -> Verdict:
-        """The verdict that counts, stored in the cache as soon as it comes."""
+    def _judged(self, context: _ScanContext, text: str, answer: Verdict) -> Verdict:
+        """Return the verdict on the topic, which is cached at once."""
         revision = answer.revision
-        judging.revision = judging.revision or revision
+        context.revision = context.revision or revision
         if not answer.decided:
             return answer
         verdict = self._counted(answer)
         if revision and self._cache is not None:
-            self._cache.keep(self._key(judging.topic, text, revision, judging.epoch), verdict)
-        other = revision and revision != judging.revision
+            self._cache.keep(self._key(context.topic, text, revision, context.epoch), verdict)
+        other = revision and revision != context.revision
         return no_verdict(OTHER_REVISION) if other else verdict
 
     def _counted(self, answer: Verdict) -> Verdict:
-        """The verdict on one topic: only topics that stopped the prompt count."""
+        """Return the verdict on one topic: only topics that stopped the prompt count."""
         return answer if answer.triggered is Triggered.YES else replace(answer, topics=())
 
     def _key(self, topic: Topic, text: str, revision: str, epoch: int = 1) -> bytes:
-        """A revision pins topics at their revisions; the definition is what they are held to be."""
-        effect = self._effect if revision == self._revision else ""
+        """Return the cache key of a verdict: profile revision, definition, prompt and epoch."""
+        fingerprint = self._fingerprint if revision == self._revision else ""
         return verdict_key(
             "airs",
             str(self._airs.scan_endpoint),
             self._choice.name,
-            effect or revision,
+            fingerprint or revision,
             topic.fingerprint,
             topic.intent.value,
             text,

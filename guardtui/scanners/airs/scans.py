@@ -1,4 +1,4 @@
-"""The scan API: one prompt at once, a batch to be asked for later, results and reports."""
+"""Client of the scan API: single prompts, batches, and their results."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from guardtui.scanners.airs.errors import (
     scan_error,
     unusable,
 )
-from guardtui.scanners.airs.models import Receipt, Report, ResultRow
+from guardtui.scanners.airs.models import Receipt, ResultRow
 
 if TYPE_CHECKING:
     from guardtui.http.client import Reply
 
 SYNC_BYTES = 2 * 1024**2
 ASYNC_BYTES = 5 * 1024**2
-"""Largest body of one scan, and of a batch."""
+"""Maximum bytes of the body of one scan, and of a batch."""
 BATCH_AT_MOST = 20
 IDS_AT_MOST = 5
-"""Ids in one query of results or reports."""
+"""Maximum number of ids in one query of results."""
 POLL_RATE = Rate(10, 60.0)
-"""Queries for results, and for reports, that the service takes."""
-_LABEL = 100
-"""Characters of a profile's name, `tr_id` and `session_id`."""
+"""Queries of results that the service accepts."""
+_NAME_LENGTH = 100
+"""Maximum characters of a profile's name."""
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
-    """Which profile judges: by name its newest revision, by id one revision for ever.
+    """The profile that judges: by name, its newest revision; by id, always the same revision.
 
-    Raises AirsError when it is neither or the name is too long.
+    Raises AirsError if both are missing or the name is too long.
     """
 
     name: str = ""
@@ -57,18 +57,18 @@ class ProfileChoice:
     def __post_init__(self) -> None:
         if not self.name and not self.id:
             raise AirsError("no security profile is named")
-        if len(self.name) > _LABEL:
-            raise AirsError(f"the profile's name has more than {_LABEL} characters")
+        if len(self.name) > _NAME_LENGTH:
+            raise AirsError(f"the profile's name has more than {_NAME_LENGTH} characters")
 
     @property
     def json(self) -> dict[str, str]:
-        """As it is sent. The id alone, when there is one: a name beside it is one more doubt."""
+        """JSON for a request: the id alone if known, as a name beside it would be ambiguous."""
         return {"profile_id": self.id} if self.id else {"profile_name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch that was taken: for each `req_id` the index of its prompt."""
+    """An accepted batch: for each `req_id` the index of its prompt."""
 
     scan_id: str
     rows: Mapping[int, int]
@@ -77,8 +77,7 @@ class Batch:
 class ScanClient:
     """Scans with one key. Close it (`async with`) when done; belongs to one event loop.
 
-    `limit` is for scans. Raises AirsError without a credential, or for a session id that is too
-    long; all calls raise ServiceError.
+    `limit` is for scans. Raises AirsError without a credential; all calls raise ServiceError.
     """
 
     def __init__(
@@ -89,56 +88,50 @@ class ScanClient:
         limit: AdaptiveLimit | None = None,
         retries: Retries | None = None,
         timeout: float = 60.0,
-        session_id: str = "",
         clock: Clock = CLOCK,
     ) -> None:
         from guardtui.http.client import RemoteClient
 
-        if len(session_id) > _LABEL:
-            raise AirsError(f"the session id has more than {_LABEL} characters")
         credential = settings.scan_credential()
-        self.profile, self.clock, self._session = profile, clock, session_id
+        self.profile, self.clock = profile, clock
         self.limit = limit or AdaptiveLimit(settings.concurrency, clock=clock)
         self._host = settings.scan_endpoint.authority
         self._key = credential.secret if credential.header == "x-pan-token" else None
         retries = retries or Retries(attempts=settings.retries + 1)
-        # A batch that may have been taken is never sent again.
+        # A batch that may have been accepted is never sent again.
         self._once = Retries(retries.attempts, retries.total, on=UNSENT.on)
         endpoint = settings.scan_endpoint
-        self._scans, self._results, self._reports = (
+        self._scans, self._results = (
             RemoteClient(
                 endpoint,
                 credential=credential,
-                limit=one,
+                limit=client_limit,
                 retries=retries,
                 timeout=timeout,
                 clock=clock,
             )
-            for one in (
-                self.limit,
-                AdaptiveLimit(1, rate=POLL_RATE, clock=clock),
-                AdaptiveLimit(1, rate=POLL_RATE, clock=clock),
-            )
+            for client_limit in (self.limit, AdaptiveLimit(1, rate=POLL_RATE, clock=clock))
         )
 
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Verdict:
-        """Scan one prompt now. `topic` is the name of the topic under test."""
-        if problem := self.problem_of(prompt, tr_id):
+    async def scan(self, prompt: str) -> Verdict:
+        """Scan one prompt now."""
+        if problem := self.problem_of(prompt):
             raise problem
-        reply = await self._post("/v1/scan/sync/request", self._body(prompt, tr_id), True)
-        return read_answer(reply.data, topic=topic, seconds=reply.seconds)
+        reply = await self._post("/v1/scan/sync/request", self._body(prompt), True)
+        return read_answer(reply.data, seconds=reply.seconds)
 
     async def submit(self, prompts: Sequence[tuple[int, str]]) -> Batch:
-        """Send indexed prompts as one batch, of at most 20.
+        """Send at most 20 indexed prompts as one batch.
 
-        When nobody knows whether the service took it, it is not sent again: ServiceError, final.
+        If it is unknown whether the service accepted it, the batch is not sent again: the
+        ServiceError is final.
         """
         if not 1 <= len(prompts) <= BATCH_AT_MOST:
             raise refused(f"a batch has 1 to {BATCH_AT_MOST} prompts")
         for _, prompt in prompts:
             if problem := self.problem_of(prompt):
                 raise problem
-        # Not from 0, which some encoders leave out of an answer.
+        # Numbers start at 1, because some encoders omit a 0 from the response.
         numbered = list(enumerate(prompts, start=1))
         body = [
             {"req_id": number, "scan_req": self._body(prompt)} for number, (_, prompt) in numbered
@@ -149,14 +142,14 @@ class ScanClient:
         except ServiceError as error:
             if error.kind not in UNKNOWN_FATE:
                 raise
-            message = f"unknown fate: the batch was sent once, but {error.message}"
+            message = f"unknown state: the batch was sent once, but {error.message}"
             unknown = reworded(error, message)
             unknown.final = True
             raise unknown from None
         return Batch(receipt.scan_id, {number: index for number, (index, _) in numbered})
 
     async def results(self, scan_ids: Sequence[str]) -> list[ResultRow]:
-        """How the requests of up to 5 batches stand; rows that cannot be read are left out."""
+        """Return the states of the requests of up to 5 batches; unreadable rows are omitted."""
         params = {"scan_ids": _ids(scan_ids)}
         try:
             reply = await self._results.request("GET", "/v1/scan/results", params=params)
@@ -170,33 +163,22 @@ class ScanClient:
                 continue
         return rows
 
-    async def reports(self, report_ids: Sequence[str]) -> list[Report]:
-        """The reports of up to 5 ids; a batch has one for each of its requests."""
-        params = {"report_ids": _ids(report_ids)}
-        try:
-            reply = await self._reports.request("GET", "/v1/scan/reports", params=params)
-        except ServiceError as error:
-            raise scan_error(error, self._host) from None
-        return [Report.read(data) for data in _list(reply.data, "reports")]
-
-    def problem_of(self, prompt: str, tr_id: str = "") -> ServiceError | None:
-        """Why a prompt is not sent at all; None when it is."""
+    def problem_of(self, prompt: str) -> ServiceError | None:
+        """Return the reason why a prompt cannot be sent, or None."""
         if not prompt.strip():
-            return refused("the prompt is empty, which the service does not take")
-        if len(tr_id) > _LABEL:
-            return refused(f"the transaction id has more than {_LABEL} characters")
-        # JSON has at most 12 bytes for a character; what is surely small is not measured.
+            return refused("the prompt is empty, which the service rejects")
+        # JSON has at most 12 bytes per character, so small prompts need no exact size.
         if 12 * len(prompt) > SYNC_BYTES // 2 and self.size_of(prompt) > SYNC_BYTES:
-            return refused("the prompt is too large: a request has at most 2 MB")
+            return refused("the prompt is too large: the maximum of a request is 2 MB")
         return None
 
     def size_of(self, prompt: str) -> int:
-        """Bytes of the request for a prompt."""
+        """Return the bytes of the request for a prompt."""
         return len(json_body(self._body(prompt)))
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for client in (self._scans, self._results, self._reports):
+        for client in (self._scans, self._results):
             await client.aclose()
 
     async def __aenter__(self) -> ScanClient:
@@ -210,13 +192,8 @@ class ScanClient:
     ) -> None:
         await self.aclose()
 
-    def _body(self, prompt: str, tr_id: str = "") -> dict[str, Any]:
-        body: dict[str, Any] = {"ai_profile": self.profile.json, "contents": [{"prompt": prompt}]}
-        if tr_id:
-            body["tr_id"] = tr_id
-        if self._session:
-            body["session_id"] = self._session
-        return body
+    def _body(self, prompt: str) -> dict[str, Any]:
+        return {"ai_profile": self.profile.json, "contents": [{"prompt": prompt}]}
 
     async def _post(self, path: str, body: object, retry: Retries | bool) -> Reply:
         content, headers = json_body(body), {}
@@ -231,21 +208,21 @@ class ScanClient:
 
 
 def payload_hash(body: bytes, key: str) -> str:
-    """Hex HMAC-SHA256 (RFC 2104) of a body, keyed with the API key."""
+    """Return the hex HMAC-SHA256 (RFC 2104) of a body, keyed with the API key."""
     return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
 
 
 def _ids(ids: Sequence[str]) -> str:
-    wanted = list(dict.fromkeys(ids))
-    if not 1 <= len(wanted) <= IDS_AT_MOST:
-        raise refused(f"1 to {IDS_AT_MOST} ids can be asked for at a time")
-    for one in wanted:
-        if not _ID.fullmatch(one):
-            raise refused(f"{inert(one)[:60]!r} is no id of a scan or report")
-    return ",".join(wanted)
+    unique = list(dict.fromkeys(ids))
+    if not 1 <= len(unique) <= IDS_AT_MOST:
+        raise refused(f"a query has 1 to {IDS_AT_MOST} ids")
+    for scan_id in unique:
+        if not _ID.fullmatch(scan_id):
+            raise refused(f"{inert(scan_id)[:60]!r} is not the id of a scan")
+    return ",".join(unique)
 
 
 def _list(data: object, what: str) -> list[Any]:
     if not isinstance(data, list):
-        raise unusable(f"it is no list of {what}")
+        raise unusable(f"not a list of {what}")
     return data

@@ -1,4 +1,4 @@
-"""Texts of topic revisions: AIRS shows the newest text only, and profiles pin older ones."""
+"""Texts of topic revisions: AIRS returns only the newest text, but profiles pin older ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from guardtui.scanners.airs.models import CustomTopic
 class TopicRevisions(Protocol):
     """Remembers the text of each topic revision that was seen.
 
-    The text of a revision never changes. Texts are held as hashes (`text_hash`).
+    The text of a revision never changes. Texts are stored as hashes (`text_hash`).
     """
 
     def find(self, service: str, topic_id: str, revision: int) -> str | None:
-        """Hash of the text of a revision; None where it was never seen."""
+        """Return the hash of the text of a revision; None if it was never seen."""
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         """Remember topic id, revision and text hash of each topic that was seen."""
@@ -39,19 +39,25 @@ class SeenRevisions:
 
 
 class ServiceRevisions:
-    """The topic revisions of one management service; `revisions` remembers them."""
+    """Topic revisions of one management service; `revisions` remembers them."""
 
     def __init__(self, service: str, revisions: TopicRevisions | None = None) -> None:
         self._service = service
         self._revisions = SeenRevisions() if revisions is None else revisions
 
     def keep(self, topics: Iterable[CustomTopic]) -> None:
-        """Remember the texts of topics as the service shows them."""
-        seen = [(one.topic_id.lower(), one.revision, text_hash(one)) for one in topics]
-        self._revisions.keep(self._service, [one for one in seen if one[0] and one[1] > 0])
+        """Remember the texts of topics that the service returned."""
+        self._revisions.keep(
+            self._service,
+            [
+                (topic.topic_id.lower(), topic.revision, text_hash(topic))
+                for topic in topics
+                if topic.topic_id and topic.revision > 0
+            ],
+        )
 
     def text(self, topic_id: str, revision: int) -> str | None:
-        """Hash of the text of a revision; None where it was never seen.
+        """Return the hash of the text of a revision; None if it was never seen.
 
         A pin without a revision, or with 0, is the original text.
         """
@@ -59,7 +65,7 @@ class ServiceRevisions:
 
 
 def text_hash(topic: CustomTopic | Topic) -> str:
-    """Sha256 (64 hex digits) of name, description and examples."""
+    """Return the SHA-256 (64 hex digits) of name, description and examples."""
     name = topic.name if isinstance(topic, Topic) else topic.topic_name
     text = json.dumps([name, topic.description, list(topic.examples)])
     return hashlib.sha256(text.encode()).hexdigest()

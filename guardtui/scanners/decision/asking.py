@@ -1,4 +1,4 @@
-"""Questions about one text in one request: within the budget, cached, and by one model only."""
+"""Requests with questions about one text: within the budget, cached, and of one model only."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guardtui.domain.verdicts import Triggered, Verdict
-from guardtui.http.decisions import Answer, Answers, Api, Question
-from guardtui.http.errors import Kind, ServiceError, inert
+from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, DecisionReply
+from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import VerdictCache, verdict_key
-from guardtui.scanners.budget import Budget
+from guardtui.scanners.budget import CallBudget
 from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.paid_calls import Call, paid_call
+from guardtui.scanners.paid_calls import PaidCall, paid_call
 
 if TYPE_CHECKING:
     from guardtui.http.decision_model import DecisionModel
 
 CHARACTERS_OF_A_TOKEN = 4
-"""By which tokens are estimated before a scan; counted ones take their place."""
+"""For estimates before a scan; reported counts replace them."""
 _OVERHEAD = 32
-"""Tokens of a question besides its words, and of its answer at most."""
+"""Maximum tokens of a question besides its words, and of its answer."""
 
 _DATE = r"20\d\d-?[01]\d(?:-?[0-3]\d)?|[01]\d[0-3]\d"
 _VERSION = re.compile(rf"[-@:_](?:{_DATE})")
@@ -31,35 +31,35 @@ _DATED = re.compile(rf".*[-@:_](?:{_DATE})", re.DOTALL)
 
 
 def is_version_of(answered: str, requested: str) -> bool:
-    """Whether a model that answered is the requested one, or a dated version of it.
+    """Return whether the answering model is the requested one, or a dated version of it.
 
-    `decide-1-2026-10-01` is a version of `decide-1`; `decide-10` and `decide-1-mini` are not. Of a
-    name that has a date already there are no versions.
+    `decide-1-2026-10-01` is a version of `decide-1`; `decide-10` and `decide-1-mini` are not. A
+    name with a date has no versions.
     """
     if answered == requested:
         return True
     version = answered.removeprefix(requested)
-    is_one = version != answered and _VERSION.fullmatch(version) is not None
-    return is_one and not is_pinned(requested)
+    is_dated = version != answered and _VERSION.fullmatch(version) is not None
+    return is_dated and not is_pinned(requested)
 
 
 def is_pinned(name: str) -> bool:
-    """Whether a name ends in a date, so that it always means the same model."""
+    """Return whether a name ends in a date, so that it always means the same model."""
     return _DATED.fullmatch(name) is not None
 
 
-def estimated_tokens(text: str, questions: Sequence[Question]) -> int:
-    """About how many tokens a request has, at four characters each."""
+def estimated_tokens(text: str, questions: Sequence[DecisionQuestion]) -> int:
+    """Estimate the tokens of a request, at four characters each."""
     characters = len(text) + sum(len(question.whole) for question in questions)
     return characters // CHARACTERS_OF_A_TOKEN + _OVERHEAD * len(questions)
 
 
 @dataclass(eq=False)
-class AnswerCache:
-    """Answers of one decision model that were given before, by the model that gave them.
+class DecisionCache:
+    """Cached answers of one decision model, by the model version that gave them.
 
-    `answering` is the model that gave the last answer, "" before the first: an alias may mean
-    another one tomorrow, and only its answers are found. Nothing is found while `fresh`.
+    `answering` is the version that gave the last answer, "" before the first. Only its answers are
+    found, because an alias may refer to another version later. If `fresh`, nothing is found.
     """
 
     address: ModelAddress
@@ -75,29 +75,29 @@ class AnswerCache:
     def _model_key(self) -> bytes:
         return verdict_key("decision model", self.address.full, self.api)
 
-    def find(self, text: str, question: Question, epoch: int = 1) -> float | None:
-        """The probability that the model gave before; None without one."""
+    def find(self, text: str, question: DecisionQuestion, epoch: int = 1) -> float | None:
+        """Return a cached probability, or None."""
         if self.cache is None or self.fresh or not self.answering:
             return None
         known = self.cache.find(self._key(self.answering, text, question, epoch))
         return None if known is None else known.score
 
     def keep(
-        self, model: str, text: str, question: Question, probability: float, epoch: int = 1
+        self, model: str, text: str, question: DecisionQuestion, probability: float, epoch: int = 1
     ) -> None:
-        """Keep an answer of a model; any end of the process keeps it."""
+        """Store an answer of a model, durably at once."""
         if self.cache is not None:
             verdict = Verdict(Triggered(probability >= 0.5), score=probability)
             self.cache.keep(self._key(model, text, question, epoch), verdict)
 
     def keep_model(self, model: str) -> None:
-        """Keep which model answers from now on."""
+        """Store which model answers from now on."""
         self.answering = model
         if self.cache is not None:
             self.cache.keep(self._model_key, Verdict(Triggered.NO, model))
 
-    def _key(self, model: str, text: str, question: Question, epoch: int) -> bytes:
-        """All that an answer depends on; how many questions a request has is no part of it."""
+    def _key(self, model: str, text: str, question: DecisionQuestion, epoch: int) -> bytes:
+        """Return the cache key of an answer; it does not depend on other questions of a request."""
         wording = json.dumps([question.instructions, question.yes, question.no])
         return verdict_key(
             "decision", self.address.full, self.api, model, wording, text, str(epoch)
@@ -105,55 +105,57 @@ class AnswerCache:
 
 
 @dataclass(eq=False)
-class Asking:
-    """The requests of one run. All its answers are of one model, the first that answers.
+class DecisionRun:
+    """The requests of one run, whose answers are all of one model, the first that answers.
 
-    `model` is None before that.
+    `model` is None before the first answer.
     """
 
     service: DecisionModel
-    budget: Budget
-    cache: AnswerCache
+    budget: CallBudget
+    cache: DecisionCache
     retries: Retries = ONCE
     model: str | None = None
 
-    async def ask(self, text: str, questions: Sequence[Question], epoch: int = 1) -> list[Answer]:
-        """An answer to each question about a text, kept as soon as it comes.
+    async def ask(
+        self, text: str, questions: Sequence[DecisionQuestion], epoch: int = 1
+    ) -> list[DecisionAnswer]:
+        """Return an answer to each question about a text; answers are cached at once.
 
         Raises ServiceError, also for a spent budget and for an answer of another model than the
-        one that was asked for.
+        requested one.
         """
 
-        def prepare() -> Call[Answers]:
+        def prepare() -> PaidCall[DecisionReply]:
             size = len(json.dumps(self.service.body(text, questions), ensure_ascii=False).encode(
                 "utf-8", "surrogatepass"
             ))  # fmt: skip
             send = lambda: self.service.ask(text, questions)  # noqa: E731
-            return Call(size, send, _OVERHEAD * len(questions))
+            return PaidCall(size, send, _OVERHEAD * len(questions))
 
-        found = await paid_call(prepare, self.budget, self.service.limit, self.retries)
-        model = found.model
+        reply = await paid_call(prepare, self.budget, self.service.limit, self.retries)
+        model = reply.model
         if not is_version_of(model, self.service.model):
-            asked = inert(self.service.model)[:60]
-            told = f"the answer is of the model {inert(model)[:60]}, not of {asked}"
+            requested = inert(self.service.model)[:60]
+            problem = f"the answer is of the model {inert(model)[:60]}, not of {requested}"
             if not model:
-                told = f"the answer does not name its model, which should be {asked}"
-            raise ServiceError(Kind.CONTENT, told, status=200, final=True)
+                problem = f"the answer does not name its model, which should be {requested}"
+            raise ServiceError(ErrorKind.CONTENT, problem, status=200, final=True)
         if model != self.cache.answering:
             self.cache.keep_model(model)
-        for question, answer in zip(questions, found.answers, strict=True):
+        for question, answer in zip(questions, reply.answers, strict=True):
             if answer.probability is not None:
                 self.cache.keep(model, text, question, answer.probability, epoch)
         if self.model is None:
             self.model = model
         if model == self.model:
-            return list(found.answers)
-        # Its answers are paid for and kept: another run has them all of this model.
+            return list(reply.answers)
+        # These answers are paid for and cached: another run uses this model for all.
         problem = (
             f"the model changed during the run, from {inert(self.model)[:60]} to "
             f"{inert(model)[:60]}: scan again"
         )
         return [
             replace(answer, probability=None, problem=answer.problem or problem)
-            for answer in found.answers
+            for answer in reply.answers
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guardtui.scanners.local.command_options import THRESHOLD
 from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL
-from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, Kind, ScannerOption
+from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, OptionKind, ScannerOption
 
 API = ScannerOption(
     "--api",
@@ -15,11 +15,11 @@ API = ScannerOption(
 TEMPLATE = ScannerOption(
     "--template",
     "decision_template",
-    "The question that a decision model is asked (see 'guardtui decision-template').",
+    "Template of the question to a decision model (see 'guardtui decision-template').",
     "FILE",
-    Kind.FILE,
+    OptionKind.FILE,
 )
 OWN = (API, TEMPLATE)
-"""What only a decision model takes."""
+"""Options only for decision models."""
 
 OPTIONS = (MODEL, *OWN, ALLOW_HTTP, THRESHOLD, *BUDGET, CONCURRENCY, RATE, RETRIES, FRESH)

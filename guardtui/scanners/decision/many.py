@@ -1,4 +1,4 @@
-"""Many questions about each text of a set, as many in a request as the service takes."""
+"""Many questions about each text of a set, in requests as large as the service accepts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
-from guardtui.http.decisions import Answer, Question
+from guardtui.http.decisions import DecisionAnswer, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.base import Progress, Report, ScannerError, Traffic
@@ -20,15 +20,15 @@ from guardtui.scanners.decision.asking import estimated_tokens, is_pinned
 from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.remote import HOPELESS, Failures, traffic_of, without_verdict
 
-_LOOKED_UP = 500
-"""Answers looked up in the cache between two chances to be cancelled."""
+_LOOKUPS = 500
+"""Cache look-ups between two points where the task can be cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManyPlan:
-    """What asking will take: `questions` that are open in so many `requests`, `known` cached ones.
+    """Size of a run: open `questions` in `requests`, and `known` cached answers.
 
-    `tokens` are about those that are sent.
+    `tokens` is an estimate of those to be sent.
     """
 
     requests: int
@@ -39,9 +39,9 @@ class ManyPlan:
 
 @dataclass(frozen=True, eq=False)
 class ManyAnswers:
-    """Probabilities, float32 [questions, texts], NaN where there is none; and what they cost.
+    """Probabilities, float32 [questions, texts], NaN if missing; and their usage.
 
-    `problems` counts why answers are missing; `unsent` questions were not asked at all.
+    `problems` counts missing answers by reason; `unsent` is the number of questions not sent.
     """
 
     probabilities: NDArray[np.float32]
@@ -51,7 +51,7 @@ class ManyAnswers:
 
     @property
     def missing(self) -> int:
-        """Questions without an answer."""
+        """Number of questions without an answer."""
         return int(np.count_nonzero(np.isnan(self.probabilities)))
 
 
@@ -64,42 +64,44 @@ class _Job:
 
 
 class ManyQuestions:
-    """Asks the same questions about every text; what was answered before is not asked again.
+    """Asks the same questions about every text, except those with cached answers.
 
-    `at_once` questions are in a request at most. Texts that are the same are asked about once.
-    Killed at any moment and run again, it goes on where it was.
+    A request has at most `at_once` questions. Equal texts are sent once. A run that was killed is
+    resumed by running it again.
     """
 
     def __init__(
         self,
         scanner: DecisionScanner,
-        questions: Sequence[Question],
+        questions: Sequence[DecisionQuestion],
         texts: Sequence[str],
         at_once: int,
     ) -> None:
         self._scanner, self._questions, self._at_once = scanner, tuple(questions), at_once
         self._texts = tuple(dict.fromkeys(texts))
-        places = {text: place for place, text in enumerate(self._texts)}
-        self._columns = np.array([places[text] for text in texts], np.intp)
-        self._found = np.full((len(self._questions), len(self._texts)), np.nan, np.float32)
+        indices = {text: index for index, text in enumerate(self._texts)}
+        self._columns = np.array([indices[text] for text in texts], np.intp)
+        self._probabilities = np.full((len(self._questions), len(self._texts)), np.nan, np.float32)
 
     def plan(self) -> ManyPlan:
-        """Work out what is to be asked; the cache is looked through, nothing is sent."""
-        self._found[:] = np.nan
-        for place in range(len(self._texts)):
-            self._look_up(place)
+        """Return the size of the run by searching the cache; nothing is sent."""
+        self._probabilities[:] = np.nan
+        for index in range(len(self._texts)):
+            self._look_up(index)
         jobs = self._jobs()
         tokens = sum(
-            estimated_tokens(self._texts[job.text], [self._questions[one] for one in job.questions])
+            estimated_tokens(
+                self._texts[job.text], [self._questions[number] for number in job.questions]
+            )
             for job in jobs
         )
         questions = sum(len(job.questions) for job in jobs)
-        return ManyPlan(len(jobs), questions, self._found.size - questions, tokens)
+        return ManyPlan(len(jobs), questions, self._probabilities.size - questions, tokens)
 
     async def run(self, report: Report) -> ManyAnswers:
-        """Ask all that is open; after a number of failures in a row no more is sent.
+        """Ask all open questions; stops after a number of consecutive failures.
 
-        Raises ScannerError where the first answer says that none will come.
+        Raises ScannerError if the first answer shows that all calls would fail.
         """
         scanner = self._scanner
         limit = scanner.new_limit()
@@ -116,15 +118,15 @@ class ManyQuestions:
         def traffic() -> Traffic:
             return traffic_of(counters, limit, used)
 
-        def tell() -> None:
+        def report_progress() -> None:
             report(Progress("asking", done, max(total, done), errors, traffic=traffic))
 
         async with scanner.service(limit) as service:
-            asking = scanner.asking(service)
+            requests = scanner.run_with(service)
 
-            async def call(job: _Job) -> list[Answer]:
-                wanted = [self._questions[one] for one in job.questions]
-                return await asking.ask(self._texts[job.text], wanted)
+            async def call(job: _Job) -> list[DecisionAnswer]:
+                questions = [self._questions[number] for number in job.questions]
+                return await requests.ask(self._texts[job.text], questions)
 
             async def collect(jobs: Sequence[_Job]) -> None:
                 nonlocal done, errors
@@ -143,63 +145,63 @@ class ManyQuestions:
                         else:
                             self._settle(job, result, problems)
                             failures.count(_outcome(result))
-                        tell()
+                        report_progress()
                         if failures.given_up:
                             break
 
             total = len(jobs)
-            tell()
-            # Which model answers now is not known before the first answer; only its cached
-            # answers may stand beside new ones.
-            known = int(np.count_nonzero(~np.isnan(self._found)))
+            report_progress()
+            # The current model is unknown before the first answer; only its cached answers may be
+            # combined with new ones.
+            known = int(np.count_nonzero(~np.isnan(self._probabilities)))
             answering = scanner.answers.answering
-            while jobs and known and not is_pinned(scanner.model.name) and asking.model is None:
+            while jobs and known and not is_pinned(scanner.model.name) and requests.model is None:
                 await collect([jobs.pop(0)])
                 if failures.given_up:
                     break
-            if asking.model is not None and asking.model != answering:
-                self._found[:] = np.nan
+            if requests.model is not None and requests.model != answering:
+                self._probabilities[:] = np.nan
                 await self._take_known()
                 jobs = self._jobs()
                 total = done + len(jobs)
             if not failures.given_up:
                 await collect(jobs)
-        missing = int(np.count_nonzero(np.isnan(self._found)))
+        missing = int(np.count_nonzero(np.isnan(self._probabilities)))
         unsent = max(0, missing - problems.total())
-        return ManyAnswers(self._found[:, self._columns], dict(problems), unsent, used())
+        return ManyAnswers(self._probabilities[:, self._columns], dict(problems), unsent, used())
 
-    def _settle(self, job: _Job, answers: Sequence[Answer], problems: Counter[str]) -> None:
+    def _settle(self, job: _Job, answers: Sequence[DecisionAnswer], problems: Counter[str]) -> None:
         for question, answer in zip(job.questions, answers, strict=True):
             if answer.probability is None:
                 problems[answer.problem] += 1
             else:
-                self._found[question, job.text] = answer.probability
+                self._probabilities[question, job.text] = answer.probability
 
     async def _take_known(self) -> None:
-        self._found[:] = np.nan
-        for place in range(len(self._texts)):
-            self._look_up(place)
-            if place % max(1, _LOOKED_UP // max(1, len(self._questions))) == 0:
+        self._probabilities[:] = np.nan
+        for index in range(len(self._texts)):
+            self._look_up(index)
+            if index % max(1, _LOOKUPS // max(1, len(self._questions))) == 0:
                 await asyncio.sleep(0)
 
-    def _look_up(self, place: int) -> None:
+    def _look_up(self, index: int) -> None:
         for row, question in enumerate(self._questions):
-            known = self._scanner.answers.find(self._texts[place], question)
+            known = self._scanner.answers.find(self._texts[index], question)
             if known is not None:
-                self._found[row, place] = known
+                self._probabilities[row, index] = known
 
     def _jobs(self) -> list[_Job]:
-        """The requests for all that is open; questions of a text are together."""
+        """Return the requests for all open questions, grouped by text."""
         jobs = []
-        for place in range(len(self._texts)):
-            missing = np.flatnonzero(np.isnan(self._found[:, place])).tolist()
+        for index in range(len(self._texts)):
+            missing = np.flatnonzero(np.isnan(self._probabilities[:, index])).tolist()
             starts = range(0, len(missing), self._at_once)
-            jobs += [_Job(place, tuple(missing[at : at + self._at_once])) for at in starts]
+            jobs += [_Job(index, tuple(missing[start : start + self._at_once])) for start in starts]
         return jobs
 
 
-def _outcome(answers: Sequence[Answer]) -> Verdict:
-    """What a request with an answer counts as: failed only where none of them can be used."""
+def _outcome(answers: Sequence[DecisionAnswer]) -> Verdict:
+    """Return the outcome of a request: failed only if none of its answers can be used."""
     if any(answer.probability is not None or answer.refused for answer in answers):
         return Verdict(Triggered.NO)
     return Verdict(Triggered.NO_VERDICT, problem=answers[0].problem, failure=Failure.FAILED)

@@ -1,4 +1,4 @@
-"""All that an author says of a decision model, from which a scanner is made for each run."""
+"""The author's options of a decision model, from which each run creates a scanner."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from guardtui.domain.operating_point import SHIPPED
 from guardtui.http.decisions import Api
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.budget import Budget, Prices
+from guardtui.scanners.budget import CallBudget, Prices
 from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD, DecisionScanner
-from guardtui.scanners.decision.template import Template, load_template
+from guardtui.scanners.decision.template import DecisionTemplate, load_template
 from guardtui.scanners.model_address import ModelAddress, key_variables
 
 FORMATS = tuple(api.value for api in Api)
-"""Names of the wire formats, the usual one first."""
+"""Names of the wire formats, the default first."""
 
 
 @dataclass(frozen=True)
 class DecisionOptions:
-    """The model, its question and limits. Money and tokens are limits of one run.
+    """The model, its question and limits. Cost and tokens are limits per run.
 
-    `questions` are asked in one request at most; None: as many as its format allows.
+    `questions` is the maximum per request; None means the limit of the format.
     """
 
     scanner_name: ClassVar[str] = "decision"
 
     model: ModelAddress
     api: Api = Api.DECISIONS
-    template: Template | None = None
+    template: DecisionTemplate | None = None
     prices: Prices | None = None
     most_tokens: int | None = None
     most_cost: float | None = None
@@ -48,7 +48,7 @@ class DecisionOptions:
 
     @property
     def place(self) -> str:
-        """Which model, in a few words that may be shown anywhere."""
+        """The model in a few words; safe to show anywhere."""
         return self.model.shown
 
     @property
@@ -58,23 +58,23 @@ class DecisionOptions:
 
     @property
     def key_variables(self) -> dict[str, str]:
-        """The environment variable with the key of each address; "" for those without a key."""
+        """The environment variable with the key of each address; "" without a key."""
         return key_variables([self.model])
 
     @property
     def questions_at_once(self) -> int:
-        """Questions in one request at most."""
+        """Maximum number of questions per request."""
         return self.questions or self.api.most_questions
 
     def scanner(self, cache: VerdictCache | None = None, *, fresh: bool = False) -> DecisionScanner:
-        """Make a scanner with its own budget and the template as its file is now.
+        """Create a scanner with its own budget and the current content of the template file.
 
-        Raises ScannerError for a template that cannot be used.
+        Raises ScannerError for an invalid template.
         """
-        budget = Budget(self.prices, most_tokens=self.most_tokens, most_cost=self.most_cost)
+        budget = CallBudget(self.prices, most_tokens=self.most_tokens, most_cost=self.most_cost)
         template = self.template
         if template is not None and template.source:
-            # The author may have edited it since.
+            # The file may have changed since.
             template = load_template(Path(template.source))
         return DecisionScanner(
             self.model,

@@ -1,4 +1,4 @@
-"""The scanner that asks a decision model one yes/no question about each prompt."""
+"""The decision scanner: one yes/no question about each prompt to a decision model."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, Verdicts
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.decisions import Answer, Api, Question
+from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion
 from guardtui.http.errors import inert
 from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import Report, VerdictCache
-from guardtui.scanners.budget import Budget
+from guardtui.scanners.budget import CallBudget
 from guardtui.scanners.decision.asking import (
-    AnswerCache,
-    Asking,
+    DecisionCache,
+    DecisionRun,
     estimated_tokens,
     is_pinned,
 )
-from guardtui.scanners.decision.template import Template, default_template
+from guardtui.scanners.decision.template import DecisionTemplate, default_template
 from guardtui.scanners.expense import (
     CallExpense,
     earlier_expense,
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 5
 THRESHOLD = 0.5
-"""Probability from which on a prompt matches, unless the author has set or fitted another."""
+"""Probability from which a prompt matches, unless the author set or fitted another."""
 _BASE = 0.5
-"""Seconds, for the wait before the first repetition."""
+"""Seconds before the first retry."""
 
 
 class DecisionScanner:
     """Asks a decision model whether a prompt belongs to the topic; its probability is the score.
 
-    A prompt matches from `threshold` on. `concurrency` calls at a time and `rate` calls a second
-    are sent. A `cache` is searched before the model is called unless `fresh`, and stores each
-    answer as soon as it comes: another threshold needs no call. Answers of another model than the
-    one that answers now are not used. `retries` repeat one call; `timeout` is for one attempt, in
-    seconds. Raises ValueError for an invalid rate.
+    A prompt matches from `threshold` on. At most `concurrency` calls at a time and `rate` calls per
+    second are sent. A `cache` is searched before the model is called unless `fresh`, and stores
+    each answer at once, so that another threshold needs no call. Cached answers of another model
+    version are not used. `retries` is per call; `timeout` is in seconds per attempt. Raises
+    ValueError for an invalid rate.
     """
 
     live = False
@@ -66,10 +66,10 @@ class DecisionScanner:
         model: ModelAddress,
         *,
         api: Api = Api.DECISIONS,
-        template: Template | None = None,
+        template: DecisionTemplate | None = None,
         threshold: float = THRESHOLD,
         threshold_source: str = SHIPPED,
-        budget: Budget | None = None,
+        budget: CallBudget | None = None,
         concurrency: int = CONCURRENCY,
         rate: float | None = None,
         retries: int = 5,
@@ -81,12 +81,12 @@ class DecisionScanner:
     ) -> None:
         self.model, self.api = model, api
         self.template = template or default_template()
-        self.budget = budget or Budget()
+        self.budget = budget or CallBudget()
         self.threshold, self._threshold_source = threshold, threshold_source
         self._concurrency, self._retries, self._timeout = concurrency, retries, timeout
         self._rate = None if rate is None else Rate.per_second(rate)
-        self.answers = AnswerCache(model, api, cache, fresh)
-        """Answers that were given before."""
+        self.answers = DecisionCache(model, api, cache, fresh)
+        """Cached answers."""
         self._allow_http, self._clock = allow_http, clock
         self._limit: WatchedLimit | None = None
         self._held = False
@@ -100,7 +100,7 @@ class DecisionScanner:
         if self.api is not Api.DECISIONS:
             identity += f", {self.api}"
         identity += f", template {self.template.id}"
-        # Names of models are the same in many places: which one this is stands beside it.
+        # Many services use the same model names, so the revision identifies the address.
         mark = hashlib.blake2b(self.model.full.encode(), digest_size=4).hexdigest()
         return ScannerSettings(
             "decision",
@@ -115,13 +115,13 @@ class DecisionScanner:
         self.threshold, self._threshold_source = threshold, source
 
     def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on; what is under way is finished."""
+        """Pause or resume sending; calls in flight are completed."""
         self._held = held
         if self._limit is not None:
             self._limit.hold(held)
 
     def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
-        """Which prompts the cache answers in an epoch, bool [N], if the same model answers."""
+        """Return which prompts have cached answers of this model in an epoch, bool [N]."""
         question = self.template.filled(topic)
         known = np.zeros(len(prompts), bool)
         for row, text in enumerate(prompts.prompts.to_list()):
@@ -129,7 +129,7 @@ class DecisionScanner:
         return known
 
     def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """Return what a call will use; `used` is what is recorded of calls to this scanner."""
+        """Return the expected usage of a call; `used` is the recorded usage of this scanner."""
         if (earlier := earlier_expense(self.budget, used)) is not None:
             return earlier
         question = self.template.filled(topic)
@@ -154,21 +154,21 @@ class DecisionScanner:
 
         def find(text: str) -> Verdict | None:
             known = self.answers.find(text, question, epoch)
-            return None if known is None else self._verdict(topic, Answer(known))
+            return None if known is None else self._verdict(topic, DecisionAnswer(known))
 
         run = RemoteRun(prompts, rows, report, limit, used=used)
         async with self.service(limit) as service:
-            asking = self.asking(service)
+            requests = self.run_with(service)
 
             async def call(text: str) -> Verdict:
-                (answer,) = await asking.ask(text, [question], epoch)
+                (answer,) = await requests.ask(text, [question], epoch)
                 return self._verdict(topic, answer)
 
             async def collect(texts: list[str]) -> None:
                 await run.collect(texts, run_all(texts, call, limit, counters=run.counters))
 
             for text in self._probes(run.waiting, question, epoch):
-                if asking.model is not None or run.given_up:
+                if requests.model is not None or run.given_up:
                     break
                 run.waiting.remove(text)
                 await collect([text])
@@ -178,13 +178,13 @@ class DecisionScanner:
         return run.finished()
 
     def new_limit(self) -> WatchedLimit:
-        """The limit of a run, which `hold` acts on."""
+        """Return the limit of a run, which `hold` controls."""
         limit = self._limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
         limit.hold(self._held)
         return limit
 
     def service(self, limit: WatchedLimit) -> DecisionModel:
-        """The service, to be opened and closed by `async with`."""
+        """Return the service, to be opened and closed by `async with`."""
         from guardtui.http.decision_model import DecisionModel
 
         return DecisionModel(
@@ -199,22 +199,22 @@ class DecisionScanner:
             clock=self._clock,
         )
 
-    def asking(self, service: DecisionModel) -> Asking:
-        """The requests of one run to the service."""
+    def run_with(self, service: DecisionModel) -> DecisionRun:
+        """Return the requests of one run to the service."""
         retries = Retries(attempts=self._retries + 1, base=_BASE)
-        return Asking(service, self.budget, self.answers, retries)
+        return DecisionRun(service, self.budget, self.answers, retries)
 
-    def _probes(self, texts: list[str], question: Question, epoch: int) -> list[str]:
-        """Texts to ask about first, to learn which model answers now, before the cache is used.
+    def _probes(self, texts: list[str], question: DecisionQuestion, epoch: int) -> list[str]:
+        """Return texts to send first, to learn which model answers before the cache is used.
 
-        None where the name says it, or where all or no answers are known.
+        Empty if the name determines the model, or if all or no answers are cached.
         """
         if is_pinned(self.model.name):
             return []
         unknown = [text for text in texts if self.answers.find(text, question, epoch) is None]
         return unknown if len(unknown) < len(texts) else []
 
-    def _verdict(self, topic: Topic, answer: Answer) -> Verdict:
+    def _verdict(self, topic: Topic, answer: DecisionAnswer) -> Verdict:
         score = answer.probability
         if score is None:
             failure = None if answer.refused else Failure.FAILED

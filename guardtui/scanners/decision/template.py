@@ -1,4 +1,4 @@
-"""The question of a topic: a text file with places for the definition, and both criteria."""
+"""The question of a topic: a text file with placeholders for the definition, and criteria."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from importlib.resources import files
 from pathlib import Path
 
 from guardtui.domain.topic import Topic
-from guardtui.http.decisions import Question
+from guardtui.http.decisions import DecisionQuestion
 from guardtui.scanners.template_file import (
-    Format,
     TemplateError,
+    TemplateFormat,
     fill,
     parse_sections,
     read_template,
 )
 
-PLACES = ("name", "description", "examples")
-"""What a template can stand for, each in braces. The description has to be there."""
+PLACEHOLDERS = ("name", "description", "examples")
+"""Placeholders of a template, written in braces. `{description}` is required."""
 
 _SECTIONS = ("question", "true", "false")
-_FORMAT = Format(_SECTIONS, "question", PLACES, "description")
+_FORMAT = TemplateFormat(_SECTIONS, "question", PLACEHOLDERS, "description")
 
 
 @dataclass(frozen=True)
-class Template:
-    """A question with places in it. `source` is the file, "" for the shipped one.
+class DecisionTemplate:
+    """A question with placeholders. `source` is the file, "" for the shipped template.
 
-    `yes` and `no` say when it is to be answered so; "" leaves that to the question.
+    `yes` and `no` are the criteria of the answers; "" leaves them to the question.
     """
 
     question: str
@@ -39,41 +39,43 @@ class Template:
 
     @cached_property
     def id(self) -> str:
-        """8 hex digits that name what the template says."""
+        """8 hex digits that identify the content."""
         text = "\0".join((self.question, self.yes, self.no))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
     @property
     def text(self) -> str:
-        """The template as a file holds it."""
+        """The content of a template file."""
         parts = zip(_SECTIONS, (self.question, self.yes, self.no), strict=True)
         return "\n".join(f"[{name}]\n{text}\n" for name, text in parts if text)
 
-    def filled(self, topic: Topic) -> Question:
-        """The question of a topic. Braces in the topic are text."""
+    def filled(self, topic: Topic) -> DecisionQuestion:
+        """Return the question about a topic. Braces in the topic are text."""
         values = {
             "name": topic.name,
             "description": topic.description,
             "examples": " | ".join(topic.examples) or "(none)",
         }
-        return Question(*(fill(text, values) for text in (self.question, self.yes, self.no)))
+        return DecisionQuestion(
+            *(fill(text, values) for text in (self.question, self.yes, self.no))
+        )
 
 
-def default_template() -> Template:
-    """The shipped template."""
+def default_template() -> DecisionTemplate:
+    """Return the shipped template."""
     text = files("guardtui.scanners.decision").joinpath("default.txt").read_text("utf-8")
     return parse_template(text, "")
 
 
-def load_template(path: Path) -> Template:
-    """A template from a file. Raises TemplateError naming the line."""
+def load_template(path: Path) -> DecisionTemplate:
+    """Read a template from a file. Raises TemplateError naming the line."""
     return parse_template(read_template(path, _FORMAT), str(path))
 
 
-def parse_template(text: str, source: str) -> Template:
-    """A template from its text; sections begin with a line `[question]`, `[true]` or `[false]`.
+def parse_template(text: str, source: str) -> DecisionTemplate:
+    """Parse the text of a template; sections start with `[question]`, `[true]` or `[false]`.
 
-    Without any, all of it is the question. Raises TemplateError.
+    Without sections, the text is the question. Raises TemplateError.
     """
     sections = parse_sections(text, source, _FORMAT)
     names = [name for name, _ in sections]
@@ -87,7 +89,7 @@ def parse_template(text: str, source: str) -> Template:
     if "{description}" not in question:
         raise TemplateError(
             source,
-            "has no place {description} in its question",
-            "write {description} where the definition shall stand",
+            "has no {description} in its question",
+            "write {description} where the definition should be inserted",
         )
-    return Template(question, parts.get("true", ""), parts.get("false", ""), source)
+    return DecisionTemplate(question, parts.get("true", ""), parts.get("false", ""), source)

@@ -1,4 +1,4 @@
-"""One model asked for one verdict: the options it takes, its budget, and what it said."""
+"""Calls of one model for one verdict: accepted options, budget, and answer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import Budget
-from guardtui.scanners.judge.reading import SCHEMA, Form, Reading, silent
-from guardtui.scanners.judge.template import Template, fenced
-from guardtui.scanners.paid_calls import Call, paid_call
+from guardtui.scanners.budget import CallBudget
+from guardtui.scanners.judge.reading import SCHEMA, AnswerForm, ReadAnswer, read_empty
+from guardtui.scanners.judge.template import JudgeTemplate, fenced
+from guardtui.scanners.paid_calls import PaidCall, paid_call
 from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState
 
 if TYPE_CHECKING:
-    from guardtui.http.openai import ChatModel, Completion
+    from guardtui.http.openai import ChatCompletion, ChatModel
 
 _QUESTION = (
     "Somebody sent a text to an assistant. Does it belong to the topic of the criterion? The text "
@@ -28,16 +28,16 @@ _QUESTION = (
 _OWN = frozenset(
     {"model", "messages", "stream", "n", "best_of", "max_tokens", "max_completion_tokens"}
 )
-"""Options that no author may set: the answer could not be read, or the budget would not hold."""
+"""Options that an author may not set, because answer or budget depend on them."""
 _NO_OPTION = ("context", "too large", "too long", "exceed", "filter", "policy", "moderation")
-"""Words of refusals that are about the prompt, not about an option."""
+"""Words of rejections that are about the prompt, not about an option."""
 
 
 @dataclass(slots=True)
 class Dialect:
-    """Which options of the protocol a server takes, as learnt from what it refuses.
+    """Options of the protocol that a server accepts, as learnt from its rejections.
 
-    Those that are `fixed` were set by the author: they are never left out behind their back.
+    `fixed` options were set by the author and are never omitted.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -45,78 +45,78 @@ class Dialect:
     tokens: str = "max_tokens"
     learnt: bool = False
 
-    def refused(self, error: ServiceError) -> bool:
-        """Leave out what the server does not take; False when nothing is left to leave out."""
-        told, named = error.message.lower(), _named(error.data)
-        if not named and any(word in told for word in _NO_OPTION):
+    def adapt(self, error: ServiceError) -> bool:
+        """Omit a rejected option; returns False if no option can be omitted."""
+        message, named = error.message.lower(), _named(error.data)
+        if not named and any(word in message for word in _NO_OPTION):
             return False
 
-        def meant(name: str) -> bool:
-            return any(name == one or one.startswith(f"{name}.") for one in named) or (
-                not named and name in told
+        def rejected(name: str) -> bool:
+            return any(name == field or field.startswith(f"{name}.") for field in named) or (
+                not named and name in message
             )
 
-        if self.tokens == "max_tokens" and meant("max_tokens"):
-            if any(word in told for word in _NO_OPTION):
+        if self.tokens == "max_tokens" and rejected("max_tokens"):
+            if any(word in message for word in _NO_OPTION):
                 return False
             self.tokens = "max_completion_tokens"
             return True
         for name in tuple(self.options):
-            if meant(name) and name not in self.fixed:
+            if rejected(name) and name not in self.fixed:
                 del self.options[name]
                 return True
         structured = "response_format" in self.options and "response_format" not in self.fixed
-        if not self.learnt and structured and not any(map(meant, self.fixed)):
-            # Servers without structured output say so in many ways.
+        if not self.learnt and structured and not any(map(rejected, self.fixed)):
+            # Servers without structured output report it in many ways.
             del self.options["response_format"]
             return True
         return False
 
 
 def _named(data: Any) -> list[str]:
-    """The fields that a refusal names where the protocols have a place for it."""
+    """Return the fields that a rejection names in the fields of the protocols."""
     error = data.get("error") if isinstance(data, Mapping) else None
     if isinstance(error, Mapping) and isinstance(error.get("param"), str):
         return [error["param"].lower()] if error["param"] else []
     detail = data.get("detail") if isinstance(data, Mapping) else None
-    found = []
-    for one in detail if isinstance(detail, list) else []:
-        place = one.get("loc") if isinstance(one, Mapping) else None
-        if isinstance(place, list):
-            words = [word for word in place if isinstance(word, str) and word != "body"]
-            found.append(".".join(words).lower())
-    return [one for one in found if one]
+    names = []
+    for entry in detail if isinstance(detail, list) else []:
+        location = entry.get("loc") if isinstance(entry, Mapping) else None
+        if isinstance(location, list):
+            words = [word for word in location if isinstance(word, str) and word != "body"]
+            names.append(".".join(words).lower())
+    return [name for name in names if name]
 
 
 @dataclass(eq=False)
-class Judge:
-    """A model under its full name (`URL#name`), asked by a template and read by a form."""
+class JudgeModel:
+    """A model with its full name (`URL#name`), the template of its calls, and the answer form."""
 
     name: str
     model: ChatModel
-    template: Template
-    form: Form
-    budget: Budget
+    template: JudgeTemplate
+    form: AnswerForm
+    budget: CallBudget
     dialect: Dialect
     retries: Retries = ONCE
 
-    async def ask(self, topic: Topic, prompt: str) -> Reading:
-        """What the model makes of a prompt. Raises ServiceError, also for a spent budget."""
+    async def ask(self, topic: Topic, prompt: str) -> ReadAnswer:
+        """Return the model's answer on a prompt. Raises ServiceError, also for a spent budget."""
         if self.form.scorer is None:
             return await self._grade(topic, prompt)
-        said = await self.complete(self.template.filled(topic, prompt))
-        return await self.form.read(said)
+        completion = await self.complete(self.template.filled(topic, prompt))
+        return await self.form.read(completion)
 
-    async def _grade(self, topic: Topic, prompt: str) -> Reading:
-        said: list[Completion] = []
+    async def _grade(self, topic: Topic, prompt: str) -> ReadAnswer:
+        completions: list[ChatCompletion] = []
 
         class Grader:
-            async def generate(_, input: str | Sequence[Message]) -> Completion:  # noqa: A002, N805
+            async def generate(_, input: str | Sequence[Message]) -> ChatCompletion:  # noqa: A002, N805
                 assert isinstance(input, str)  # noqa: S101 - nothing is attached
-                said.append(await self.complete([{"role": "user", "content": input}]))
-                return said[-1]
+                completions.append(await self.complete([{"role": "user", "content": input}]))
+                return completions[-1]
 
-        examples = "".join(f"\n- {one}" for one in topic.examples)
+        examples = "".join(f"\n- {example}" for example in topic.examples)
         criterion = (
             f"The text belongs to the topic {topic.name!r}: {topic.description}\n"
             f"Texts that belong to it, as examples:{examples}"
@@ -124,54 +124,56 @@ class Judge:
         scorer = model_graded_qa(model=Grader())
         state = TaskState(fenced(prompt, self.template.id), input=_QUESTION)
         score = await scorer(state, Target(criterion))
-        if nothing := silent(said[-1]):
-            return nothing
-        reason = said[-1].completion.strip()[:2_000]
+        if empty := read_empty(completions[-1]):
+            return empty
+        reason = completions[-1].completion.strip()[:2_000]
         if score is not None and score.value in (CORRECT, INCORRECT):
-            return Reading(score.value == CORRECT, reason)
-        return Reading(None, reason, "the answer holds no grade")
+            return ReadAnswer(score.value == CORRECT, reason)
+        return ReadAnswer(None, reason, "the answer has no grade")
 
-    async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Completion:
-        """One answer, within the budget. Raises ServiceError, also for a spent budget."""
+    async def complete(self, messages: Sequence[Mapping[str, Any]]) -> ChatCompletion:
+        """Return one answer, within the budget. Raises ServiceError, also for a spent budget."""
         dialect, sent = self.dialect, dict[str, Any]()
 
         def options() -> dict[str, Any]:
             return {**dialect.options, dialect.tokens: self.budget.answer_tokens}
 
-        def prepare() -> Call[Completion]:
+        def prepare() -> PaidCall[ChatCompletion]:
             nonlocal sent
-            sent = now = options()
-            size = sum(len(one["content"].encode("utf-8", "surrogatepass")) for one in messages)
-            # A schema is put into the prompt by some services, and is paid for like it.
-            size += len(json.dumps(now))
-            return Call(size, lambda: self.model.complete(messages, **now))
+            sent = current = options()
+            size = sum(
+                len(message["content"].encode("utf-8", "surrogatepass")) for message in messages
+            )
+            # Some services add a schema to the prompt and charge for it.
+            size += len(json.dumps(current))
+            return PaidCall(size, lambda: self.model.complete(messages, **current))
 
         def adapt(failure: ServiceError) -> bool:
-            if failure.kind is not Kind.REQUEST or failure.status not in (400, 422):
+            if failure.kind is not ErrorKind.REQUEST or failure.status not in (400, 422):
                 return False
             # Another call may have learnt it meanwhile.
-            return sent.keys() != options().keys() or dialect.refused(failure)
+            return sent.keys() != options().keys() or dialect.adapt(failure)
 
-        said = await paid_call(prepare, self.budget, self.model.limit, self.retries, adapt)
+        completion = await paid_call(prepare, self.budget, self.model.limit, self.retries, adapt)
         dialect.learnt = True
-        return said
+        return completion
 
 
-def first_dialect(form: Form, options: Mapping[str, Any]) -> Dialect:
-    """The options of a first call: those of the author, and structured output.
+def first_dialect(form: AnswerForm, options: Mapping[str, Any]) -> Dialect:
+    """Return the options of a first call: those of the author, and structured output.
 
-    Raises OptionError for one that cannot be set, or is no JSON.
+    Raises OptionError for an option that cannot be set or is not JSON.
     """
     if own := sorted(_OWN & options.keys()):
-        remedy = "the answer's length is limited by the budget" if "tokens" in own[0] else ""
-        raise OptionError(f"{own[0]} is no option to set: it is ours{remedy and f'; {remedy}'}")
+        remedy = "; the budget limits the length of answers" if "tokens" in own[0] else ""
+        raise OptionError(f"{own[0]} cannot be set: guardtui sets it{remedy}")
     try:
         json.dumps(dict(options), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise OptionError("an option has a value that JSON does not know") from None
+        raise OptionError("the value of an option is not valid JSON") from None
     structured = {"response_format": SCHEMA} if form.structured else {}
     return Dialect({"temperature": 0, **structured, **options}, frozenset(options))
 
 
 class OptionError(ScannerError):
-    """An option cannot go with a call; the message says which."""
+    """An option cannot be sent; the message names it."""

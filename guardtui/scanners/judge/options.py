@@ -1,4 +1,4 @@
-"""All that an author says of a judge, from which a scanner is made for each run."""
+"""The author's options of a judge, from which each run creates a scanner."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, ClassVar
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.budget import ANSWER_TOKENS, Budget, Prices
-from guardtui.scanners.judge.asking import Dialect, Judge
-from guardtui.scanners.judge.reading import Form
+from guardtui.scanners.budget import ANSWER_TOKENS, CallBudget, Prices
+from guardtui.scanners.judge.asking import Dialect, JudgeModel
+from guardtui.scanners.judge.reading import AnswerForm
 from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
-from guardtui.scanners.judge.template import Template, default_template, load_template
+from guardtui.scanners.judge.template import JudgeTemplate, default_template, load_template
 from guardtui.scanners.model_address import ModelAddress, key_variables
 from guardtui.scanners.paid_calls import WatchedLimit
 
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Models, wording, reading and limits. Money and tokens are limits of one run."""
+    """Models, template, answer form and limits. Cost and tokens are limits per run."""
 
     scanner_name: ClassVar[str] = "judge"
 
     models: tuple[ModelAddress, ...]
-    template: Template | None = None
-    form: Form | None = None
+    template: JudgeTemplate | None = None
+    form: AnswerForm | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     prices: Prices | None = None
     most_tokens: int | None = None
@@ -40,7 +40,7 @@ class JudgeOptions:
 
     @property
     def place(self) -> str:
-        """Which models, in a few words that may be shown anywhere."""
+        """The models in a few words; safe to show anywhere."""
         first = self.models[0].shown
         more = len(self.models) - 1
         return f"{first} and {more} more" if more else first
@@ -52,11 +52,11 @@ class JudgeOptions:
 
     @property
     def key_variables(self) -> dict[str, str]:
-        """The environment variable with the key of each address; "" for those without a key."""
+        """The environment variable with the key of each address; "" without a key."""
         return key_variables(self.models)
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
-        """What the first model answers to messages, in words. Raises ServiceError."""
+        """Return the text that the first model answers to messages. Raises ServiceError."""
         from guardtui.http.openai import ChatModel
 
         model = self.models[0]
@@ -70,23 +70,23 @@ class JudgeOptions:
             timeout=300.0,
             allow_http=self.allow_http,
         ) as chat:
-            judge = Judge(
+            judge = JudgeModel(
                 model.full,
                 chat,
                 default_template(),
-                Form.parse("answer"),
-                Budget(answer_tokens=answer_tokens),
+                AnswerForm.parse("answer"),
+                CallBudget(answer_tokens=answer_tokens),
                 Dialect(dict(self.options), frozenset(self.options)),
                 Retries(attempts=attempts),
             )
             return (await judge.complete(messages)).completion
 
     def scanner(self, cache: VerdictCache | None = None, *, fresh: bool = False) -> JudgeScanner:
-        """Make a scanner with its own budget and the template as its file is now.
+        """Create a scanner with its own budget and the current content of the template file.
 
-        Raises ScannerError without a model, or for a template that cannot be used.
+        Raises ScannerError without a model, or for an invalid template.
         """
-        budget = Budget(
+        budget = CallBudget(
             self.prices,
             most_tokens=self.most_tokens,
             most_cost=self.most_cost,
@@ -94,7 +94,7 @@ class JudgeOptions:
         )
         template = self.template
         if template is not None and template.source:
-            # The author may have edited it since.
+            # The file may have changed since.
             template = load_template(Path(template.source))
         return JudgeScanner(
             self.models,

@@ -1,4 +1,4 @@
-"""What a judge's answer says: belongs, does not, or cannot be read; told by `guardtui.scorer`."""
+"""Conversion of a judge's answers: belongs, does not belong, or unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
 
 if TYPE_CHECKING:
-    from guardtui.http.openai import Completion
+    from guardtui.http.openai import ChatCompletion
 
 YES = ("yes", "true")
 NO = ("no", "false")
@@ -34,21 +34,21 @@ SCHEMA: Mapping[str, Any] = {
         },
     },
 }
-"""`response_format` of servers that have structured output: the reason comes before the answer."""
+"""`response_format` for servers with structured output: the reason precedes the answer."""
 
 _LONGEST = 2_000
-"""Characters of a reason that are kept."""
+"""Maximum characters of a stored reason."""
 
 
 class FormError(GuardtuiError, ValueError):
-    """There is no such form of answer; the message says which there are."""
+    """An unknown form of answer; the message lists the existing forms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What an answer says. `belongs` is None where it cannot be read, and `problem` then why.
+class ReadAnswer:
+    """Content of an answer. `belongs` is None if it cannot be read; `problem` tells why.
 
-    `reason` is what the model gave as its reason, or all it said where that cannot be told apart.
+    `reason` is the reason that the model gave, or its whole text if they cannot be separated.
     """
 
     belongs: bool | None
@@ -57,20 +57,20 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Form:
-    """How answers are read.
+class AnswerForm:
+    """The way in which answers are read.
 
-    `answer`: the word after ANSWER: on the last line; `pattern:` and an expression that captures
+    `answer`: the word after ANSWER: on the last line; `pattern:` with an expression that captures
     it; `graded`: the model grades the prompt by the topic as its criterion (`model_graded_qa`).
-    `spec` is how it is written, part of what a verdict depends on.
+    `spec` is its text, which is part of the key of a verdict.
     """
 
     spec: str
     scorer: Scorer | None
 
     @classmethod
-    def parse(cls, spec: str) -> Form:
-        """A form as it is written. Raises FormError."""
+    def parse(cls, spec: str) -> AnswerForm:
+        """Parse the text of a form. Raises FormError."""
         kind, sign, rest = spec.partition(":")
         if kind == "answer" and not sign:
             return cls(spec, answer("word"))
@@ -80,82 +80,82 @@ class Form:
             try:
                 groups = re.compile(rest).groups
             except re.error as error:
-                raise FormError(f"{rest!r} is no expression: {error}") from None
+                raise FormError(f"{rest!r} is not an expression: {error}") from None
             if groups > 1:
-                raise FormError(f"{rest!r} has {groups} groups: one captures the answer")
+                raise FormError(f"{rest!r} has {groups} groups: use one, for the answer")
             return cls(spec, pattern(rest))
         raise FormError(
-            f"{spec!r} is no form of answer: write answer, graded, or pattern:EXPRESSION"
+            f"unknown form of answer {spec!r}: write answer, graded, or pattern:EXPRESSION"
         )
 
     @property
     def structured(self) -> bool:
-        """Whether structured output of a server can be read by it."""
+        """Whether it reads structured output of a server."""
         return self.spec == "answer"
 
-    async def read(self, said: Completion) -> Reading:
-        """What a completion says, unless it is a grade. Raises TypeError for `graded`."""
+    async def read(self, completion: ChatCompletion) -> ReadAnswer:
+        """Read a completion that is not a grade. Raises TypeError for `graded`."""
         if self.scorer is None:
-            raise TypeError("grades are read while they are given")
-        if nothing := silent(said):
-            return nothing
-        thought, text = _without_thoughts(said.completion)
+            raise TypeError("grades are read when they are given")
+        if empty := read_empty(completion):
+            return empty
+        thought, text = _without_thoughts(completion.completion)
         if not text.strip():
-            return _unread(said, thought, "the answer holds thoughts only")
+            return _unreadable(completion, thought, "the answer has only thoughts")
         if self.structured:
             text = _as_text(text)
             if _BARE.fullmatch(text):
                 text = f"ANSWER: {text.strip()}"
             if not _ANSWER_LINE.search(text):
-                # A marker further up may be a quotation, also one that the prompt brought about.
-                return _unread(said, text, "the answer does not end with a verdict")
+                # A marker further up may be a quotation, even one that the prompt caused.
+                return _unreadable(completion, text, "the answer does not end with a verdict")
         score = await self.scorer(TaskState(text), Target(list(YES)))
-        found = None if score is None else score.answer
-        word = (found or "").strip().strip("\"'").lower()
+        captured = None if score is None else score.answer
+        word = (captured or "").strip().strip("\"'").lower()
         if score is not None and (score.value == CORRECT or word in YES):
-            return Reading(True, _reason(text) or thought)
+            return ReadAnswer(True, _reason(text) or thought)
         if word in NO:
-            return Reading(False, _reason(text) or thought)
-        problem = "the answer is not yes or no" if found else "the answer holds no verdict"
-        return _unread(said, text, problem)
+            return ReadAnswer(False, _reason(text) or thought)
+        problem = "the answer is not yes or no" if captured else "the answer has no verdict"
+        return _unreadable(completion, text, problem)
 
 
 GRADED = "graded"
 
 
-def silent(said: Completion) -> Reading | None:
-    """The reading of an answer without words; None where there are some."""
-    if said.completion.strip():
+def read_empty(completion: ChatCompletion) -> ReadAnswer | None:
+    """Read a completion without text; returns None if it has text."""
+    if completion.completion.strip():
         return None
-    if said.refusal:
-        return Reading(None, said.refusal[:_LONGEST], "the model refused to judge")
-    why = "it was cut off at its limit of tokens" if said.cut_off else "the model said nothing"
-    if said.finish == "content_filter":
-        why = "a filter of the service stopped it"
-    return Reading(None, "", f"no answer: {why}")
+    if completion.refusal:
+        return ReadAnswer(None, completion.refusal[:_LONGEST], "the model refused to judge")
+    reason = "truncated at its token limit" if completion.cut_off else "the model returned no text"
+    if completion.finish == "content_filter":
+        reason = "a filter of the service stopped it"
+    return ReadAnswer(None, "", f"no answer: {reason}")
 
 
-def _unread(said: Completion, text: str, problem: str) -> Reading:
-    if said.cut_off:
-        problem = "the answer was cut off at its limit of tokens"
-    return Reading(None, text.strip()[:_LONGEST], problem)
+def _unreadable(completion: ChatCompletion, text: str, problem: str) -> ReadAnswer:
+    if completion.cut_off:
+        problem = "the answer was truncated at its token limit"
+    return ReadAnswer(None, text.strip()[:_LONGEST], problem)
 
 
 def _without_thoughts(text: str) -> tuple[str, str]:
-    """What a model thought before it answered, where it stands in the answer; and the rest."""
-    found = _THOUGHTS.match(text)
-    if found is None:
+    """Split an answer into the model's thoughts ("" if missing) and the rest."""
+    match = _THOUGHTS.match(text)
+    if match is None:
         return "", text
-    return found[1].strip()[:_LONGEST], text[found.end() :]
+    return match[1].strip()[:_LONGEST], text[match.end() :]
 
 
 _THOUGHTS = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 _BARE = re.compile(r"\s*(?:yes|no)[.!]?\s*", re.IGNORECASE)
-"""All of an answer: nothing else is there that it could be a quotation in."""
+"""A whole answer; without other text it cannot be a quotation."""
 
 
 def _as_text(text: str) -> str:
-    """Structured or decorated output in the words that the scorers read; other text as it is."""
+    """Convert structured or decorated output to the form that scorers read; keep other text."""
     stripped = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if stripped.startswith("{"):
         try:
@@ -164,8 +164,8 @@ def _as_text(text: str) -> str:
             return text
         if not isinstance(data, dict) or "answer" not in data:
             return text
-        told = data["answer"]
-        word = {True: "yes", False: "no"}[told] if isinstance(told, bool) else str(told)
+        value = data["answer"]
+        word = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         return f"{data.get('reason') or ''}\nANSWER: {word}"
     lines = text.rstrip().split("\n")
     lines[-1] = re.sub(r"[*_#`>]+", "", lines[-1])
@@ -176,5 +176,5 @@ _ANSWER_LINE = re.compile(r"(?:\A|\n)[^\S\n]*answer\s*:[^\n]*\s*\Z", re.IGNORECA
 
 
 def _reason(text: str) -> str:
-    """What was said before the last line with the answer."""
+    """Return the text before the last line with the answer."""
     return _ANSWER_LINE.sub("", text).strip()[:_LONGEST]

@@ -1,4 +1,4 @@
-"""The scanner that asks language models: each prompt once for a model, several models vote."""
+"""The judge scanner: each prompt is sent once per language model, and several models vote."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.budget import Budget
+from guardtui.scanners.budget import CallBudget
 from guardtui.scanners.expense import CallExpense, estimate_expense
-from guardtui.scanners.judge.asking import Judge, first_dialect
-from guardtui.scanners.judge.reading import Form
-from guardtui.scanners.judge.template import Template, default_template
+from guardtui.scanners.judge.asking import JudgeModel, first_dialect
+from guardtui.scanners.judge.reading import AnswerForm
+from guardtui.scanners.judge.template import JudgeTemplate, default_template
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun, without_verdict
 
 CONCURRENCY = 5
 _BASE = 0.5
-"""Seconds, for the wait before the first repetition."""
+"""Seconds before the first retry."""
 _SHOWN_NAMES = 3
 
 
 class JudgeScanner:
-    """Asks models whether a prompt belongs to the topic; more than half of them decide.
+    """Asks models whether a prompt belongs to the topic; a majority of more than half decides.
 
-    `models` are asked side by side; where neither side has more than half, a tie or an answer that
-    cannot be read among them, there is no verdict. `template` words the question, `form` reads the
-    answer, `options` go with every call (temperature is 0 unless they set it). `concurrency` calls
-    at a time and `rate` calls a second hold for all models together. A `cache` is searched before a
-    model is called unless `fresh`, and stores each answer as soon as it comes. `retries` repeat one
-    call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model or for
-    an invalid option, ValueError for an invalid rate.
+    `models` are called concurrently; without a majority, as after a tie or unreadable answers, the
+    prompt gets no verdict. `template` is the wording of the question, `form` reads the answer,
+    `options` are sent with every call (temperature is 0 unless they set it). `concurrency` calls at
+    a time and `rate` calls per second are limits of all models together. A `cache` is searched
+    before a model is called unless `fresh`, and stores each answer at once. `retries` is per call;
+    `timeout` is in seconds per attempt. Raises ScannerError without a model or for an invalid
+    option, ValueError for an invalid rate.
     """
 
     live = False
@@ -55,9 +55,9 @@ class JudgeScanner:
         self,
         models: Sequence[ModelAddress],
         *,
-        template: Template | None = None,
-        form: Form | None = None,
-        budget: Budget | None = None,
+        template: JudgeTemplate | None = None,
+        form: AnswerForm | None = None,
+        budget: CallBudget | None = None,
         options: Mapping[str, Any] | None = None,
         concurrency: int = CONCURRENCY,
         rate: float | None = None,
@@ -70,12 +70,12 @@ class JudgeScanner:
     ) -> None:
         if not models:
             raise ScannerError(
-                "the judge needs a model: write URL#name, http://localhost:11434/v1#m"
+                "the judge needs a model: write URL#name, such as http://localhost:11434/v1#m"
             )
         self._models = tuple(dict.fromkeys(models))
         self.template = template or default_template()
-        self._form = form or Form.parse("answer")
-        self.budget = budget or Budget()
+        self._form = form or AnswerForm.parse("answer")
+        self.budget = budget or CallBudget()
         self._options = dict(options or {})
         self._concurrency, self._retries, self._timeout = concurrency, retries, timeout
         self._rate = None if rate is None else Rate.per_second(rate)
@@ -83,7 +83,7 @@ class JudgeScanner:
         self._allow_http = allow_http
         self._limit: WatchedLimit | None = None
         self._held = False
-        # What a server takes is learnt once, not in every scan.
+        # The options that a server accepts are learnt once, not in every scan.
         self._dialects = {model: first_dialect(self._form, self._options) for model in self._models}
 
     @property
@@ -95,26 +95,26 @@ class JudgeScanner:
             identity += f", {inert(self._form.spec)[:60]}"
         if self._options:
             identity += f", {inert(json.dumps(self._options, sort_keys=True))[:120]}"
-        # Names of models are the same in many places: which ones these are stands beside them.
-        where = "\n".join(model.full for model in self._models)
-        mark = hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
+        # Many services use the same model names, so the revision identifies the addresses.
+        addresses = "\n".join(model.full for model in self._models)
+        mark = hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()
         return ScannerSettings("judge", identity, revision=f"addresses {mark}")
 
     def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on; what is under way is finished."""
+        """Pause or resume sending; calls in flight are completed."""
         self._held = held
         if self._limit is not None:
             self._limit.hold(held)
 
     def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
-        """Which prompts the cache answers for every model in an epoch, bool [N]."""
+        """Return which prompts have cached answers of every model in an epoch, bool [N]."""
         known = np.zeros(len(prompts), bool)
         for row, text in enumerate(prompts.prompts.to_list()):
-            known[row] = all(self._kept(model, topic, text, epoch) for model in self._models)
+            known[row] = all(self._cached(model, topic, text, epoch) for model in self._models)
         return known
 
     def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """Return what a call will use; `used` is what is recorded of calls to this judge."""
+        """Return the expected usage of a call; `used` is the recorded usage of this judge."""
 
         def messages(prompt: str) -> list[dict[str, str]]:
             return self.template.filled(topic, prompt)
@@ -145,10 +145,10 @@ class JudgeScanner:
             def find(text: str) -> Verdict | None:
                 votes: list[Verdict] = []
                 for model in self._models:
-                    kept = self._kept(model, topic, text, epoch)
-                    if kept is None:
+                    cached = self._cached(model, topic, text, epoch)
+                    if cached is None:
                         return None
-                    votes.append(kept)
+                    votes.append(cached)
                 return self._decided(topic, votes)
 
             async def call(text: str) -> Verdict:
@@ -164,7 +164,7 @@ class JudgeScanner:
 
     async def _open(
         self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit
-    ) -> Judge:
+    ) -> JudgeModel:
         from guardtui.http.openai import ChatModel
 
         attempts = self._retries + 1
@@ -179,7 +179,7 @@ class JudgeScanner:
             clock=self._clock,
         )
         await opened.enter_async_context(chat)
-        return Judge(
+        return JudgeModel(
             model.full,
             chat,
             self.template,
@@ -190,32 +190,32 @@ class JudgeScanner:
         )
 
     async def _vote(
-        self, judge: Judge, model: ModelAddress, topic: Topic, text: str, epoch: int
+        self, judge: JudgeModel, model: ModelAddress, topic: Topic, text: str, epoch: int
     ) -> Verdict:
-        """What one model says, known or new: YES where the prompt belongs to the topic.
+        """Return the vote of one model, cached or new: YES if the prompt belongs to the topic.
 
         Raises ServiceError.
         """
-        kept = self._kept(model, topic, text, epoch)
-        if kept is not None:
-            return kept
-        reading = await judge.ask(topic, text)
-        if reading.belongs is None:
+        cached = self._cached(model, topic, text, epoch)
+        if cached is not None:
+            return cached
+        answer = await judge.ask(topic, text)
+        if answer.belongs is None:
             return Verdict(
                 Triggered.NO_VERDICT,
-                reason=reading.reason,
-                problem=reading.problem,
+                reason=answer.reason,
+                problem=answer.problem,
                 failure=Failure.FAILED,
             )
-        vote = Verdict(Triggered(reading.belongs), reason=reading.reason)
+        vote = Verdict(Triggered(answer.belongs), reason=answer.reason)
         if self._cache is not None:
-            # Kept here and not by who reads the results: a cancelled run must not lose it.
+            # Cached here and not by the reader of the results: a cancelled run must not lose it.
             self._cache.keep(self._key(model, topic, text, epoch), vote)
         return vote
 
     def _decided(self, topic: Topic, votes: Sequence[Verdict]) -> Verdict:
-        """The verdict of all models on a prompt."""
-        reasons = [_told(vote) for vote in votes]
+        """Return the joint verdict of all models on a prompt."""
+        reasons = [_vote_text(vote) for vote in votes]
         if len(votes) > 1:
             named = zip(self._models, reasons, strict=True)
             reasons = [f"{model.name}: {reason}" for model, reason in named]
@@ -240,13 +240,13 @@ class JudgeScanner:
             failure=Failure.FAILED if failed else None,
         )
 
-    def _kept(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> Verdict | None:
+    def _cached(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> Verdict | None:
         if self._cache is None or self._fresh:
             return None
         return self._cache.find(self._key(model, topic, text, epoch))
 
     def _key(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> bytes:
-        """All that an answer depends on; the intent only says what to make of it."""
+        """Return the cache key of an answer; it does not depend on the intent."""
         return verdict_key(
             "judge",
             model.full,
@@ -260,26 +260,26 @@ class JudgeScanner:
 
 
 async def _all_of(votes: Sequence[Any]) -> list[Verdict]:
-    """All votes; one model that fails is a vote without an answer where others may decide.
+    """Return all votes; the failure of a model becomes a vote without an answer.
 
-    Raises its ServiceError when it is the only one, or when all fail.
+    Raises the ServiceError if all models fail.
     """
     results = await asyncio.gather(*votes, return_exceptions=True)
-    told: list[Verdict] = []
+    verdicts: list[Verdict] = []
     failures: list[ServiceError] = []
-    for one in results:
-        if isinstance(one, ServiceError):
-            failures.append(one)
-            told.append(without_verdict(one))
-        elif isinstance(one, BaseException):
-            raise one
+    for result in results:
+        if isinstance(result, ServiceError):
+            failures.append(result)
+            verdicts.append(without_verdict(result))
+        elif isinstance(result, BaseException):
+            raise result
         else:
-            told.append(one)
+            verdicts.append(result)
     if failures and len(failures) == len(results):
         raise failures[0]
-    return told
+    return verdicts
 
 
-def _told(vote: Verdict) -> str:
+def _vote_text(vote: Verdict) -> str:
     word = ("yes" if vote.triggered else "no") if vote.decided else vote.problem
     return f"{word}: {vote.reason}" if vote.reason else word

@@ -1,4 +1,4 @@
-"""The judge's instructions: a text file with places for the topic and for the fenced prompt."""
+"""Instructions of the judge: a text file with placeholders for topic and fenced prompt."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 
 from guardtui.domain.topic import Topic
 from guardtui.scanners.template_file import (
-    Format,
     TemplateError,
+    TemplateFormat,
     fill,
     parse_sections,
     read_template,
 )
 
-PLACES = ("name", "description", "examples", "prompt")
-"""What a template can stand for, each in braces. The prompt has to be there."""
+PLACEHOLDERS = ("name", "description", "examples", "prompt")
+"""Placeholders of a template, written in braces. `{prompt}` is required."""
 
-_FORMAT = Format(("system", "user"), "user", PLACES, "prompt")
+_FORMAT = TemplateFormat(("system", "user"), "user", PLACEHOLDERS, "prompt")
 
 
 @dataclass(frozen=True)
-class Template:
-    """Messages with places in them. `source` is the file, "" for the shipped one.
+class JudgeTemplate:
+    """Messages with placeholders. `source` is the file, "" for the shipped template.
 
     `messages` are (role, text). Only `{name}`, `{description}`, `{examples}` and `{prompt}` are
-    places: other braces stay as they are, so that a template may hold JSON.
+    placeholders; other braces are kept, so that a template may contain JSON.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -36,33 +36,33 @@ class Template:
 
     @cached_property
     def id(self) -> str:
-        """8 hex digits that name what the template says."""
-        told = "\0".join(f"{role}\0{text}" for role, text in self.messages)
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        """8 hex digits that identify the content."""
+        content = "\0".join(f"{role}\0{text}" for role, text in self.messages)
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
     @property
     def text(self) -> str:
-        """The template as a file holds it."""
+        """The content of a template file."""
         return "\n".join(f"[{role}]\n{text}\n" for role, text in self.messages)
 
     def filled(self, topic: Topic, prompt: str) -> list[dict[str, str]]:
-        """The messages of one call, in the form of the protocol.
+        """Return the messages of one call, in the form of the protocol.
 
-        Places are filled in once: braces in the topic or in the prompt are text.
+        Placeholders are replaced once: braces in topic or prompt are text.
         """
         values = {
             "name": topic.name,
             "description": topic.description,
-            "examples": "\n".join(f"- {one}" for one in topic.examples) or "- (none)",
+            "examples": "\n".join(f"- {example}" for example in topic.examples) or "- (none)",
             "prompt": fenced(prompt, self.id),
         }
         return [{"role": role, "content": fill(text, values)} for role, text in self.messages]
 
 
 def fenced(prompt: str, salt: str) -> str:
-    """A prompt between two marks that it does not hold, and that nobody who wrote it could know.
+    """Return a prompt between two marks that it does not contain and its writer cannot predict.
 
-    The mark is made from the prompt itself, so that the same prompt is asked in the same words.
+    The mark is derived from the prompt, so that the same prompt gives the same messages.
     """
     for attempt in range(1000):
         seed = f"{attempt}\0{salt}\0{prompt}".encode("utf-8", "surrogatepass")
@@ -72,27 +72,27 @@ def fenced(prompt: str, salt: str) -> str:
     return f"<<<prompt {mark}>>>\n{prompt}\n<<<end {mark}>>>"
 
 
-def default_template() -> Template:
-    """The shipped template."""
+def default_template() -> JudgeTemplate:
+    """Return the shipped template."""
     text = files("guardtui.scanners.judge").joinpath("default.txt").read_text("utf-8")
     return parse_template(text, "")
 
 
-def load_template(path: Path) -> Template:
-    """A template from a file. Raises TemplateError naming the line."""
+def load_template(path: Path) -> JudgeTemplate:
+    """Read a template from a file. Raises TemplateError naming the line."""
     return parse_template(read_template(path, _FORMAT), str(path))
 
 
-def parse_template(text: str, source: str) -> Template:
-    """A template from its text; sections begin with a line `[system]` or `[user]`.
+def parse_template(text: str, source: str) -> JudgeTemplate:
+    """Parse the text of a template; sections start with a line `[system]` or `[user]`.
 
-    Without any, all of it is the user's message. Raises TemplateError.
+    Without sections, the text is the user's message. Raises TemplateError.
     """
     messages = tuple(parse_sections(text, source, _FORMAT))
     if not any("{prompt}" in body for role, body in messages if role == "user"):
         raise TemplateError(
             source,
-            "has no place {prompt} in a message of the user",
-            "write {prompt} where the prompt to judge shall stand, with its fence",
+            "has no {prompt} in a message of the user",
+            "write {prompt} where the fenced prompt should be inserted",
         )
-    return Template(messages, source)
+    return JudgeTemplate(messages, source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardtui.scanners.options import COMPANIONS, Kind, ScannerOption
+from guardtui.scanners.options import COMPANIONS, OptionKind, ScannerOption
 
 ENCODERS = ("pair", "minilm", "static")
 """Names of the encoders, the default first."""
@@ -21,10 +21,10 @@ THRESHOLD = ScannerOption(
     "Score from which on a prompt matches: a number between 0 and 1, shipped, or fitted to the "
     "labels (default: the session's; else the engine's is fitted where each class has 10 labels).",
     "X",
-    Kind.THRESHOLD,
+    OptionKind.THRESHOLD,
 )
 
 ENGINE = (ENCODER, THRESHOLD)
-"""What sets the engine itself, for every command that runs it."""
+"""Options of the engine, for all commands that run it."""
 
 OPTIONS = (*ENGINE, COMPANIONS)

@@ -117,7 +117,8 @@ class _Work:
         self._texts, self._report = prompts.prompts, report
         total = len(prompts)
         self.vectors = PromptVectors(
-            new_matrix(total, encoder.dimensions), np.zeros(total, np.float32)
+            new_matrix(total, encoder.dimensions, scoring.english_columns),
+            np.zeros(total, np.float32),
         )
         self._missing = np.ones(total, bool)
         self._done = self._known = 0

@@ -1,4 +1,4 @@
-"""Why one prompt scores as it does: which part of the topic matched, and what each word did."""
+"""Explanation of a prompt's score: the matching part of the topic, and word contributions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from guardtui.scanners.local.scoring import (
 from guardtui.scanners.local.static import Static
 
 VARIANTS_AT_MOST = 64
-"""Texts encoded for one explanation by leaving words out; longer prompts are cut in groups."""
+"""Maximum number of encoded texts per explanation; words of longer prompts are grouped."""
 
 READ_AT_MOST = 1200
-"""Characters whose words are left out: about the window of the model."""
+"""Characters whose words are examined: about the window of the model."""
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a word (or a few neighbours) at `start:end` of the prompt adds to z."""
+    """Contribution to z of a word (or neighbouring words) at `start:end` of the prompt."""
 
     start: int
     end: int
@@ -64,9 +64,9 @@ class Explanation:
 def explain(
     encoder: Encoder, scoring: ScoringModel, texts: Sequence[str], prompt: str
 ) -> Explanation:
-    """Explain one prompt against a topic's texts, as `topic_texts` gives them.
+    """Explain one prompt against a topic's texts, as returned by `topic_texts`.
 
-    Exact for the encoder `static`; for others words are left out one by one (at most
+    Exact for the encoder `static`; for others, words are omitted one by one (at most
     `VARIANTS_AT_MOST` texts in one call of the encoder).
     """
     text_vectors = encoder.encode(texts)
@@ -76,7 +76,7 @@ def explain(
         groups = _groups(prompt)
     variants = [prompt, *(prompt[:start] + prompt[end:] for start, end in groups)]
     vectors = encoder.encode(variants)
-    rows = similarity_rows(vectors, text_vectors)
+    rows = similarity_rows(vectors, text_vectors, scoring.english_columns)
     prompt_terms = scoring.prompt_terms(vectors)
     linear = scoring.linear(rows, terms, prompt_terms)[0].copy()
     z = float(scoring.combine(rows[:, :1], terms, prompt_terms[:1])[0])
@@ -103,7 +103,7 @@ def explain(
 
 
 def _groups(prompt: str) -> list[tuple[int, int]]:
-    """Spans of words to leave out; neighbours together when there are too many."""
+    """Return spans of words to omit; neighbours are grouped if there are too many."""
     spans = [match.span() for match in _WORD.finditer(prompt[:READ_AT_MOST])]
     size = -(-len(spans) // (VARIANTS_AT_MOST - 1)) if spans else 1
     groups = [spans[start : start + size] for start in range(0, len(spans), size)]
@@ -119,14 +119,14 @@ def _exact(
     vector: NDArray[np.float32],
     prompt: str,
 ) -> tuple[Contribution, ...]:
-    """Shares of the words, from the sum of token vectors that the prompt's vector is."""
+    """Return contributions of the words, as the prompt's vector is a sum of token vectors."""
     if not any(terms.present):
         return ()
     words = encoder.words(prompt)
     weights = scoring.row_weights(terms.present)
     examples = [row for row, there in enumerate(terms.present) if there and row]
     if examples:
-        # At this prompt the largest cosine is that of one example, and so it is linear too.
+        # For this prompt the largest cosine is that of one example, so it is linear too.
         weights[max(examples, key=lambda row: cosines[row])] += scoring.weights.get("nearest", 0.0)
     direction = weights @ text_vectors + scoring.prompt_direction(vector)
     sums = [encoder.token_vectors(rows).sum(axis=0) for _, _, rows in words]

@@ -1,4 +1,4 @@
-"""The encoder `minilm`: all-MiniLM-L6-v2 by onnxruntime."""
+"""The encoder `minilm`: all-MiniLM-L6-v2 on onnxruntime."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from guardtui.scanners.local.encoder import (
 )
 
 VERSION = 1
-"""Part of the id: raise it when the same weights give other vectors."""
+"""Part of the id; to be raised when the same weights give other vectors."""
 WINDOW = 256
-"""Tokens that the model reads; it was published with this window."""
+"""Maximum number of tokens; the model was published with this window."""
 CHARACTERS = 4096
-"""Characters that are tokenised: 16 for each token of the window, and a bound for 10 MB of text."""
+"""Maximum number of tokenised characters: 16 per token of the window, for texts of 10 MB."""
 BATCH_TOKENS = 1024
-"""Tokens in one run: larger batches leave the processor's cache and are slower for each prompt."""
+"""Tokens per run: larger batches exceed the processor's cache and are slower per prompt."""
 
 
 class MiniLM:
@@ -39,7 +39,7 @@ class MiniLM:
     chunk = 32
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
+        """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
         model, model_hash = checked_bytes(folder, "minilm.onnx")
         centre, centre_hash = checked_bytes(folder, "minilm-centre.npy")
         definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
@@ -52,7 +52,7 @@ class MiniLM:
         self.id = f"minilm-{model_hash[:8]}{centre_hash[:4]}{tokenizer_hash[:4]}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""
         cleaned = [clean_text(text, CHARACTERS) for text in texts]
         result = np.empty((len(cleaned), self.dimensions), np.float32)
         if not cleaned:

@@ -1,7 +1,13 @@
-"""The encoder `pair`: `minilm`, which reads English best, and `use`, which knows 16 languages."""
+"""The encoder `pair`: `minilm`, which reads English best, and `use`, which knows 16 languages.
+
+Of a text in another language than English `minilm` knows next to nothing, and its half of the
+vector would only blur the other one. So it is left out there: the language decides how the two
+are weighed.
+"""
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,33 +15,57 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.scanners.local.encoder import checked_bytes
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.use import Use
 
-VERSION = 1
+VERSION = 2
 """Part of the id: raise it when the same weights give other vectors."""
 SHARE = 0.5
-"""Of the cosine of two vectors, the share that is the cosine of `minilm`."""
+"""Of the cosine of two English texts, the share that is the cosine of `minilm`."""
+UNSURE = 1.0
+"""Log odds of another language than English within which a text counts as partly English."""
 
 
 class Pair:
-    """Vectors of both encoders side by side, [n, 896]: a cosine is the mean of their cosines."""
+    """Vectors of both encoders side by side, [n, 896].
+
+    The cosine of two English texts is the mean of their cosines by each encoder. The half of
+    `minilm` is 0 in the vector of a text in another language.
+    """
 
     name = "pair"
     dimensions = MiniLM.dimensions + Use.dimensions
+    english_columns = MiniLM.dimensions
+    """Columns at the start that are 0 for a text in another language than English."""
     chunk = 96
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         """Load both from a folder of weights; raises `EncoderError` when a file is damaged."""
         self._minilm = MiniLM(folder, threads=threads)
         self._use = Use(folder, threads=threads)
+        content, languages_hash = checked_bytes(folder, "pair-languages.npy")
+        # Weights [896] and the constant of a logistic regression by scripts/fit_languages.py.
+        self._languages = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
         hashes = "".join(part.id.split("-")[1][:12] for part in (self._minilm, self._use))
-        self.id = f"pair-{hashes}-{VERSION}"
+        self.id = f"pair-{hashes}{languages_hash[:4]}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        result = self.raw(texts)
+        cut = self.english_columns
+        # Summed row by row: a product of all at once rounds by how many there are.
+        odds = (result * self._languages[:-1]).sum(axis=1) + self._languages[-1]
+        foreign = np.clip(odds / np.float32(2 * UNSURE) + np.float32(0.5), 0, 1)[:, None]
+        share = np.float32(SHARE)
+        result[:, :cut] *= np.sqrt(1 - foreign)
+        result[:, cut:] *= np.sqrt((1 - share + share * foreign) / (1 - share))
+        return result
+
+    def raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows [n, dimensions] as they are before the language of a text is looked at."""
         result = np.empty((len(texts), self.dimensions), np.float32)
-        cut = MiniLM.dimensions
+        cut = self.english_columns
         result[:, :cut] = self._minilm.encode(texts)
         result[:, cut:] = self._use.encode(texts)
         result[:, :cut] *= np.float32(math.sqrt(SHARE))

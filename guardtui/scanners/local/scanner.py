@@ -1,4 +1,4 @@
-"""The embedded scanner: prompt vectors once, then one matrix–vector product for an edited text."""
+"""The embedded scanner: prompts are embedded once, an edit costs one matrix–vector product."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from guardtui.scanners.local.vectors import (
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
-_LOOK_UP = 0.1  # seconds between two looks at whether a thread that waits is still wanted
+_POLL = 0.1  # seconds between two checks whether a waiting thread was stopped
 
 
 @dataclass(frozen=True, eq=False)
 class _Examples:
-    """What an edit of the description leaves as it was: features, and the nearest to each prompt.
+    """Results for the examples, which an edit of the description does not change.
 
-    `nearest` is the largest cosine to an example, [N], and `part` which one it is, int16 [N].
+    `nearest` is the largest cosine to an example, [N], and `part` the index of that, int16 [N].
     """
 
     texts: list[str]
@@ -61,7 +61,7 @@ class _Examples:
 
 @dataclass(frozen=True, eq=False)
 class TopicView:
-    """What the engine sees of a topic on each prompt, float32 [N], and the topic's vectors [k, d].
+    """Features of a topic on each prompt, float32 [N], and the topic's vectors [k, d].
 
     `description`, `nearest` and `mean` are cosines: to the description, to the nearest example,
     and the mean of all. Where the description or all examples are missing, the other stands in.
@@ -76,7 +76,7 @@ class TopicView:
 
 @dataclass(eq=False)
 class _Prepared:
-    """Prompts made ready, whatever their labels, and the rows of the last topic.
+    """Prepared prompts, independent of their labels, and the rows of the last topic.
 
     `keys` name the prompts: uint64 [N].
     """
@@ -90,9 +90,9 @@ class _Prepared:
 
 
 class LocalScanner:
-    """Scores prompts by semantic similarity, offline. A proxy for a cloud guardrail, no more.
+    """Scores prompts by semantic similarity, offline, as a proxy for a cloud guardrail.
 
-    `threshold` is a score from 0 to 1; without one the shipped default holds. `identity` of its
+    `threshold` is a score from 0 to 1, by default the shipped one. `identity` of its
     settings changes with the weights and the constants, so scores of equal identities compare.
     """
 
@@ -125,12 +125,12 @@ class LocalScanner:
 
     @property
     def shipped_threshold(self) -> float:
-        """The threshold that holds without another one, a score from 0 to 1."""
+        """The shipped threshold, a score from 0 to 1."""
         _, scoring, _ = self.load()
         return float(probability(np.float32(scoring.threshold)))
 
     def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
-        """Load encoder and constants (0.1 to 0.5 s, once); raises `ScannerError` when damaged."""
+        """Load encoder and constants once (0.1 to 0.5 s). Raises `ScannerError` if damaged."""
         loaded = self._loaded
         if loaded is not None:  # without the lock, which is held while prompts are embedded
             return loaded
@@ -147,7 +147,7 @@ class LocalScanner:
             return self._loaded
 
     def use_threshold(self, threshold: float | None, source: str = BY_HAND) -> None:
-        """Set the score from which on a prompt matches; None for the shipped default."""
+        """Set the score from which a prompt matches; None for the shipped default."""
         self._threshold = threshold
         self._threshold_source = source
 
@@ -161,19 +161,19 @@ class LocalScanner:
         except asyncio.CancelledError:
             stop.set()
             raise
-        if verdicts is None:  # only a set stop event does this, and it cancels
+        if verdicts is None:  # only after the stop event, which cancels
             raise asyncio.CancelledError
         return verdicts
 
     def scan_now(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
     ) -> Verdicts | None:
-        """The same, in this thread; None when `stopped` said so."""
+        """Scan in this thread; returns None if stopped."""
         z = self.z(topic, prompts, report, stopped)
         if z is None:
             return None
         scores, matched = probability(z[0]), z[1]
-        # By the score that is shown, so that what reads "≥ threshold" has triggered.
+        # By the displayed score, so that a prompt shown at or above the threshold has triggered.
         matches = scores >= np.float32(self.settings.threshold)
         if topic.intent is Intent.ALLOW:
             np.logical_not(matches, out=matches)
@@ -182,7 +182,7 @@ class LocalScanner:
     def z(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
     ) -> tuple[Floats, NDArray[np.int16]] | None:
-        """Raw scores z [N] and the nearest part, int16 [N]; None when stopped.
+        """Return raw scores z [N] and the nearest part, int16 [N]; None if stopped.
 
         A part is 0 for the description, k for example k, -1 for a topic without any text.
         """
@@ -192,14 +192,14 @@ class LocalScanner:
             if prepared is None or stopped():
                 return None
             _, terms, examples, z = self._scored(prepared, topic)
-            if terms.present[0]:  # part 0 where the description is at least as near
+            if terms.present[0]:  # part 0 if the description is at least as near
                 return z, examples.part * (prepared.similarities[0] < examples.nearest)
             return z, examples.part
 
     def view(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
     ) -> TopicView | None:
-        """What the score is made of, for whoever weighs it otherwise; None when stopped.
+        """Return the features of the score, for other weights; None if stopped.
 
         After a scan of the same topic this costs a few passes over N.
         """
@@ -214,14 +214,14 @@ class LocalScanner:
             mean = rows[there].mean(axis=0) if there else np.zeros_like(z)
             headed, exampled = terms.present[0], any(terms.present[1:])
             nearest = examples.nearest if exampled else rows[0]
-            # Rows are written over by the next scan.
+            # The next scan overwrites the rows.
             description = rows[0].copy() if headed else nearest.copy()
             return TopicView(z, description, nearest.copy(), mean, vectors)
 
     def _scored(
         self, prepared: _Prepared, topic: Topic
     ) -> tuple[Floats, TopicTerms, _Examples, Floats]:
-        """Vectors of the topic's texts, its terms, what its examples say, and z [N]."""
+        """Return vectors of the topic's texts, its terms, results of its examples, and z [N]."""
         if self._loaded is None:
             raise RuntimeError("the scanner is not loaded")
         encoder, scoring, _ = self._loaded
@@ -231,7 +231,7 @@ class LocalScanner:
         rows = prepared.similarities
         examples = prepared.examples
         if examples is None or examples.texts != texts[1:]:
-            # Most edits are of the description: what the examples say is then still known.
+            # Most edits are of the description, so the results of the examples are still valid.
             features = scoring.example_features(texts, vectors)
             examples = _Examples(texts[1:], features, *nearest_example(rows, texts))
             prepared.examples = examples
@@ -246,7 +246,7 @@ class LocalScanner:
         stopped: Stopped = lambda: False,
         grown: Grown | None = None,
     ) -> PromptVectors | None:
-        """What is computed once for a prompt set, for whoever scores many topics; None if stopped.
+        """Return the data computed once per prompt set, for scoring many topics; None if stopped.
 
         The prompts of the last scan are not embedded again. With `grown` they are embedded in an
         order whose every start is a fair sample, and it is given the first of them meanwhile.
@@ -259,12 +259,12 @@ class LocalScanner:
             return PromptVectors(prepared.matrix, prepared.prompt_terms)
 
     def has(self, prompts: PromptSet) -> bool:
-        """Whether a scan of these prompts embeds none of them."""
+        """Return whether all these prompts are embedded already."""
         prepared = self._prepared
         return prepared is not None and np.array_equal(prepared.keys, prompts.keys)
 
     def beside(self) -> LocalScanner:
-        """Another one with the same encoder and threshold, for other prompts."""
+        """Return a scanner with the same encoder and threshold, for other prompts."""
         other = LocalScanner(
             self.encoder_name, self._threshold, self._threshold_source, self._cache_folder
         )
@@ -272,17 +272,17 @@ class LocalScanner:
         return other
 
     def follow(self, other: LocalScanner) -> None:
-        """Take the threshold of another."""
+        """Use the threshold of another scanner."""
         self.use_threshold(other._threshold, other._threshold_source)
 
     def adopt(self, keys: NDArray[np.uint64], vectors: PromptVectors) -> None:
-        """Take prompts whose vectors are at hand; a scan of these keys embeds none of them."""
+        """Use existing vectors of prompts, so that a scan of these keys embeds none of them."""
         with self._lock:
             empty = np.empty((0, len(keys)), np.float32)
             self._prepared = _Prepared(keys, vectors.matrix, vectors.terms, [], empty)
 
     def embed(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
-        """Vectors [n, d] of texts as a scan has them, from the cache where it has them.
+        """Return vectors [n, d] of texts as in a scan, from the cache if possible.
 
         Fresh ones are not written to it: of candidates there are too many. None when stopped.
         """
@@ -291,13 +291,13 @@ class LocalScanner:
         missing = cache.read([text_key(text) for text in texts], vectors)
         fresh = [texts[row] for row in missing]
         done = 0
-        for chunk, found in encode_chunks(encoder, fresh, stopped=stopped):
-            vectors[[missing[row] for row in chunk]] = found
+        for chunk, encoded in encode_chunks(encoder, fresh, stopped=stopped):
+            vectors[[missing[row] for row in chunk]] = encoded
             done += len(chunk)
         return vectors if done == len(missing) else None
 
     def explain(self, topic: Topic, prompt: str) -> Explanation:
-        """Why one prompt scores as it does: nearest part and the words that drove it."""
+        """Explain the score of a prompt by its nearest part and the contributions of its words."""
         encoder, scoring, _ = self.load()
         texts = topic_texts(topic.name, topic.description, topic.examples)
         explanation = explain(encoder, scoring, texts, prompt)
@@ -321,8 +321,8 @@ class LocalScanner:
 
     @contextlib.contextmanager
     def _turn(self, stopped: Stopped) -> Iterator[bool]:
-        """Wait until no other thread scans; False when `stopped` says so meanwhile."""
-        while not (mine := self._lock.acquire(timeout=_LOOK_UP)) and not stopped():
+        """Wait until no other thread scans; returns False if stopped meanwhile."""
+        while not (mine := self._lock.acquire(timeout=_POLL)) and not stopped():
             pass
         try:
             yield mine
@@ -331,7 +331,7 @@ class LocalScanner:
                 self._lock.release()
 
     def _vectors_of(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
-        """Vectors [k, d] of the topic's texts; only those not seen lately are embedded."""
+        """Return vectors [k, d] of the topic's texts; only new texts are embedded."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         if fresh:
             encoded = rounded(encoder.encode(fresh))
@@ -349,18 +349,18 @@ class LocalScanner:
         else:
             rows = np.empty((len(texts), *old.shape[1:]), np.float32)
         fresh = []
-        for place, text in enumerate(texts):
-            if place < len(old_texts) and old_texts[place] == text:
+        for index, text in enumerate(texts):
+            if index < len(old_texts) and old_texts[index] == text:
                 if rows is not old:
-                    rows[place] = old[place]
+                    rows[index] = old[index]
             elif rows is not old and text in old_texts:
-                rows[place] = old[old_texts.index(text)]
+                rows[index] = old[old_texts.index(text)]
             else:
-                fresh.append(place)
+                fresh.append(index)
         if len(fresh) == 1:
             prepared.matrix.product(vectors[fresh[0]], rows[fresh[0]])
         elif fresh:
-            found = np.empty((len(fresh), rows.shape[1]), np.float32)
-            prepared.matrix.fill_rows(vectors[fresh], found)
-            rows[fresh] = found
+            similarities = np.empty((len(fresh), rows.shape[1]), np.float32)
+            prepared.matrix.fill_rows(vectors[fresh], similarities)
+            rows[fresh] = similarities
         prepared.texts, prepared.similarities = texts, rows

@@ -70,13 +70,15 @@ def topic_texts(name: str, description: str, examples: Sequence[str]) -> list[st
     return [head, *(example if example.strip() else "" for example in examples)]
 
 
-def similarity_rows(vectors: Floats, text_vectors: Floats, out: Floats | None = None) -> Floats:
-    """Cosines [k, N] of texts [k, d] to prompts [N, d], one row for each text, as a scan has them.
+def similarity_rows(
+    vectors: Floats, text_vectors: Floats, english_columns: int, out: Floats | None = None
+) -> Floats:
+    """Similarities [k, N] of texts [k, d] to prompts [N, d], one for each text, as a scan has them.
 
     After an edit only the edited text's row is computed, with `out` a slice of the rows kept.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
-    matrix = FloatMatrix(*vectors.shape)
+    matrix = FloatMatrix(len(vectors), vectors.shape[1], english_columns)
     matrix.fill(0, vectors)
     for row, text in zip(rows, text_vectors, strict=True):
         matrix.product(text, row)
@@ -150,7 +152,8 @@ class ScoringModel:
 
     `threshold` is the shipped one, as z; `background` are vectors [m, d] of everyday requests;
     `act` is None where the constants do without it; `typical` are the values of topic features
-    that cannot be computed yet.
+    that cannot be computed yet; `english_columns` is how many columns at the start of a vector are
+    0 for a text in another language than English (see `matrix.py`).
     """
 
     encoder: str
@@ -161,6 +164,7 @@ class ScoringModel:
     threshold: float
     background: Floats = field(repr=False, compare=False)
     act: Act | None = field(repr=False, compare=False)
+    english_columns: int = 0
 
     @property
     def id(self) -> str:
@@ -431,7 +435,7 @@ class ScoringModel:
     def score(self, texts: Sequence[str], text_vectors: Floats, vectors: Floats) -> Floats:
         """z [N] of prompts [N, d] against a topic, all steps in one: for small sets and tests."""
         terms = self.topic_terms(texts, text_vectors)
-        rows = similarity_rows(vectors, text_vectors)
+        rows = similarity_rows(vectors, text_vectors, self.english_columns)
         return self.combine(rows, terms, self.prompt_terms(vectors))
 
 
@@ -496,6 +500,7 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
             threshold=float(found["threshold"]),
             background=background,
             act=act,
+            english_columns=int(found.get("english columns", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EncoderError(

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from guardtui.scanners.local.encoder import checked_bytes, clean_text, load_tokenizer
 
 VERSION = 1
-"""Part of the id: raise it when the same weights give other vectors."""
+"""Part of the id; to be raised when the same weights give other vectors."""
 WINDOW = 512
-"""Tokens that are read: a mean of more is a blur that matches nothing."""
+"""Maximum number of tokens: a mean of more tokens matches nothing."""
 CHARACTERS = 4096
-"""Characters that are tokenised, a bound for 10 MB of text."""
+"""Maximum number of tokenised characters, for texts of 10 MB."""
 _AT_ONCE = 2048
 
 
@@ -29,7 +29,7 @@ class Static:
     chunk = 512
 
     def __init__(self, folder: Path) -> None:
-        """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
+        """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
         codes, codes_hash = checked_bytes(folder, "static.npy")
         scales, _ = checked_bytes(folder, "static-scale.npy")
         definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
@@ -41,33 +41,33 @@ class Static:
         self.id = f"static-{codes_hash[:8]}{tokenizer_hash[:4]}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""
         result = np.empty((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _AT_ONCE):
             part = [clean_text(text, CHARACTERS) for text in texts[start : start + _AT_ONCE]]
             block = result[start : start + len(part)]
-            found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
-            for row, encoding in enumerate(found):
-                # Each row is summed by itself, so that it does not depend on its batch.
+            encodings = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
+            for row, encoding in enumerate(encodings):
+                # Each row is summed separately, so that it does not depend on its batch.
                 total = self.token_vectors(encoding.ids).sum(axis=0)
-                if not total.any():  # no tokens, or only such as "[CLS]", which have no vector
+                if not total.any():  # no tokens, or only those without a vector, such as "[CLS]"
                     total = self.token_vectors([self._unknown])[0]
                 block[row] = total / np.float32(math.sqrt(float(total @ total)))
         return result
 
     def words(self, text: str) -> list[tuple[int, int, list[int]]]:
-        """Words that are read: start and end in the text, and the rows of the table they use."""
+        """Return the words: start and end in the text, and their rows of the table."""
         encoding = self._tokenizer.encode(clean_text(text, CHARACTERS), add_special_tokens=False)
-        found: dict[int, tuple[int, int, list[int]]] = {}
+        words: dict[int, tuple[int, int, list[int]]] = {}
         for number, row, (start, end) in zip(
             encoding.word_ids, encoding.ids, encoding.offsets, strict=True
         ):
-            first, last, rows = found.get(number, (start, end, []))
-            found[number] = (min(first, start), max(last, end), [*rows, row])
-        return list(found.values())
+            first, last, rows = words.get(number, (start, end, []))
+            words[number] = (min(first, start), max(last, end), [*rows, row])
+        return list(words.values())
 
     def token_vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Vectors of tokens, [len(rows), 256], as float32; their sum has a text's direction."""
+        """Return vectors of tokens, float32 [len(rows), 256]; their sum has a text's direction."""
         picked = self._codes[rows].astype(np.float32)
         picked *= self._scales[rows][:, None]
         return picked

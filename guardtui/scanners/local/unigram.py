@@ -12,17 +12,17 @@ from typing import Any
 from guardtui.scanners.local.encoder import EncoderError
 
 UNKNOWN, BEGIN, END = range(3)
-"""Ids of the pieces that no text holds: they come first in the vocabulary."""
-_SPACE = "\u2581"  # what stands for a blank at the start of a word
-_UNKNOWN_COST = 10.0  # how far below the rarest piece an unknown character scores
+"""Ids of the special pieces, which come first in the vocabulary."""
+_SPACE = "\u2581"  # represents a blank at the start of a word
+_UNKNOWN_COST = 10.0  # difference of an unknown character's score to that of the rarest piece
 _WORDS_AT_MOST = 50_000
 
 
 class Unigram:
-    """Texts to ids of pieces. Safe to call from several threads at once."""
+    """Converts texts to ids of pieces. Safe to call from several threads at once."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float], charsmap: bytes) -> None:
-        """Take the pieces in the order of their ids, their scores, and the normalisation table.
+        """Store the pieces in the order of their ids, their scores, and the normalisation table.
 
         Raises `EncoderError` when the library that normalises is missing.
         """

@@ -1,4 +1,4 @@
-"""Dialogs of the topics in AIRS: the list, a topic word by word, changes, a forced delete."""
+"""Dialogs for the topics in AIRS: the list, a topic word by word, changes, a forced delete."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from textual.widgets.option_list import Option
 from guardtui.app.ports import Question
 from guardtui.app.profile_changes import ShowChanges
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
-from guardtui.app.tenant_topics import Listing, is_address, same_text, too_large
+from guardtui.app.tenant_topics import TenantTopics, is_address, same_text, too_large
 from guardtui.domain.definition_edits import paired_examples
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import count_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
-from guardtui.domain.word_diff import Kind
+from guardtui.domain.word_diff import DiffKind
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.tui.content import themed
-from guardtui.tui.definition_text import append_pieces, compare_text
-from guardtui.tui.modal import Modal
-from guardtui.tui.screens.dialogs import LineDialog
+from guardtui.tui.editor.definition_diff import append_pieces, compare_text
+from guardtui.tui.kit.dialogs import LineDialog
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.styled_text import themed
 
 _WIDEST_NAME = 40
 _NARROWEST_NAME = 12
@@ -36,13 +37,12 @@ _EXAMPLES = 12  # of a definition: a service may send any number
 
 
 class RemoteTopicsDialog(Modal[None]):
-    """The topics of the tenant. Asks `read` for them, and has all else done by `act`.
+    """The topics of the tenant; `read` loads them, `act` runs the actions of keys.
 
-    `act` is called with the name of a key's action and the chosen topic, None without any.
+    `act` is called with the name of the action and the chosen topic, or None.
     """
 
     BINDINGS = [
-        ("escape,q", "close", "Close"),
         ("p", "act('apply')", "Apply"),
         ("c", "act('create')", "Create"),
         ("r", "act('revert')", "Take back"),
@@ -54,23 +54,23 @@ class RemoteTopicsDialog(Modal[None]):
 
     def __init__(
         self,
-        place: str,
+        index: str,
         here: Callable[[], Topic],
-        read: Callable[[], Awaitable[Listing]],
+        read: Callable[[], Awaitable[TenantTopics]],
         act: Callable[[str, CustomTopic | None], None],
     ) -> None:
         super().__init__()
-        self._place, self._here, self._read, self._act = place, here, read, act
-        self.listing: Listing | None = None
-        """What is listed; None until it came."""
+        self._place, self._here, self._read, self._act = index, here, read, act
+        self.listing: TenantTopics | None = None
+        """The listed topics; None until they are loaded."""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="page") as page:
+        with Vertical(classes="page short-page") as page:
             page.border_title = "Topics in AIRS"
             page.border_subtitle = "Esc closes"
-            yield Static("", id="remote-place", markup=False)
+            yield Static("", id="remote-profile", markup=False)
             yield OptionList(markup=False, compact=True)
-            yield Static("", id="remote-told", markup=False)
+            yield Static("", id="remote-status", markup=False)
             yield Static(
                 "Enter looks · p applies yours · r takes back · c creates · d deletes",
                 classes="remote-keys",
@@ -79,41 +79,41 @@ class RemoteTopicsDialog(Modal[None]):
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
-        self._show_place()
+        self._show_profile()
         self.action_load()
 
     @property
     def topic(self) -> CustomTopic | None:
         """The topic under the cursor."""
-        place = self.query_one(OptionList).highlighted
-        if self.listing is None or place is None:
+        index = self.query_one(OptionList).highlighted
+        if self.listing is None or index is None:
             return None
-        return self.listing.topics[place]
+        return self.listing.topics[index]
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody sees it any more."""
+        """Whether the dialog has closed."""
         return self._ended or not self.is_attached
 
-    def tell(self, text: str, *, problem: bool = False) -> None:
-        """Say something below the list."""
+    def show_status(self, text: str, *, problem: bool = False) -> None:
+        """Show a message below the list."""
         if self.is_left:
             return
         sign = "✗ " if problem else ""
         line = Text(f"{sign}{display_text(text, newlines=True)}", "$text-error" if problem else "")
-        self.query_one("#remote-told", Static).update(themed(line))
+        self.query_one("#remote-status", Static).update(themed(line))
 
     def action_load(self) -> None:
         self.load()
 
     @work(exclusive=True, group="load")
     async def load(self, then: str = "", *, problem: bool = False) -> None:
-        """Read the list anew, and say `then`, what was done before."""
-        self.tell(then or "loading …", problem=problem)
+        """Load the list again; `then` is the message about the change before."""
+        self.show_status(then or "loading …", problem=problem)
         try:
             listing = await self._read()
         except GuardtuiError as error:
-            self.tell(f"{then}\n{error}" if then else str(error), problem=True)
+            self.show_status(f"{then}\n{error}" if then else str(error), problem=True)
             return
         known = self.topic
         self.listing = listing
@@ -121,17 +121,17 @@ class RemoteTopicsDialog(Modal[None]):
         options.clear_options()
         options.add_options([Option(themed(line)) for line in self._lines(listing)])
         if listing.topics:
-            names = [one.topic_id for one in listing.topics]
-            mine = [one.topic_name for one in listing.topics]
+            names = [topic.topic_id for topic in listing.topics]
+            mine = [topic.topic_name for topic in listing.topics]
             here = self._here().name
-            place = mine.index(here) if here in mine else 0
+            index = mine.index(here) if here in mine else 0
             if known is not None and known.topic_id in names:
-                place = names.index(known.topic_id)
-            options.highlighted = place
-        self._show_place()
-        self.tell(then or self._note(listing), problem=problem)
+                index = names.index(known.topic_id)
+            options.highlighted = index
+        self._show_profile()
+        self.show_status(then or self._note(listing), problem=problem)
 
-    def _show_place(self) -> None:
+    def _show_profile(self) -> None:
         text = Text(f"Profile {display_text(self._place)}")
         if self.listing is not None:
             profile, count = self.listing.profile, len(self.listing.topics)
@@ -139,18 +139,18 @@ class RemoteTopicsDialog(Modal[None]):
                 text.append(": there is no such profile", "$text-error")
             else:
                 text.append(f", revision {profile.revision}")
-            text.append(f" · {count} topic{'s' * (count != 1)} in the tenant", "$text-muted")
-        self.query_one("#remote-place", Static).update(themed(text))
+            text.append(f" · {count_text(count, 'topic')} in the tenant", "$text-muted")
+        self.query_one("#remote-profile", Static).update(themed(text))
 
-    def _note(self, listing: Listing) -> str:
+    def _note(self, listing: TenantTopics) -> str:
         if strangers := listing.strangers():
             named = ", ".join(strangers[:3]) + (" …" if len(strangers) > 3 else "")
             return f"! the profile names what the tenant does not have: {named}"
         return "" if listing.topics else "There are no topics yet: c makes one of yours."
 
-    def _lines(self, listing: Listing) -> list[Text]:
-        """A line for each topic: its name, revision, pin, and how it stands to the one here."""
-        names = [display_start(one.topic_name, 2 * _WIDEST_NAME) for one in listing.topics]
+    def _lines(self, listing: TenantTopics) -> list[Text]:
+        """Return a line for each topic: name, revision, pin, and whether its text is local."""
+        names = [display_start(topic.topic_name, 2 * _WIDEST_NAME) for topic in listing.topics]
         room = max(_NARROWEST_NAME, min(_WIDEST_NAME, self.app.size.width - _BESIDE_NAME))
         width = min(room, max(map(cell_len, names), default=0))
         here = self._here()
@@ -178,11 +178,8 @@ class RemoteTopicsDialog(Modal[None]):
     def action_act(self, name: str) -> None:
         self._act(name, self.topic)
 
-    def action_close(self) -> None:
-        self.dismiss(None)
 
-
-def _pins_text(listing: Listing, topic: CustomTopic) -> Text:
+def _pins_text(listing: TenantTopics, topic: CustomTopic) -> Text:
     pins = listing.pins(topic)
     if not pins:
         return Text("not pinned", "$text-muted")
@@ -196,8 +193,8 @@ def _pins_text(listing: Listing, topic: CustomTopic) -> Text:
     return text.append(" …") if len(pins) > 3 else text
 
 
-class TopicText(Modal[bool]):
-    """A topic of the service word by word against the definition here; True takes it over."""
+class TopicTextDialog(Modal[bool]):
+    """The difference of a topic in AIRS to the local definition; returns True to take it over."""
 
     BINDINGS = [("escape,q", "answer(False)", "Close"), ("t", "answer(True)", "Take it over")]
 
@@ -210,11 +207,11 @@ class TopicText(Modal[bool]):
 
     def compose(self) -> ComposeResult:
         topic = self._topic
-        with Vertical(classes="page") as page:
+        with Vertical(classes="page short-page") as page:
             page.border_title = f"The text of revision {topic.revision}, the newest"
             page.border_subtitle = "Esc closes"
             with VerticalScroll():
-                yield Static(themed(self._told()), markup=False)
+                yield Static(themed(self._difference()), markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(
                     Text("Take it over (t)"),
@@ -225,13 +222,15 @@ class TopicText(Modal[bool]):
                 )
                 yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
-    def _told(self) -> Text:
+    def _difference(self) -> Text:
         topic, here = self._topic, self._here
         if self._large:
             text = Text("Too large for a definition: it cannot be taken over.\n", "$text-error")
             return text.append(display_start(topic.description, 1000), "not bold")
         text = Text("Against yours: ")
-        append_pieces(text, [(Kind.ADDED, "in AIRS"), (Kind.SAME, " "), (Kind.REMOVED, "here")])
+        append_pieces(
+            text, [(DiffKind.ADDED, "in AIRS"), (DiffKind.SAME, " "), (DiffKind.REMOVED, "here")]
+        )
         text.append("\n\nname         ", "$text-muted")
         compare_text(text, here.name, topic.topic_name)
         text.append("\nintent       ", "$text-muted")
@@ -260,7 +259,7 @@ class TopicText(Modal[bool]):
 
 
 class ChangesDialog(Modal[bool]):
-    """Shows what would be sent, and what is doubtful in it; Escape is no."""
+    """The changes that would be sent, with warnings; Escape is no."""
 
     BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
 
@@ -273,7 +272,7 @@ class ChangesDialog(Modal[bool]):
     def compose(self) -> ComposeResult:
         question = self._question
         text = Text(display_text(f"Profile {question.place}, revision {question.revision}"))
-        for change in question.changes or ("nothing: it is as it was before",):
+        for change in question.changes or ("nothing: it is unchanged",):
             text.append(f"\n  + {display_text(change)}")
         for warning in question.warnings:
             text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
@@ -301,7 +300,7 @@ class ChangesDialog(Modal[bool]):
 
 
 def delete_dialog(question: DeleteHeld) -> LineDialog:
-    """Return the dialog that asks for the e-mail address of who deletes a topic in use."""
+    """Return the dialog for the e-mail address that AIRS requires to delete a topic in use."""
     return LineDialog(
         "Profiles have this topic",
         f"Topic {display_start(question.name, 60)} is named by\n"
@@ -310,7 +309,7 @@ def delete_dialog(question: DeleteHeld) -> LineDialog:
         "back. For that the service wants to know who does it:",
         "your e-mail address",
         "Delete anyway",
-        lambda address: "" if is_address(address) else "! that is no e-mail address",
+        lambda address: "" if is_address(address) else "! not a valid e-mail address",
         longest=254,
         help_pane="remote_delete",
         risk="Esc cancels, nothing is sent",
@@ -319,7 +318,7 @@ def delete_dialog(question: DeleteHeld) -> LineDialog:
 
 DIALOGS: dict[type[Question[Any]], Callable[[Any], Modal[Any]]] = {
     ShowChanges: ChangesDialog,
-    ShowTopic: TopicText,
+    ShowTopic: TopicTextDialog,
     DeleteHeld: delete_dialog,
 }
-"""The dialog that asks each question of a remote change."""
+"""The dialog of each question about a remote change."""

@@ -1,4 +1,4 @@
-"""The topics in AIRS on the screen: the list with its keys, and the newest apply taken back."""
+"""The topics in AIRS on the main screen: the list with its keys, and reverting an apply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.screen import Screen
 from guardtui.app.connections import Connections
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.remote_topics import RemoteTopics, Show
-from guardtui.app.state import AppState, ScanStatus, Store
+from guardtui.app.state import ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.models import CustomTopic
@@ -18,13 +18,13 @@ from guardtui.tui.airs.dialogs import RemoteTopicsDialog
 
 _OPENING = "dialog"
 _CHANGING = "remote"
-"""Groups of jobs. A change that waits for an answer is not cancelled by a second one."""
+"""Groups of jobs. A second change does not cancel one that waits for an answer."""
 
 
-class TopicsInAirs:
-    """Shows the topics of the tenant, and has changes made one at a time.
+class AirsTopicsFeature:
+    """Shows the topics of the tenant, and changes them one at a time.
 
-    What is being done is shown in the list, or in the line of scans once that is closed.
+    Progress is shown in the list, or in the scan line after the list is closed.
     """
 
     def __init__(
@@ -41,18 +41,15 @@ class TopicsInAirs:
 
     @property
     def actions(self) -> Mapping[str, Callable[..., Awaitable[None] | None]]:
-        """What the keys of the registry do here."""
+        """Actions of the registry."""
         return {"remote_topics": self.show_topics, "revert_remote": self.revert}
-
-    def state_changed(self, old: AppState, new: AppState) -> None:
-        """Nothing here depends on the state."""
 
     def show_topics(self) -> None:
         """List the topics of the tenant."""
         self._jobs.start(self._show_topics(), group=_OPENING, exclusive=True)
 
     def revert(self) -> None:
-        """Take back the newest apply of this session."""
+        """Revert the newest apply of this session."""
         self._jobs.start(self._revert(), group=_OPENING, exclusive=True)
 
     async def _show_topics(self) -> None:
@@ -87,7 +84,7 @@ class TopicsInAirs:
         name: str,
         topic: CustomTopic | None,
     ) -> None:
-        """Do what a key of the list stands for."""
+        """Run the action of a key of the list."""
         topics = self._topics
         if name == "apply":
             self._change(dialog, lambda show: topics.apply(connection, show))
@@ -96,7 +93,7 @@ class TopicsInAirs:
         elif name == "revert":
             self._change(dialog, lambda show: topics.revert(connection, show))
         elif topic is None:
-            dialog.tell("There is no topic to choose.")
+            dialog.show_status("There is no topic to choose.")
         elif name == "delete":
             self._change(dialog, lambda show: topics.delete(connection, topic, show))
         else:
@@ -105,7 +102,7 @@ class TopicsInAirs:
     async def _take_over(self, dialog: RemoteTopicsDialog, topic: CustomTopic) -> None:
         listing = dialog.listing
         intent = None if listing is None else listing.intent(topic)
-        if await self._topics.take_over(topic, intent, dialog.tell):
+        if await self._topics.take_over(topic, intent, dialog.show_status):
             dialog.action_close()
 
     # --- a change -------------------------------------------------------------------------
@@ -121,11 +118,11 @@ class TopicsInAirs:
     async def _changed(
         self, dialog: RemoteTopicsDialog | None, change: Callable[[Show], Awaitable[str]]
     ) -> None:
-        """Make a change, report what was done, and read the list anew."""
+        """Make a change, report it, and load the list again."""
 
         def show(text: str, *, problem: bool = False) -> None:
             if dialog is not None and not dialog.is_left:
-                dialog.tell(text, problem=problem)
+                dialog.show_status(text, problem=problem)
             else:
                 self._show_step(text)
 
@@ -135,7 +132,7 @@ class TopicsInAirs:
         except GuardtuiError as error:
             done, problem = str(error), True
         if done and dialog is not None and not dialog.is_left:
-            # Read anew also after a failure: part of the change may have been made.
+            # Load again after a failure too: part of the change may have been made.
             dialog.load(done, problem=problem)
             self._show_step("")
         else:
@@ -145,7 +142,7 @@ class TopicsInAirs:
         self, dialog: RemoteTopicsDialog | None, text: str, *, problem: bool = False
     ) -> None:
         if dialog is not None and not dialog.is_left:
-            dialog.tell(text, problem=problem)
+            dialog.show_status(text, problem=problem)
         elif text and problem:
             self._connections.warn(text, error=True)
         elif text:

@@ -1,4 +1,4 @@
-"""Why an action of the main screen cannot be done now, for the menu, the footer and its keys."""
+"""Why an action of the main screen cannot run now, for menu, footer and keys."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
+from guardtui.tui.large_set.sample_text import no_sample_text
 
 NEEDS_ALL = frozenset(
     {
@@ -28,8 +29,11 @@ NEEDS_ALL = frozenset(
 """Actions that measure all prompts: they wait until every prompt is embedded."""
 
 
+NOTHING_JUDGED = "No guardrail has judged anything here yet: scan first."
+
+
 class Availability:
-    """Says of an action by its name in the registry what is missing for it."""
+    """Returns what an action still needs, by its name in the registry."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -51,7 +55,7 @@ class Availability:
         }
 
     def refusal(self, name: str) -> str:
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action cannot run now; "" if it can."""
         method = name.partition("(")[0]
         known = self._refusals.get(method)
         waiting = self._still_embedding() if method in NEEDS_ALL else ""
@@ -76,11 +80,11 @@ class Availability:
         if self._services.workspace.large is not None:
             return ""
         prompts = len(self._services.workspace.prompts)
-        return f"All {prompts} prompts are here already: this is no sample of a large set."
+        return no_sample_text(prompts)
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
         judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
         if judged or self._services.scans.last_scan() is not None:
             return ""
-        return "No guardrail has judged anything here yet: scan first."
+        return NOTHING_JUDGED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from guardtui.app.state import AppState
 
@@ -11,11 +11,16 @@ ActionMethod: TypeAlias = Callable[..., Awaitable[Any] | None]
 
 
 class Feature(Protocol):
-    """One part of what the main screen does. It knows services and panes, never the screen."""
+    """A part of the main screen. It knows services and panes, never the screen."""
 
     @property
     def actions(self) -> Mapping[str, ActionMethod]:
-        """What it does, by the names of the registry of actions, without their arguments."""
+        """Methods by the names of the registry of actions, without their arguments."""
+
+
+@runtime_checkable
+class StateObserver(Protocol):
+    """A feature that follows the state."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show what changed. Called for each state, in the order of the screen's features."""

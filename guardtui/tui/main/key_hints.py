@@ -1,10 +1,11 @@
-"""What is said of a key that works in another pane than the one that has the focus."""
+"""Hints for keys that work in another pane than the focused one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from guardtui.tui.actions import (
+from guardtui.tui.main.panes import Panes
+from guardtui.tui.registry.actions import (
     DETAIL,
     RESULTS,
     TABLE,
@@ -13,21 +14,20 @@ from guardtui.tui.actions import (
     in_scope,
     key_name,
 )
-from guardtui.tui.main.panes import Panes
 
 _PANES = {RESULTS: "results", TABLE: "results", DETAIL: "detail"}
 """Scopes in which letters are keys, and the name of the pane where they work."""
 
 
 def hint_of(pressed: str, panes: Panes, keymap: Mapping[str, str]) -> str:
-    """Return where a key works that does nothing where the focus is; "" for a key of no pane."""
+    """Return where a key works that does nothing in the focused pane; "" if nowhere."""
     if pressed == "q":
         return f"{first_key('quit', keymap)} quits; q closes pages and dialogs."
-    found = next(_actions_of(pressed, keymap), None)
-    if found is None:
+    action = next(_actions_of(pressed, keymap), None)
+    if action is None:
         return ""
-    pane = _PANES[found.scope]
-    there = f"{key_name(pressed)} ({found.title}) works in the {pane}"
+    pane = _PANES[action.scope]
+    there = f"{key_name(pressed)} ({action.title}) works in the {pane}"
     steps = panes.steps_to(pane)
     times = {1: "", 2: " twice", 3: " three times"}.get(steps)
     key = first_key("next_pane", keymap)

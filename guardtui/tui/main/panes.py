@@ -1,4 +1,4 @@
-"""The panes of the main screen: which is in sight, which has the focus, where they lie."""
+"""The panes of the main screen: layout, visibility, focus and zoom."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from guardtui.domain.topic import Topic
-from guardtui.tui.widgets.detail import DetailPane
-from guardtui.tui.widgets.editor import Field, TopicEditor
-from guardtui.tui.widgets.footer import FittingFooter
-from guardtui.tui.widgets.metrics_panel import MetricsPanel
-from guardtui.tui.widgets.next_line import NextLine
-from guardtui.tui.widgets.results_pane import ResultsPane
-from guardtui.tui.widgets.scan_pane import ScanPane
-from guardtui.tui.widgets.side_panes import CategoriesPane, HistoryPane
-from guardtui.tui.widgets.too_small import SMALLEST, Breakpoints, too_small
+from guardtui.tui.detail.pane import DetailPane
+from guardtui.tui.editor.next_step_line import NextStepLine
+from guardtui.tui.editor.pane import TopicEditor, TopicField
+from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
+from guardtui.tui.metrics.pane import MetricsPane
+from guardtui.tui.registry.footer import FittingFooter
+from guardtui.tui.results.pane import ResultsPane
+from guardtui.tui.scan.pane import ScanPane
+from guardtui.tui.side.panes import CategoriesPane, HistoryPane
 
 BREAKPOINTS: Breakpoints = (
     [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
@@ -41,12 +41,12 @@ SIDE = ("detail", "history", "categories")
 
 
 class Panes:
-    """All widgets of the main screen, and the one that keys go to."""
+    """All widgets of the main screen."""
 
     def __init__(self, screen: Screen[None], topic: Topic) -> None:
         self._screen = screen
         self.editor = TopicEditor(topic)
-        self.metrics = MetricsPanel()
+        self.metrics = MetricsPane()
         self.results = ResultsPane()
         self.detail = DetailPane()
         self.history = HistoryPane()
@@ -54,11 +54,11 @@ class Panes:
         self.scan = ScanPane()
         self.header = Static("", id="header", markup=False)
         self.summary = Static("", id="summary", markup=False)
-        self.next_line = NextLine()
+        self.next_line = NextStepLine()
         self.progress = Static("", id="progress", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Lay them out."""
+        """Yield the widgets in their layout."""
         yield self.header
         yield self.summary
         with Horizontal(id="top"):
@@ -81,7 +81,7 @@ class Panes:
         await self._screen.mount(widget, before=self._screen.query_one(FittingFooter))
 
     def set_classes(self, *, touring: bool, alone: bool) -> None:
-        """Leave room for the tour's box between the panes, and the detail's room to the results."""
+        """Make room for the tour's box; with `alone` the results get the room of the detail too."""
         self._screen.set_class(touring, "-touring")
         self._screen.set_class(alone, "-touring-alone")
 
@@ -105,23 +105,23 @@ class Panes:
 
     @property
     def stacked(self) -> bool:
-        """Whether one pane is shown at a time, the detail with the results."""
+        """Whether one pane is shown at a time, with the detail below the results."""
         return self._has("-narrow", "-short", "-tiny", "-flat")
 
     @property
     def shown(self) -> str:
-        """The pane that a small screen shows."""
+        """Name of the pane that a small screen shows."""
         return next((name for name in STACKED if self._screen.has_class(f"-pane-{name}")), "editor")
 
     def mark_focus(self) -> None:
-        """Mark the title of the pane that keys go to; colour alone says too little."""
+        """Mark the title of the focused pane; colour alone is not enough."""
         if self.zoomed and self._pane_in_focus not in ("", self.zoomed):
             self._zoom(self._pane_in_focus)
         for pane in map(self.named, (*STACKED, *SIDE)):
             focused = pane in self._focused
             if pane.has_class("-focused") != focused:
                 pane.set_class(focused, "-focused", update=False)
-                pane.app.stylesheet.apply(pane)  # this widget only, and none inside it
+                pane.app.stylesheet.apply(pane)  # this widget only, not its children
             title = pane.heading if pane is self.metrics else type(pane).BORDER_TITLE
             # Names of profiles and models may be anybody's: no markup is read.
             pane.border_title = Content(f"▸ {title}" if focused else title)
@@ -133,23 +133,23 @@ class Panes:
 
     @property
     def _pane_in_focus(self) -> str:
-        """The name of the pane that keys go to; "" for none."""
+        """Name of the focused pane, or ""."""
         within = self._focused
         return next((name for name in (*STACKED, *SIDE) if self.named(name) in within), "")
 
     def show_next(self) -> None:
-        """Go to the next pane; where there is room for all, the detail is one of them."""
+        """Go to the next pane; on a large screen the detail is one of them."""
         names, shown = self._round
         self.show(names[(names.index(shown) + 1) % len(names)])
 
     def steps_to(self, name: str) -> int:
-        """How often one goes to the next pane until this one is reached; 0 where never."""
+        """Return how many times `show_next` must run to reach a pane; 0 if it never does."""
         names, shown = self._round
         return (names.index(name) - names.index(shown)) % len(names) if name in names else 0
 
     @property
     def _round(self) -> tuple[tuple[str, ...], str]:
-        """The panes that follow each other, and which of them it is now."""
+        """The panes in the order of `show_next`, and the current one."""
         names = (*STACKED, *SIDE) if self.broad else (*STACKED, "detail")
         if self._focused and (self.zoomed or not self.stacked):
             here = self.zoomed or self._pane_in_focus  # the focus follows a moment later
@@ -160,27 +160,27 @@ class Panes:
 
     @property
     def zoomed(self) -> str:
-        """The pane that has the whole screen; "" while all have their places."""
+        """Name of the zoomed pane, or ""."""
         names = (*STACKED, *SIDE)
         return next((name for name in names if self._screen.has_class(f"-zoom-{name}")), "")
 
     def zoom(self) -> None:
-        """Give the whole screen to the pane that keys go to, or all panes their places again."""
+        """Zoom the focused pane, or end the zoom."""
         self._zoom("" if self.zoomed else self._pane_in_focus or self.shown)
 
     def unzoom(self) -> bool:
-        """Give all panes their places again; whether one had the whole screen."""
+        """End the zoom; return whether a pane was zoomed."""
         was_zoomed = bool(self.zoomed)
         self._zoom("")
         return was_zoomed
 
     def _zoom(self, name: str) -> None:
-        for one in (*STACKED, *SIDE):
-            self._screen.set_class(one == name, f"-zoom-{one}")
+        for pane in (*STACKED, *SIDE):
+            self._screen.set_class(pane == name, f"-zoom-{pane}")
         self._screen.set_class(bool(name), "-zoomed")
 
     def show(self, name: str, *, keep_focus: bool = False) -> None:
-        """Show a pane and focus it; with `keep_focus` only where the focus is elsewhere."""
+        """Show a pane and focus it; with `keep_focus` only if it does not have the focus."""
         in_sight = "results" if name in SIDE else name
         for stacked in STACKED:
             self._screen.set_class(stacked == in_sight, f"-pane-{stacked}")
@@ -190,7 +190,7 @@ class Panes:
         if keep_focus and pane in self._focused:
             return
         if name == "editor":
-            self.editor.query(Field).first().focus()
+            self.editor.query(TopicField).first().focus()
         elif name == "results":
             self.results.table.focus()
         elif name == "categories":

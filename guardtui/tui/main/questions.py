@@ -1,4 +1,4 @@
-"""Which dialog shows which question of a service."""
+"""The dialog for each question of a service."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from typing import Any
 from rich.text import Text
 from textual.screen import ModalScreen
 
-from guardtui.app.ports import Answers, Choose, Confirm, Question
+from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
 from guardtui.app.scan_plan import FlipPlan, ScanPlan
+from guardtui.app.wording_runs import TypeWordings
 from guardtui.domain.text import display_text
+from guardtui.tui.advice.wordings_dialog import WordingsDialog
 from guardtui.tui.airs import dialogs as airs_dialogs
-from guardtui.tui.screens import dialogs
-from guardtui.tui.screens.flip_dialog import FlipDialog
-from guardtui.tui.screens.scan_dialogs import Answers as AnswersDialog
-from guardtui.tui.screens.scan_dialogs import ScanDialog
+from guardtui.tui.kit import dialogs
+from guardtui.tui.scan.dialogs import ScanDialog
+from guardtui.tui.scan.flip_dialog import FlipDialog
 
 
 def _confirm(question: Confirm) -> ModalScreen[Any]:
-    return dialogs.Confirm(question.text, question.yes, question.no, calm=question.calm)
+    return dialogs.ConfirmDialog(question.text, question.yes, question.no, calm=question.calm)
 
 
-def _answers(question: Answers) -> ModalScreen[Any]:
-    return AnswersDialog(question.text, question.answers)
+def _answers(question: ChooseAnswer) -> ModalScreen[Any]:
+    return dialogs.AnswersDialog(question.text, question.answers)
 
 
 def _choose(question: Choose) -> ModalScreen[Any]:
-    # The names may be anybody's texts, and not fit to be ids.
+    # The names may be any text, and are not valid ids.
     options = [(str(index), Text(display_text(name))) for index, name in enumerate(question.names)]
-    return dialogs.Choice(question.title, options)
+    return dialogs.ChoiceDialog(question.title, options)
 
 
 def answer_of(question: Question[Any], result: Any) -> Any:
-    """Return the answer that the result of a question's dialog stands for."""
+    """Return the answer for the result of a question's dialog."""
     if isinstance(question, Choose) and result is not None:
         return question.names[int(result)]
     return result
@@ -41,9 +42,10 @@ def answer_of(question: Question[Any], result: Any) -> Any:
 
 DIALOGS: Mapping[type[Question[Any]], Callable[[Any], ModalScreen[Any]]] = {
     Confirm: _confirm,
-    Answers: _answers,
+    ChooseAnswer: _answers,
     Choose: _choose,
     ScanPlan: ScanDialog,
     FlipPlan: FlipDialog,
+    TypeWordings: WordingsDialog,
     **airs_dialogs.DIALOGS,
 }

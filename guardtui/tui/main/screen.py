@@ -25,51 +25,53 @@ from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui import messages
-from guardtui.tui.actions import SCREEN, performed
-from guardtui.tui.airs.feature import TopicsInAirs
+from guardtui.tui.advice.lint_page import LintFeature
+from guardtui.tui.advice.next_steps import NextStepFeature
+from guardtui.tui.advice.refinement import RefinementFeature
+from guardtui.tui.advice.wording_run import WordingRunFeature
+from guardtui.tui.airs.feature import AirsTopicsFeature
+from guardtui.tui.editor.feature import DefinitionFeature
+from guardtui.tui.editor.pane import TopicField
+from guardtui.tui.export.feature import ExportFeature
+from guardtui.tui.guardrail.agreement import AgreementFeature
+from guardtui.tui.guardrail.dialog import GuardrailFeature
+from guardtui.tui.guardrail.forecast_trust import ForecastTrustFeature
+from guardtui.tui.history.dialog import HistoryFeature
+from guardtui.tui.history.trials import TrialsFeature
+from guardtui.tui.kit.screen_size import classes_for
+from guardtui.tui.large_set.dialog import LargeSetFeature
 from guardtui.tui.main.availability import NEEDS_ALL, Availability
-from guardtui.tui.main.dashboard import Header, Metrics
-from guardtui.tui.main.definition import Definition
-from guardtui.tui.main.feature import ActionMethod, Feature
+from guardtui.tui.main.engine_progress import POLL_EVERY, EngineProgress
+from guardtui.tui.main.exit_report import exit_report
+from guardtui.tui.main.feature import ActionMethod, Feature, StateObserver
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.leaving import leaving_text
 from guardtui.tui.main.panes import BREAKPOINTS, Panes
-from guardtui.tui.main.progress import POLL_EVERY, EngineProgress
 from guardtui.tui.main.questions import DIALOGS
-from guardtui.tui.main.rows import Rows
-from guardtui.tui.main.side import Side
-from guardtui.tui.main.tools import Tools
-from guardtui.tui.main.topics import OtherTopics
+from guardtui.tui.main.tools import ToolsFeature
 from guardtui.tui.main.window import Window
-from guardtui.tui.main.workspace import EngineSettings, WorkspaceFiles
-from guardtui.tui.scan.feature import Scanning
-from guardtui.tui.screens.agreeing import AgreementFeature
-from guardtui.tui.screens.companions import CompanionsFeature
-from guardtui.tui.screens.exporting import Export
-from guardtui.tui.screens.forecast_trust import ForecastTrustFeature
-from guardtui.tui.screens.guardrail import GuardrailFeature
-from guardtui.tui.screens.history import HistoryFeature
-from guardtui.tui.screens.linting import LintFeature
-from guardtui.tui.screens.next_steps import NextStepFeature
-from guardtui.tui.screens.panel import PanelFeature
-from guardtui.tui.screens.prompt_set import PromptSetFeature
-from guardtui.tui.screens.refining import Refining
-from guardtui.tui.screens.suspects import SuspectsFeature
-from guardtui.tui.screens.sweep import ThresholdFeature
-from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
-from guardtui.tui.screens.trials import TrialsFeature
-from guardtui.tui.screens.trying_wordings import TryingWordings
-from guardtui.tui.screens.whole_set import WholeSetFeature
-from guardtui.tui.widgets.category_list import CategoryList
-from guardtui.tui.widgets.editor import Field
-from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.too_small import classes_for
+from guardtui.tui.main.workspace import WorkspaceFeature
+from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
+from guardtui.tui.prompts.category_list import CategoryList
+from guardtui.tui.prompts.check_page import CheckFeature
+from guardtui.tui.prompts.survey import PromptSetFeature
+from guardtui.tui.registry.actions import SCREEN, performed
+from guardtui.tui.results.feature import ResultsFeature
+from guardtui.tui.scan.feature import ScanFeature
+from guardtui.tui.scanner_comparison.dialog import ScannerComparisonFeature
+from guardtui.tui.scanner_comparison.suspects import SuspectsFeature
+from guardtui.tui.settings.scanner import ScannerSettingsFeature
+from guardtui.tui.side.feature import SideFeature
+from guardtui.tui.table.frame_table import FrameTable
+from guardtui.tui.threshold.sweep import ThresholdFeature
+from guardtui.tui.topics.companions import CompanionsFeature
+from guardtui.tui.topics.feature import TopicsFeature
+from guardtui.tui.tour.feature import TOUR_BINDINGS, TourFeature
 
 
 class Greeting(Enum):
-    """What is said first: a tour of its own sample, or a hint over the author's files.
+    """The greeting: a tour over the sample, or a hint over the author's files.
 
-    `TOPICS` says that the folder holds several topics, none of which was named.
+    `TOPICS` is the hint that the folder has several topics, none of which was named.
     """
 
     TOUR = "tour"
@@ -78,12 +80,12 @@ class Greeting(Enum):
 
 
 class MainScreen(Screen[None]):
-    """Composes; what it does is in `features`, told of each state in their order."""
+    """Composes panes and features; each new state goes to the features in their order."""
 
     BINDINGS = [
         *performed(SCREEN),
         *TOUR_BINDINGS,
-        # Where nothing of the pane itself is left to leave.
+        # After the pane itself has nothing left to close.
         Binding("escape", "unzoom", "Back from the zoom", show=False),
     ]
     HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
@@ -114,27 +116,27 @@ class MainScreen(Screen[None]):
             threshold=threshold,
         )
         self.availability = Availability(services)
-        self.definition = Definition(services, window)
-        self.header = Header(services, window)
-        self.rows = Rows(services, window)
-        self.side = Side(services, window)
+        self.definition = DefinitionFeature(services, window)
+        self.header = HeaderFeature(services, window)
+        self.rows = ResultsFeature(services, window)
+        self.side = SideFeature(services, window)
         self.progress = EngineProgress(services.engine, window)
-        self.files = WorkspaceFiles(services, window)
+        self.files = WorkspaceFeature(services, window)
         guardrail = GuardrailFeature(services, window)
-        self.scanning = Scanning(services, window, guardrail)
-        self.export = Export(services, window)
-        self.tour = Tour(window)
-        panel = PanelFeature(services, window)
+        self.scanning = ScanFeature(services, window, guardrail)
+        self.export = ExportFeature(services, window)
+        self.tour = TourFeature(window)
+        panel = ScannerComparisonFeature(services, window)
         self.features: Sequence[Feature] = (
             self.definition,
             self.header,
-            Metrics(services, window),
+            MetricsFeature(services, window),
             self.rows,
             self.side,
             self.progress,
             self.scanning,
             guardrail,
-            TopicsInAirs(
+            AirsTopicsFeature(
                 self,
                 services.store,
                 services.connections,
@@ -143,37 +145,39 @@ class MainScreen(Screen[None]):
                 window,
             ),
             self.files,
-            EngineSettings(services, window),
+            CheckFeature(services, window),
+            ScannerSettingsFeature(services, window),
             CompanionsFeature(services, window),
             HistoryFeature(services, window),
             TrialsFeature(services, window),
             self.export,
             LintFeature(services, window),
             ThresholdFeature(services, window),
-            Refining(services, window),
+            RefinementFeature(services, window),
             NextStepFeature(services, window),
-            TryingWordings(services, window),
+            WordingRunFeature(services, window),
             PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
             AgreementFeature(services, window),
             ForecastTrustFeature(services, window),
-            WholeSetFeature(services, window, self.export),
+            LargeSetFeature(services, window, self.export),
             self.tour,
-            OtherTopics(services, window),
-            Tools(window),
+            TopicsFeature(services, window),
+            ToolsFeature(window),
         )
         self.actions: dict[str, ActionMethod] = {
             name: action for feature in self.features for name, action in feature.actions.items()
         }
         self.actions["quit"] = self.action_quit
         for feature in self.features:
-            services.store.subscribe(feature.state_changed)
+            if isinstance(feature, StateObserver):
+                services.store.subscribe(feature.state_changed)
         self.use_config(config)
 
     @property
     def state(self) -> AppState:
-        """What is shown."""
+        """The current state."""
         return self.services.state
 
     def compose(self) -> ComposeResult:
@@ -181,7 +185,7 @@ class MainScreen(Screen[None]):
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
-        """Have the author's settings take effect, at the start and when one changes."""
+        """Apply the settings, at the start and after a change."""
         self.services.preview.pause = config.preview_pause / 1000
         self.panes.editor.vim = config.vim
 
@@ -189,7 +193,7 @@ class MainScreen(Screen[None]):
 
     @property
     def footer_first(self) -> tuple[str, ...]:
-        """What the footer shows first: while a scan runs what concerns it, and how to resume it."""
+        """Actions that come first in the footer: those of a running or stopped scan."""
         scans = self.services.scans
         if scans.under_way:
             return ("pause_scan", "stop_scan") if scans.scanning else ("stop_scan",)
@@ -198,11 +202,11 @@ class MainScreen(Screen[None]):
 
     @property
     def footer_without(self) -> tuple[str, ...]:
-        """What the footer leaves out, as it would only be refused."""
+        """Actions that the footer leaves out because they would be refused."""
         return ("scan",) if self.services.scans.under_way else ()
 
     def on_key(self, event: Key) -> None:
-        """Say where a key works that does nothing here; in fields, letters never come here."""
+        """Show where a key works that does nothing here; fields handle letters themselves."""
         if event.key not in self.active_bindings:
             hint = hint_of(event.key, self.panes, self.window.keymap)
             if hint:
@@ -222,8 +226,8 @@ class MainScreen(Screen[None]):
             await running
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the tour work while it is shown."""
-        if action in ("tour_step", "leave_tour"):
+        """Enable the keys of the tour while it is shown."""
+        if action in ("tour_step", "close_tour"):
             return self.tour.box is not None
         return super().check_action(action, parameters)
 
@@ -233,10 +237,10 @@ class MainScreen(Screen[None]):
     def action_tour_step(self, step: int) -> None:
         self.tour.step(step)
 
-    def action_leave_tour(self) -> None:
-        self.tour.leave()
+    def action_close_tour(self) -> None:
+        self.tour.close()
 
-    # --- opening and leaving --------------------------------------------------------------
+    # --- opening and quitting -------------------------------------------------------------
 
     def on_mount(self) -> None:
         if not (self.is_attached and self.app.is_running):
@@ -246,7 +250,7 @@ class MainScreen(Screen[None]):
         self.files.mounted()
         self.header.draw()
         self.set_interval(POLL_EVERY, self._poll)
-        self.panes.editor.query(Field).first().focus()
+        self.panes.editor.query(TopicField).first().focus()
         self.call_after_refresh(self._begin)
 
     def _poll(self) -> None:
@@ -266,7 +270,7 @@ class MainScreen(Screen[None]):
             self.notify(f"Several topics are in this folder: {key} f r lists them.")
 
     def action_quit(self) -> None:
-        """Leave; what was typed is kept first."""
+        """Quit after saving the draft."""
         self.run_worker(self._quit(), group="quit", exclusive=True)
 
     async def _quit(self) -> None:
@@ -284,15 +288,15 @@ class MainScreen(Screen[None]):
             if not await self.window.ask(question):
                 return
         await self.services.engine.close()
-        self.app.exit(0, message=leaving_text(workspace, self.state))
+        self.app.exit(0, message=exit_report(workspace, self.state))
 
-    def leave(self, code: int) -> None:
-        """Leave at once, as the system asks: the draft is kept first."""
+    def terminate(self, code: int) -> None:
+        """Quit at once on a signal; the draft is saved first."""
         self._keep_typed(always=True)
         self.app.exit(return_code=code)
 
     async def on_unmount(self) -> None:
-        # However the app is left, what is in the fields is kept.
+        # However the app ends, the text of the fields is saved.
         self._keep_typed()
         await self.services.close()
 
@@ -307,28 +311,28 @@ class MainScreen(Screen[None]):
     def topic_edited(self, event: messages.TopicEdited) -> None:
         self.definition.edited(event)
 
-    @on(messages.ExampleWanted)
-    def example_wanted(self, event: messages.ExampleWanted) -> None:
+    @on(messages.AddExample)
+    def add_example(self, event: messages.AddExample) -> None:
         self.definition.add_example(event)
 
-    @on(messages.PromptEditWanted)
-    def prompt_edit_wanted(self, event: messages.PromptEditWanted) -> None:
+    @on(messages.EditPrompts)
+    def edit_prompts(self, event: messages.EditPrompts) -> None:
         self.files.edit_prompts(event.edit)
 
-    @on(messages.PromptUndoWanted)
-    def prompt_undo_wanted(self) -> None:
+    @on(messages.UndoPromptEdit)
+    def undo_prompt_edit(self) -> None:
         self.files.edit_prompts(None)
 
-    @on(messages.SettingsWanted)
-    def settings_wanted(self, event: messages.SettingsWanted) -> None:
+    @on(messages.SaveSettings)
+    def save_settings(self, event: messages.SaveSettings) -> None:
         self.services.sync.remember(event.settings)
 
-    @on(messages.ViewSaved)
-    def view_saved(self, event: messages.ViewSaved) -> None:
+    @on(messages.SaveView)
+    def save_view(self, event: messages.SaveView) -> None:
         self.files.save_view(event)
 
-    @on(messages.ViewRemoved)
-    def view_removed(self, event: messages.ViewRemoved) -> None:
+    @on(messages.RemoveView)
+    def remove_view(self, event: messages.RemoveView) -> None:
         self.files.remove_view(event)
 
     @on(messages.ViewChanged)
@@ -350,7 +354,7 @@ class MainScreen(Screen[None]):
         self.panes.show("results")
         self.panes.results.show_category(event.name)
 
-    @on(messages.DetailLeft)
+    @on(messages.CloseDetail)
     def detail_left(self) -> None:
         if not self.panes.unzoom():
             self.panes.results.table.focus()

@@ -1,25 +1,24 @@
-"""Other screens and pages that the main screen opens: help, jump, settings, scores, advice."""
+"""Screens and pages that do not depend on the topic: help, jump, settings, scores, advice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guardtui.app.state import AppState
 from guardtui.files.output_files import OutputSet
+from guardtui.tui.advice.menu import AdviceMenu
+from guardtui.tui.help.screen import show_help
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.screens.advice_menu import AdviceMenu
-from guardtui.tui.screens.help import show_help
-from guardtui.tui.screens.jump import show_jump
+from guardtui.tui.registry.jump import show_jump
 
 
-class Tools:
-    """What does not depend on the workspace."""
+class ToolsFeature:
+    """Opens screens and pages that do not depend on the workspace."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._outputs_path = ""
-        """The file of outputs that was scored last."""
+        """Path of the file of outputs that was scored last."""
         self.actions: Mapping[str, ActionMethod] = {
             "next_pane": window.panes.show_next,
             "zoom_pane": window.panes.zoom,
@@ -34,22 +33,19 @@ class Tools:
             "advice": self.advise,
         }
 
-    def state_changed(self, old: AppState, new: AppState) -> None:
-        """Nothing of it is in sight."""
-
     def score_outputs(self) -> None:
-        """Ask for a file of outputs and score it on a screen of its own."""
-        # Imported when needed: with the library of scorers it takes a while.
-        from guardtui.tui.screens.open_outputs import OpenOutputs
-        from guardtui.tui.screens.scores import ScoresScreen
+        """Open a file of outputs on the scores screen."""
+        # Imported here: the library of scorers takes a while to load.
+        from guardtui.tui.scores.open_outputs import OpenOutputsDialog
+        from guardtui.tui.scores.screen import ScoresScreen
 
         def opened(outputs: OutputSet | None) -> None:
             if outputs is not None:
                 self._outputs_path = outputs.source
                 self._window.app.push_screen(ScoresScreen(outputs))
 
-        self._window.open(OpenOutputs(self._outputs_path), opened)
+        self._window.open(OpenOutputsDialog(self._outputs_path), opened)
 
     def advise(self) -> None:
-        """Show all advice in a list; opening one is an action of its own."""
+        """Show the list of advice; each entry is an action of its own."""
         self._window.open(AdviceMenu(), self._window.perform)

@@ -1,4 +1,4 @@
-"""The window on an author: questions as dialogs, messages, work as workers of the main screen."""
+"""The window: questions as dialogs, messages, and jobs as workers of the main screen."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from textual.worker import Worker
 
 from guardtui.app.ports import Answer, Question, Severity
 from guardtui.domain.topic import Topic
-from guardtui.tui.actions import action_named, call_of, first_key, key_names
+from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.panes import Panes
 from guardtui.tui.main.questions import answer_of
+from guardtui.tui.registry.actions import action_named, call_of, first_key, key_names
 from guardtui.tui.textual_compat import keymap_of
-from guardtui.tui.widgets.editor import Field, TopicEditor
 
 Result = TypeVar("Result")
 DialogOf = Callable[[Any], ModalScreen[Any]]
 
 TYPING_PATIENCE = 2.0
-"""Seconds that keys on their way to a field are waited for."""
+"""Seconds to wait for keys that are still on their way to a field."""
 
 
 class Window:
-    """What services and features may do with the main screen; their author, and their jobs."""
+    """The access of services and features to the main screen: their `Author` and their `Jobs`."""
 
     def __init__(
         self, screen: Screen[None], panes: Panes, dialogs: Mapping[type[Question[Any]], DialogOf]
     ) -> None:
-        """`dialogs` make the dialog of each type of question."""
+        """`dialogs` makes a dialog for each type of question."""
         self._screen, self._dialogs = screen, dialogs
         self.panes = panes
 
     # --- the author -----------------------------------------------------------------------
 
     async def ask(self, question: Question[Answer]) -> Answer | None:
-        """Show a question as a dialog; None when it was dismissed. Within a worker only."""
+        """Show a question as a dialog; return None if it was dismissed. Only within a worker."""
         result = await self.show(self._dialogs[type(question)](question))
         return cast("Answer | None", answer_of(question, result))
 
@@ -54,13 +54,13 @@ class Window:
         severity: Severity = "information",
         seconds: float | None = None,
     ) -> None:
-        """Show a message in a corner, made inert."""
+        """Show a message, made inert."""
         self._screen.notify(message, title=title, severity=severity, timeout=seconds, markup=False)
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
-        """Wait until keys on their way have reached the focused field of the definition."""
+        """Wait until pending keys have reached the focused field of the definition."""
         field = self._screen.focused
-        if not isinstance(field, Field):
+        if not isinstance(field, TopicField):
             return None
         arrived = asyncio.Event()
         field.call_later(arrived.set)
@@ -74,7 +74,7 @@ class Window:
     def start(
         self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool = False
     ) -> Worker[None]:
-        """Run work as a worker of the screen."""
+        """Run a coroutine as a worker of the screen."""
         return self._screen.run_worker(work, group=group, exclusive=exclusive)
 
     def cancel(self, group: str) -> None:
@@ -97,23 +97,23 @@ class Window:
             self._screen.call_later(self._screen.run_action, call_of(name))
 
     def every(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call something again and again."""
+        """Call a function repeatedly."""
         return self._screen.set_interval(seconds, call)
 
     def later(self, call: Callable[[], None]) -> None:
-        """Call something after the next refresh."""
+        """Call a function after the next refresh."""
         self._screen.call_after_refresh(call)
 
     # --- other screens --------------------------------------------------------------------
 
     async def show(self, dialog: Screen[Result]) -> Result | None:
-        """Show a dialog and wait for its result. Within a worker only."""
+        """Show a dialog and wait for its result. Only within a worker."""
         return await self.app.push_screen_wait(dialog)
 
     def open(
         self, screen: Screen[Result], then: Callable[[Result | None], None] | None = None
     ) -> None:
-        """Show a screen; `then` takes its result."""
+        """Show a screen; `then` gets its result."""
         self.app.push_screen(screen, then)
 
     @property
@@ -123,12 +123,12 @@ class Window:
 
     @property
     def in_front(self) -> bool:
-        """Whether no dialog lies over the main screen."""
+        """Whether no other screen covers the main screen."""
         return self.app.screen is self._screen
 
     @property
     def is_running(self) -> bool:
-        """Whether the screen is there and not being closed."""
+        """Whether the screen is mounted and not closing."""
         return self._screen.is_running and self._screen.is_attached
 
     @property
@@ -138,17 +138,17 @@ class Window:
 
     @property
     def keymap(self) -> Mapping[str, str]:
-        """Keys in force that are not the shipped ones, by the id of the binding."""
+        """Keys that differ from the shipped ones, by the id of the binding."""
         return keymap_of(self.app)
 
     def keys_of(self, name: str) -> str:
-        """Return the keys of an action of the registry, as an author reads them."""
+        """Return the keys of an action of the registry, for display."""
         return key_names(action_named(name), self.keymap)
 
     def first_key(self, name: str) -> str:
-        """Return the first key of an action of the registry."""
+        """Return the first key of an action of the registry, for display."""
         return first_key(name, self.keymap)
 
     def refresh_keys(self) -> None:
-        """Have the footer show the keys that are useful now."""
+        """Update the keys of the footer."""
         self._screen.refresh_bindings()

@@ -1,4 +1,4 @@
-"""Remote scans on the main screen: their actions, and the line that shows how far they are."""
+"""Remote scans on the main screen: their actions and their progress line."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Callable, Mapping
 
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
-from guardtui.app.state import AppState, ScanStatus, StoppedBy
+from guardtui.app.state import AppState, ScanStatus, StopReason
+from guardtui.tui.guardrail.dialog import GuardrailFeature
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.screens.guardrail import GuardrailFeature
 
 _RESUMING = {
     "scan": "scans",
     "scan_missing": "scans what is missing",
     "check_flips": "goes on with the check",
 }
-"""What a key that goes on from a stopped scan does, by its action."""
+"""What the key that resumes a stopped scan does, by its action."""
 
 
-class Scanning:
+class ScanFeature:
     """Starts, pauses and stops scans, and shows `AppState.scan`."""
 
     def __init__(self, services: Services, window: Window, guardrail: GuardrailFeature) -> None:
-        """`guardrail` asks for one where none is configured."""
+        """`guardrail` asks for a guardrail if none is configured."""
         self._window, self._scans, self._store = window, services.scans, services.store
         self._guardrails, self._guardrail = services.guardrails, guardrail
         scans = services.scans
         self._known = (False, False)
         self.actions: Mapping[str, ActionMethod] = {
-            "scan": lambda: self._ask(scans.scan),
-            "scan_options": lambda: self._ask(scans.scan_options),
+            "scan": lambda: self._with_guardrail(scans.scan),
+            "scan_options": lambda: self._with_guardrail(scans.scan_options),
             "scan_missing": scans.scan_missing,
-            "check_flips": lambda: self._ask(scans.check_flips),
+            "check_flips": lambda: self._with_guardrail(scans.check_flips),
             "pause_scan": scans.pause,
             "stop_scan": scans.stop,
             "swap_preview": scans.swap_preview,
         }
 
-    def _ask(self, scan: Callable[[], None]) -> None:
-        """Scan, after the author has chosen a guardrail where there is none to ask."""
+    def _with_guardrail(self, scan: Callable[[], None]) -> None:
+        """Scan; without a guardrail the author chooses one first."""
         with problems_shown(self._window):
             why = "" if self._scans.under_way else self._guardrails.refusal
             if why:
@@ -52,7 +52,7 @@ class Scanning:
             scan()
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Show what is known of the scan."""
+        """Show the progress of the scan."""
         if new.scan is old.scan or not self._window.is_running:
             return
         stopped = None if new.scan is None else new.scan.stopped
@@ -61,7 +61,7 @@ class Scanning:
             action = self.resume_action or "scan"
             keys = f"{self._window.first_key(action)} {_RESUMING[action]}"
         self._window.panes.scan.show(new.scan, keys)
-        if stopped is StoppedBy.EDIT and new.scan is not None:
+        if stopped is StopReason.EDIT and new.scan is not None:
             again = self._window.first_key("scan"), self._window.first_key("undo")
             self._window.notify(
                 f"{new.scan.who} {new.scan.step}. {again[0]} scans the definition as it is now; "
@@ -73,16 +73,16 @@ class Scanning:
 
     @property
     def resume_action(self) -> str:
-        """The action that goes on with what the author stopped, a scan or a check; "" without."""
+        """The action that resumes a scan or check that the author stopped, or ""."""
         scan = self._store.state.scan
-        if scan is None or scan.stopped is not StoppedBy.AUTHOR or self._scans.under_way:
+        if scan is None or scan.stopped is not StopReason.AUTHOR or self._scans.under_way:
             return ""
         if scan.check is not None:
             return "check_flips"
         return "" if self._scans.missing_refusal else "scan_missing"
 
     def poll(self) -> None:
-        """Read how far the scan is."""
+        """Update the progress of the scan."""
         self._scans.poll()
         now = self._scans.under_way, self._scans.scanning
         if now != self._known:
@@ -91,7 +91,7 @@ class Scanning:
 
 
 def _keys_of(scan: ScanStatus | None) -> object:
-    """What the keys shown for a scan depend on."""
+    """Return what the keys of the footer depend on."""
     if scan is None:
         return None
     held = scan.traffic is not None and scan.traffic.held

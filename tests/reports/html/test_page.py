@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.document import GridColumn, View
+from guardtui.domain.document import GridColumn, PromptView
 from guardtui.domain.text import display_text
 from guardtui.reports.html.page import (
     Markup,
-    Section,
+    PageSection,
     bullets,
     data_block,
     facts,
@@ -35,20 +35,20 @@ TEXTS = st.lists(NASTY | st.text(max_size=8), max_size=6).map("".join)
 
 
 def one_section(body: Markup) -> str:
-    return page("Title", [Section("A section", "a-section", body)])
+    return page("Title", [PageSection("A section", "a-section", body)])
 
 
 @given(TEXTS)
-def test_a_text_stays_a_text_wherever_it_is_put(value: str) -> None:
+def test_texts_are_escaped_everywhere(value: str) -> None:
     columns = [GridColumn("a"), GridColumn(value), GridColumn("b", grid=False)]
     body = join(
         tag("p", value, class_=value, aria_label=value),
         bullets([value, quoted(value)]),
         facts([(value, value)]),
-        table([value, "b"], [[value, value]], caption=value),
-        rows_table(columns, [[value, value, value]], [View(value)], label=value),
+        table([value, "b"], [[value, value]], named=value),
+        rows_table(columns, [[value, value, value]], [PromptView(value)], label=value),
     )
-    root = read(page(value, [Section(value, "anchor", body)], lead=tag("p", value)))
+    root = read(page(value, [PageSection(value, "anchor", body)], lead=tag("p", value)))
     shown = display_text(value)
     main = root.at("anchor")
     assert main.all("p")[0].text == shown
@@ -80,7 +80,7 @@ def test_an_attribute_that_could_act_is_refused(name: str) -> None:
         tag("p", **{name: "x"})
 
 
-def test_an_element_that_is_none_is_refused() -> None:
+def test_invalid_element_names_are_refused() -> None:
     with pytest.raises(ValueError, match="no element"):
         tag("p onclick=x")
 
@@ -88,11 +88,13 @@ def test_an_element_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize("anchors", [("a", "a"), ("", "b"), ("a b", "c"), ('"', "c")])
 def test_anchors_that_cannot_be_linked_are_refused(anchors: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="anchors"):
-        page("T", [Section("x", anchor, Markup()) for anchor in anchors])
+        page("T", [PageSection("x", anchor, Markup()) for anchor in anchors])
 
 
 def test_sections_are_linked_and_named() -> None:
-    root = read(page("T", [Section("One", "one", Markup()), Section("Two", "two", Markup())]))
+    root = read(
+        page("T", [PageSection("One", "one", Markup()), PageSection("Two", "two", Markup())])
+    )
     links = [(one.text, one.attributes["href"]) for one in root.all("nav")[0].all("a")]
     assert links == [("One", "#one"), ("Two", "#two")]
     for section in root.all("section"):
@@ -102,7 +104,7 @@ def test_sections_are_linked_and_named() -> None:
 
 
 def test_tables_have_headings_with_their_scope() -> None:
-    root = read(one_section(table(["a", "b"], [["x", 1], ["y", None]], caption="c")))
+    root = read(one_section(table(["a", "b"], [["x", 1], ["y", None]], named="c")))
     heads = [(one.text, one.attributes["scope"]) for one in root.all("table")[0].all("th")]
     assert heads == [("a", "col"), ("b", "col"), ("x", "row"), ("y", "row")]
     with pytest.raises(ValueError, match="argument 2"):
@@ -111,7 +113,7 @@ def test_tables_have_headings_with_their_scope() -> None:
 
 def test_a_row_of_another_width_is_refused() -> None:
     with pytest.raises(ValueError, match="2 cells"):
-        rows_table([GridColumn("a"), GridColumn("b")], [["x"]], [View("all")], label="l")
+        rows_table([GridColumn("a"), GridColumn("b")], [["x"]], [PromptView("all")], label="l")
 
 
 def test_rows_are_there_on_paper_and_without_a_script() -> None:
@@ -123,7 +125,11 @@ def test_rows_are_there_on_paper_and_without_a_script() -> None:
         GridColumn("more", grid=False, printed=False),
     ]
     rows = [[k, f"p{k}", k / 3, "because" if k == 1 else "", "hidden"] for k in range(30)]
-    views = [View("Odd", range(1, 30, 2)), View("None", ()), View("All", listed=False)]
+    views = [
+        PromptView("Odd", range(1, 30, 2)),
+        PromptView("None", ()),
+        PromptView("All", listed=False),
+    ]
     root = read(one_section(rows_table(columns, rows, views, label="Rows", printed=3)))
     paper = next(one for one in root.all("div") if one.attributes.get("class") == "rows-printed")
     assert [one.text for one in paper.all("h3")] == ["Odd (15)", "None (0)"]
@@ -142,16 +148,18 @@ def test_rows_are_there_on_paper_and_without_a_script() -> None:
 
 def test_long_cells_are_cut_on_paper_only() -> None:
     long = "x" * 5_000
-    root = read(one_section(rows_table([GridColumn("p")], [[long]], [View("all")], label="l")))
+    root = read(
+        one_section(rows_table([GridColumn("p")], [[long]], [PromptView("all")], label="l"))
+    )
     assert len(root.all("td")[0].text) == 1_001
     assert data(root)[0]["rows"] == [[long]]
 
 
-def test_numbers_that_are_none_are_refused_in_data() -> None:
+def test_nan_is_refused_in_data() -> None:
     with pytest.raises(ValueError, match="JSON"):
         data_block(float("nan"))
 
 
 def test_nothing_is_loaded() -> None:
-    made = one_section(rows_table([GridColumn("p")], [["x"]], [View("all")], label="l"))
+    made = one_section(rows_table([GridColumn("p")], [["x"]], [PromptView("all")], label="l"))
     assert not re.search(r"https?://|url\(|@import|\bsrc=|import\(|fetch\(|XMLHttp|eval", made)

@@ -46,7 +46,7 @@ def views_of(root: Element) -> dict[str, list[int] | None]:
     return {view["title"]: view["rows"] for view in block["views"]}
 
 
-def test_a_report_tells_all(report: ReportInput) -> None:
+def test_a_report_contains_all_sections(report: ReportInput) -> None:
     root = read(write(report))
     headings = [one.text for one in root.all("h2")]
     assert headings == [
@@ -142,7 +142,7 @@ def test_the_difference_of_the_definition_is_shown(report: ReportInput) -> None:
     assert "The same as the definition of the baseline" in read(write(same)).at("definition").text
 
 
-def test_limits_that_are_broken_are_said(report: ReportInput) -> None:
+def test_violated_limits_are_shown(report: ReportInput) -> None:
     topic = TOPIC.model_copy(update={"description": "x" * 30_000, "examples": ()})
     told = read(write(replace(report, topic=topic))).at("definition").text
     assert "description has 30000 bytes, 29750 more than the 250 allowed" in told
@@ -230,7 +230,7 @@ def test_undefined_rates_are_not_zero(undefined_report: ReportInput) -> None:
     assert "Coverage is n/a:" in root.all("header")[0].text
 
 
-def test_allow_topics_are_told_by_what_should_trigger(allow_report: ReportInput) -> None:
+def test_allow_topics_are_reported_by_should_trigger(allow_report: ReportInput) -> None:
     root = read(write(allow_report))
     metrics = allow_report.evaluation.metrics
     assert f"TP {metrics.tp}" in root.at("metrics").text
@@ -239,7 +239,7 @@ def test_allow_topics_are_told_by_what_should_trigger(allow_report: ReportInput)
     assert len(root.at("threshold").all("svg")) == 3
 
 
-def test_clusters_are_told(report: ReportInput) -> None:
+def test_clusters_are_shown(report: ReportInput) -> None:
     assert report.prompts is not None
     random = np.random.default_rng(2)
     vectors = random.normal(size=(8, 12)).astype(np.float32)
@@ -298,7 +298,7 @@ def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(TEXTS, TEXTS)
-def test_no_text_acts(
+def test_hostile_texts_do_not_act(
     report: ReportInput, monkeypatch: pytest.MonkeyPatch, first: str, second: str
 ) -> None:
     """Each place that holds a text not ours: `read` checks what the page is made of."""

@@ -16,9 +16,9 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.clock import Clock
-from guardtui.sandbox.judging import Engine
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.clock import SandboxClock
+from guardtui.sandbox.judging import TopicMatcher
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
@@ -93,21 +93,21 @@ Start = Callable[..., Awaitable[Stage]]
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
-    return Engine()
+def engine() -> TopicMatcher:
+    return TopicMatcher()
 
 
 @pytest.fixture
-async def start(engine: Engine) -> AsyncIterator[Start]:
+async def start(engine: TopicMatcher) -> AsyncIterator[Start]:
     defects: list[BaseException] = []
     async with AsyncExitStack() as stack:
 
         async def start_(**settings: Any) -> Stage:
             clock = JumpClock()
             sandbox = Sandbox(
-                Settings().changed(settings),
+                SandboxSettings().changed(settings),
                 engine=engine,
-                clock=Clock(clock.wall),
+                clock=SandboxClock(clock.wall),
                 defect=defects.append,
             )
             port = await sandbox.start()

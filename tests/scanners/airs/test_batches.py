@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from guardtui.domain.verdicts import Verdict
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
-from guardtui.scanners.airs.batches import Outcome, collect, scan_in_batches
+from guardtui.scanners.airs.batches import Outcome, scan_in_batches
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scans import Batch, ScanClient
@@ -21,6 +21,18 @@ from tests.http.server import Received, Server, Step, answer, reset, sends
 
 from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
 from .test_scans import client_of
+
+
+def count_submissions(client: ScanClient, on_batch: Callable[[Batch], None]) -> None:
+    """Call `on_batch` with each batch that the client submitted."""
+    submit = client.submit
+
+    async def counted(prompts: Sequence[tuple[int, str]]) -> Batch:
+        batch = await submit(prompts)
+        on_batch(batch)
+        return batch
+
+    client.submit = counted  # type: ignore[method-assign]
 
 
 async def outcomes(
@@ -53,30 +65,17 @@ async def test_every_prompt_has_its_own_verdict(stage: Stage, size: int) -> None
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="12s", poll_limit=10)
     prompts = [(100 + k, (TAX, OTHER, BAKING)[k % 3] + " " * k) for k in range(47)]
-    found = await outcomes(stage.scans, prompts, size=size, topic="Tax advice")
+    found = await outcomes(stage.scans, prompts, size=size)
     assert not errors(found)
     assert triggered(found) == {100 + k: k % 3 == 0 for k in range(47)}
     assert "429" not in stage.answered["endpoints"]["results"]
-
-
-async def test_results_are_fetched_later(stage: Stage) -> None:
-    await apply(stage.management, TAX_TOPIC, "sandbox")
-    stage.change(pending="1h")
-    batches: list[Batch] = []
-    prompts = [(7, TAX), (8, OTHER)]
-    found = await outcomes(stage.scans, prompts, patience=20.0, submitted=batches.append)
-    assert {one.kind for one in errors(found).values()} == {Kind.TIMEOUT}
-    assert all(batches[0].scan_id in str(one) for one in errors(found).values())
-    stage.sandbox.clock.advance(4000)
-    later = {k: one async for k, one in collect(stage.scans, batches)}
-    assert triggered(later) == {7: True, 8: False}
 
 
 @pytest.mark.parametrize(
     "fault", ["500-after@async=first:1", "cut@async=first:1", "reset-after@async=first:1",
               "html@async=first:1", "empty@async=first:1", "truncated@async=first:1"]
 )  # fmt: skip
-async def test_a_batch_of_unknown_fate_is_never_sent_again(stage: Stage, fault: str) -> None:
+async def test_batch_in_an_unknown_state_is_never_resent(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=[fault], pending="0")
     prompts = [(k, f"{TAX} {k}") for k in range(10)]
@@ -84,13 +83,13 @@ async def test_a_batch_of_unknown_fate_is_never_sent_again(stage: Stage, fault: 
     found = await outcomes(scanner, prompts)
     lost = errors(found)
     assert sorted(lost) == [0, 1, 2, 3, 4]
-    assert all("unknown fate" in str(one) and one.final for one in lost.values())
+    assert all("unknown state" in str(one) and one.final for one in lost.values())
     assert triggered(found) == dict.fromkeys(range(5, 10), True)
     assert stage.answered["prompts"]["asked"]["duplicates"] == 0
 
 
 @pytest.mark.parametrize("fault", ["429@async=first:3", "429-date@async=first:3"])
-async def test_a_batch_that_was_not_taken_is_sent_again(stage: Stage, fault: str) -> None:
+async def test_rejected_batch_is_sent_again(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=[fault], pending="0")
     found = await outcomes(stage.scans, [(k, TAX) for k in range(10)])
@@ -98,28 +97,28 @@ async def test_a_batch_that_was_not_taken_is_sent_again(stage: Stage, fault: str
 
 
 @pytest.mark.parametrize("fault", ["500@results=first:3", "reset@results=first:3", "429=first:2"])
-async def test_asking_for_results_is_repeated(stage: Stage, fault: str) -> None:
+async def test_result_queries_are_retried(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=[fault], pending="0")
     found = await outcomes(stage.scans, [(k, TAX) for k in range(10)])
     assert triggered(found) == dict.fromkeys(range(10), True)
 
 
-async def test_rows_that_failed_have_no_verdict(stage: Stage) -> None:
+async def test_failed_rows_have_no_verdict(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=["row-failed=first:1"], pending="0")
     found = await outcomes(stage.scans, [(0, TAX), (1, TAX)])
     assert triggered(found) == {0: None, 1: True}
 
 
-async def test_a_wrong_key_fails_every_prompt(stage: Stage) -> None:
+async def test_wrong_key_fails_every_prompt(stage: Stage) -> None:
     stage.change(faults=["403=after:0"])
     found = await outcomes(stage.scans, [(k, TAX) for k in range(12)])
-    assert {one.kind for one in errors(found).values()} == {Kind.CREDENTIALS}
+    assert {one.kind for one in errors(found).values()} == {ErrorKind.CREDENTIALS}
     assert len(found) == 12
 
 
-async def test_bad_prompts_do_not_spoil_their_neighbours(stage: Stage) -> None:
+async def test_invalid_prompts_do_not_affect_their_batch(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
     found = await outcomes(stage.scans, [(0, TAX), (1, ""), (2, "x" * 3_000_000), (3, OTHER)])
@@ -131,13 +130,14 @@ async def test_large_prompts_make_small_batches(stage: Stage) -> None:
     stage.change(pending="0")
     batches: list[Batch] = []
     prompts = [(k, "long " * 380_000) for k in range(5)]
-    found = await outcomes(stage.scans, prompts, size=20, submitted=batches.append)
+    count_submissions(stage.scans, batches.append)
+    found = await outcomes(stage.scans, prompts, size=20)
     assert sorted(len(one.rows) for one in batches) == [1, 2, 2]
     assert len(found) == 5
     assert not errors(found)
 
 
-async def test_a_reader_that_stops_early_ends_it(stage: Stage) -> None:
+async def test_stopped_reader_ends_the_scan(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
     prompts = [(k, f"{TAX} {k}") for k in range(50)]
@@ -147,7 +147,7 @@ async def test_a_reader_that_stops_early_ends_it(stage: Stage) -> None:
     assert stage.scans.limit.in_flight == 0
 
 
-async def test_few_batches_wait_for_their_results_at_a_time(stage: Stage) -> None:
+async def test_open_batches_are_limited(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
     waiting: set[int] = set()
@@ -158,8 +158,9 @@ async def test_few_batches_wait_for_their_results_at_a_time(stage: Stage) -> Non
         waiting.update(batch.rows.values())
         most = max(most, len(waiting))
 
+    count_submissions(stage.scans, submitted)
     prompts = [(k, f"{TAX} {k}") for k in range(100)]
-    async for index, outcome in scan_in_batches(stage.scans, prompts, size=2, submitted=submitted):
+    async for index, outcome in scan_in_batches(stage.scans, prompts, size=2):
         assert isinstance(outcome, Verdict)
         waiting.discard(index)
     assert not waiting
@@ -167,12 +168,12 @@ async def test_few_batches_wait_for_their_results_at_a_time(stage: Stage) -> Non
     assert 40 <= most <= 60
 
 
-async def test_nothing_to_scan(stage: Stage) -> None:
+async def test_scan_without_prompts_is_empty(stage: Stage) -> None:
     assert await outcomes(stage.scans, []) == {}
 
 
 @pytest.mark.parametrize("size", [0, 21])
-async def test_sizes_are_checked(stage: Stage, size: int) -> None:
+async def test_invalid_batch_sizes_are_rejected(stage: Stage, size: int) -> None:
     with pytest.raises(AirsError, match="1 to 20"):
         await outcomes(stage.scans, [(0, TAX)], size=size)
 
@@ -238,7 +239,7 @@ def names(found: dict[int, Any]) -> dict[int, str]:
 ALL = {k: f"prompt {k}" for k in range(12)}
 
 
-async def test_rows_in_any_order_and_in_parts() -> None:
+async def test_rows_may_arrive_in_any_order_and_in_parts() -> None:
     shuffle = random.Random(7)
 
     def results(rows: list[dict[str, Any]], number: int) -> Step:
@@ -251,7 +252,7 @@ async def test_rows_in_any_order_and_in_parts() -> None:
     assert names(found) == ALL
 
 
-async def test_at_most_five_ids_and_ten_queries_a_minute() -> None:
+async def test_queries_have_five_ids_and_ten_per_minute() -> None:
     times: list[float] = []
     clock: list[Any] = []
 
@@ -272,7 +273,7 @@ async def test_at_most_five_ids_and_ten_queries_a_minute() -> None:
     assert {one for ids in service.queries[10:12] for one in ids} == set(service.rows)
 
 
-async def test_hostile_rows_are_no_verdicts() -> None:
+async def test_hostile_rows_give_no_verdicts() -> None:
     def results(rows: list[dict[str, Any]], number: int) -> Step:
         junk: list[Any] = [
             None, 7, "x", [], {}, {"scan_id": 1}, {"scan_id": "scan-0"},
@@ -290,7 +291,7 @@ async def test_hostile_rows_are_no_verdicts() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, [], "x", {"category": 5}])
-async def test_a_complete_row_without_a_result_is_no_verdict(broken: Any) -> None:
+async def test_complete_row_without_a_result_gives_no_verdict(broken: Any) -> None:
     def results(rows: list[dict[str, Any]], number: int) -> Step:
         return answer([{**row, "result": broken} for row in rows])
 
@@ -299,7 +300,7 @@ async def test_a_complete_row_without_a_result_is_no_verdict(broken: Any) -> Non
     assert all(one.scan_id for one in found.values())
 
 
-async def test_a_batch_of_one_needs_no_number() -> None:
+async def test_single_request_batch_needs_no_number() -> None:
     def results(rows: list[dict[str, Any]], number: int) -> Step:
         return answer([{name: row[name] for name in row if name != "req_id"} for row in rows])
 
@@ -307,7 +308,7 @@ async def test_a_batch_of_one_needs_no_number() -> None:
     assert names(found) == ALL
 
 
-async def test_one_bad_id_does_not_spoil_the_others() -> None:
+async def test_invalid_id_does_not_affect_other_batches() -> None:
     def results(rows: list[dict[str, Any]], number: int) -> Step:
         if any(row["scan_id"] == "scan-1" for row in rows):
             return answer({"error": {"message": "invalid scan ids"}}, 400)
@@ -320,16 +321,16 @@ async def test_one_bad_id_does_not_spoil_the_others() -> None:
     assert all(ALL[k] == name for k, name in names(found).items())
 
 
-async def test_silence_is_given_up() -> None:
+async def test_silent_service_is_given_up() -> None:
     found, service = await asked(lambda rows, number: answer([]), patience=60.0)
     assert len(found) == 12
     assert all("submitted as scan" in str(one) for one in errors(found).values())
     assert 5 < len(service.queries) < 20
 
 
-async def test_a_key_that_is_revoked_meanwhile() -> None:
+async def test_revoked_key_ends_the_scan() -> None:
     found, _ = await asked(lambda rows, number: answer({}, 403))
-    assert {one.kind for one in errors(found).values()} == {Kind.CREDENTIALS}
+    assert {one.kind for one in errors(found).values()} == {ErrorKind.CREDENTIALS}
     assert len(found) == 12
 
 
@@ -339,15 +340,15 @@ async def test_a_key_that_is_revoked_meanwhile() -> None:
      answer({"scan_id": "a b"}), answer({"scan_id": "x" * 65}), answer({}, 500), answer({}, 408),
      reset, sends(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"), sends(b"nonsense")],
 )  # fmt: skip
-async def test_a_receipt_that_cannot_be_used_is_unknown_fate(step: Step) -> None:
+async def test_unusable_receipt_is_an_unknown_state(step: Step) -> None:
     async with Server(lambda request: step) as server, client_of(server) as client:
         found = await outcomes(client, [(0, "a"), (1, "b")])
         assert len(server.received) == 1
-    assert all("unknown fate" in str(one) for one in errors(found).values())
+    assert all("unknown state" in str(one) for one in errors(found).values())
     assert len(errors(found)) == 2
 
 
-async def test_two_batches_with_one_id_are_not_mixed_up() -> None:
+async def test_batches_with_equal_ids_are_errors() -> None:
     def step(request: Received) -> Step:
         if request.method == "POST":
             return answer({"scan_id": "same"})
@@ -356,10 +357,10 @@ async def test_two_batches_with_one_id_are_not_mixed_up() -> None:
     async with Server(step) as server, client_of(server) as client:
         found = await outcomes(client, [(k, f"p{k}") for k in range(10)], patience=20.0)
     assert len(errors(found)) == 10
-    assert sum("two batches got the scan id" in str(one) for one in errors(found).values()) == 5
+    assert sum("two batches have the scan id" in str(one) for one in errors(found).values()) == 5
 
 
-async def test_what_a_batch_looks_like() -> None:
+async def test_batch_body_has_numbered_requests() -> None:
     async with Server(answer({"scan_id": "s"})) as server, client_of(server) as client:
         batch = await client.submit([(40, "a"), (7, "b")])
         (request,) = server.received
@@ -372,16 +373,6 @@ async def test_what_a_batch_looks_like() -> None:
     ]
 
 
-async def test_an_error_of_the_listener_is_raised() -> None:
-    def listener(batch: Batch) -> None:
-        raise OSError("the disk is full")
-
-    service = Service(lambda rows, number: answer(rows))
-    async with Server(step_of(service)) as server, client_of(server) as client:
-        with pytest.raises(OSError, match="disk is full"):
-            await outcomes(client, [(0, "a")], submitted=listener)
-
-
 def refusing(words: str, service: Service) -> Callable[[Received], Step]:
     def step(request: Received) -> Step:
         if request.method == "POST" and words in request.body.decode():
@@ -392,9 +383,7 @@ def refusing(words: str, service: Service) -> Callable[[Received], Step]:
 
 
 @pytest.mark.parametrize(("count", "size", "sent"), [(5, 5, 6), (12, 5, 8), (12, 1, 12)])
-async def test_a_prompt_that_is_refused_does_not_spoil_its_neighbours(
-    count: int, size: int, sent: int
-) -> None:
+async def test_rejected_prompt_does_not_affect_its_batch(count: int, size: int, sent: int) -> None:
     service = Service(lambda rows, number: answer(rows))
     async with Server(refusing("prompt 3", service)) as server, client_of(server) as client:
         found = await outcomes(client, [(k, f"prompt {k}") for k in range(count)], size=size)
@@ -403,10 +392,10 @@ async def test_a_prompt_that_is_refused_does_not_spoil_its_neighbours(
     assert names(found) == {k: f"prompt {k}" for k in range(count) if k != 3}
 
 
-async def test_a_profile_that_is_refused_is_not_tried_prompt_by_prompt() -> None:
+async def test_rejected_profile_is_not_retried_prompt_by_prompt() -> None:
     service = Service(lambda rows, number: answer(rows))
     async with Server(refusing("mine", service)) as server, client_of(server) as client:
         found = await outcomes(client, [(k, f"prompt {k}") for k in range(50)])
         assert len(server.received) == 10
     assert len(errors(found)) == 50
-    assert "there is no profile 'mine'" in str(errors(found)[0])
+    assert "this key has no profile 'mine'" in str(errors(found)[0])

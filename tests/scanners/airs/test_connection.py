@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from guardtui.http.address import Endpoint
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Before
-from guardtui.scanners.airs.places import Place
-from guardtui.scanners.airs.reach import contact
-from guardtui.scanners.airs.standing import standing
+from guardtui.scanners.airs.lifecycle import UndoRecord
+from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.profile_state import read_profile_state
 
 from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
 
@@ -26,18 +26,20 @@ def connection(stage: Stage) -> AirsConnection:
     return AirsConnection(settings, clock=stage.clock)
 
 
-async def test_applied_looked_back_and_reverted(stage: Stage, connection: AirsConnection) -> None:
-    told: list[Before | None] = []
+async def test_applied_change_is_planned_back_and_reverted(
+    stage: Stage, connection: AirsConnection
+) -> None:
+    told: list[UndoRecord | None] = []
     shown = await connection.look(TAX_TOPIC)
     assert shown is not None
     done = await connection.apply(TAX_TOPIC, shown, journal=told.append)
     assert (told, done.warnings) == ([done.before], ())
-    back = await connection.look_back(done.before)
+    back = await connection.plan_revert(done.before)
     assert (await connection.revert(done.before)).changes == back.changes
-    assert "is as it was before" in back.changes[0]
+    assert "is in its previous state again" in back.changes[0]
 
 
-async def test_a_pinned_text_counts_whatever_its_revision(
+async def test_equal_pinned_texts_have_equal_fingerprints(
     stage: Stage, connection: AirsConnection
 ) -> None:
     other = TAX_TOPIC.model_copy(update={"description": "Advice on business tax"})
@@ -51,7 +53,7 @@ async def test_a_pinned_text_counts_whatever_its_revision(
     now = connection.in_effect(TAX_TOPIC, plan)
     assert then is not None
     assert now is not None
-    assert now.effect == then.effect
+    assert now.fingerprint == then.fingerprint
     again = await connection.apply(TAX_TOPIC)
     assert (again.changes, again.profile.revision) == ((), now.profile.revision)
     stranger = AirsConnection(connection.settings, clock=stage.clock)
@@ -60,47 +62,47 @@ async def test_a_pinned_text_counts_whatever_its_revision(
     assert (plan.changes, plan.unknown) == (("topic Tax advice: revision 1 → 3",), 1)
 
 
-async def test_the_profile_is_compared_by_the_texts_it_pins(
+async def test_profile_is_compared_by_the_texts_it_pins(
     stage: Stage, connection: AirsConnection
 ) -> None:
     other = TAX_TOPIC.model_copy(update={"description": "Advice on business tax"})
     await connection.apply(TAX_TOPIC)
     await connection.revert((await connection.apply(other)).before)
-    there = await standing(connection)
+    there = await read_profile_state(connection)
     assert there is not None
     assert there.differences([TAX_TOPIC]) == []
     assert there.differences([other]) == [
-        "topic Tax advice has another text there than in its file"
+        "topic Tax advice has another text in the profile than in its file"
     ]
-    there = await standing(AirsConnection(connection.settings, clock=stage.clock))
+    there = await read_profile_state(AirsConnection(connection.settings, clock=stage.clock))
     assert there is not None
     (told,) = there.differences([TAX_TOPIC])
-    assert "pinned there at revision 1, whose text AIRS does not show" in told
+    assert "pinned at revision 1, whose text AIRS does not return" in told
 
 
-async def test_place_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:
-    with pytest.raises(AirsError, match="no part entry 9"):
-        await connection.look(TAX_TOPIC, place=Place(entry=8))
+async def test_path_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:
+    with pytest.raises(AirsError, match="no section entry 9"):
+        await connection.look(TAX_TOPIC, path=PolicyPath(entry=8))
     await connection.apply(allowing(BAKING_TOPIC))
     await connection.apply(TAX_TOPIC)
     plan = await connection.look(TAX_TOPIC, set_default=True)
     assert plan is not None
-    assert plan.changes == ("default for what matches no topic: block → allow",)
+    assert plan.changes == ("default for prompts that match no topic: block → allow",)
 
 
-async def test_the_wait_tells_its_probes(stage: Stage, connection: AirsConnection) -> None:
+async def test_wait_reports_its_probes(stage: Stage, connection: AirsConnection) -> None:
     stage.change(propagation="7s")
     done = await connection.apply(TAX_TOPIC)
     told: list[tuple[int, str]] = []
     live = await connection.wait(
-        TAX_TOPIC, done.profile, told=lambda probes, _, reason: told.append((probes, reason))
+        TAX_TOPIC, done.profile, report=lambda probes, _, reason: told.append((probes, reason))
     )
     assert live.live
     assert [probes for probes, _ in told] == list(range(1, live.probes))
-    assert {reason for _, reason in told} == {"an older revision of the profile answers still"}
+    assert {reason for _, reason in told} == {"an older revision of the profile still answers"}
 
 
-async def test_a_profile_without_topics_is_waited_for_too(
+async def test_profile_without_topics_is_waited_for_too(
     stage: Stage, connection: AirsConnection
 ) -> None:
     done = await connection.apply(TAX_TOPIC)
@@ -109,29 +111,31 @@ async def test_a_profile_without_topics_is_waited_for_too(
     assert (live.live, live.probes) == (True, 1)
 
 
-async def test_what_is_seen_is_whatever_is_there(stage: Stage, connection: AirsConnection) -> None:
+async def test_active_revision_includes_all_topics(
+    stage: Stage, connection: AirsConnection
+) -> None:
     done = await connection.apply(TAX_TOPIC)
-    now = await connection.seen()
+    now = await connection.active()
     assert now is not None
     assert now.profile.profile_id == done.profile.profile_id
-    assert len(now.effect) == 64
+    assert len(now.fingerprint) == 64
     alone = AirsConnection(
         replace(stage.settings, profile="sandbox", client_id="", client_secret=None)
     )
-    assert (await alone.seen(), await alone.look(TAX_TOPIC)) == (None, None)
+    assert (await alone.active(), await alone.look(TAX_TOPIC)) == (None, None)
 
 
-def test_a_connection_for_topics_alone_needs_no_key() -> None:
+def test_connection_for_topics_alone_needs_no_key() -> None:
     settings = AirsSettings.load({"profile": "p"}, {}, Path("/nonexistent/config.json"))
     with pytest.raises(AirsError, match="needs an API key"):
         AirsConnection(settings)
     assert AirsConnection(settings, scans=False).profile == "p"
 
 
-async def test_an_address_is_asked_without_a_key(stage: Stage) -> None:
+async def test_contact_sends_no_key(stage: Stage) -> None:
     reached = await contact(stage.settings.scan_endpoint, clock=stage.clock)
     assert reached.ahead is not None
     assert stage.answered["prompts"]["asked"]["total"] == 0
     with pytest.raises(ServiceError) as caught:
         await contact(Endpoint.parse("http://127.0.0.1:1"))
-    assert caught.value.kind is Kind.UNREACHABLE
+    assert caught.value.kind is ErrorKind.UNREACHABLE

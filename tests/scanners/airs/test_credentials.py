@@ -25,7 +25,7 @@ def load(
     return AirsSettings.load(flags, environment, path or Path("/nonexistent/config.json"))
 
 
-def test_nothing_is_set() -> None:
+def test_settings_without_any_source_have_defaults() -> None:
     settings = load()
     assert settings.api_key is None
     assert settings.scan_endpoint.url == REGIONS["us"]
@@ -42,7 +42,7 @@ def test_nothing_is_set() -> None:
         assert name in str(caught.value)
 
 
-def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+def test_flags_override_environment_and_file(tmp_path: Path) -> None:
     path = config(tmp_path, airsApiKey="from-file", mgmtClientId="file-id", mgmtTsgId=1234)
     settings = load({"api_key": "from-flag"}, path, PANW_AI_SEC_API_KEY="from-environment")
     assert settings.api_key == Secret("from-flag")
@@ -65,7 +65,7 @@ def test_empty_counts_as_unset(tmp_path: Path, empty: str | None) -> None:
     assert settings.client_id == ""
 
 
-def test_regions_and_endpoints() -> None:
+def test_regions_map_to_endpoints() -> None:
     for region in ("us", "DE", "in", "sg"):
         settings = load({"region": region}, PANW_AI_SEC_API_ENDPOINT="https://other.example")
         assert settings.scan_endpoint.url == REGIONS[region.lower()]
@@ -97,7 +97,7 @@ def test_regions_and_endpoints() -> None:
         ("SCAN_CONCURRENCY", "9" * 5000, "from 1 to 20"),
     ],
 )
-def test_a_bad_value_is_told_with_its_place(variable: str, value: str, told: str) -> None:
+def test_invalid_value_error_names_its_source(variable: str, value: str, told: str) -> None:
     with pytest.raises(AirsError) as caught:
         load(**{variable: value})
     text = str(caught.value)
@@ -107,7 +107,7 @@ def test_a_bad_value_is_told_with_its_place(variable: str, value: str, told: str
     assert "pass" not in text.replace("password", "")
 
 
-def test_a_bad_value_that_does_not_count_is_no_matter(tmp_path: Path) -> None:
+def test_overridden_invalid_value_is_ignored(tmp_path: Path) -> None:
     path = config(tmp_path, airsApiKey="two words")
     assert load({"api_key": "good"}, path).api_key == Secret("good")
 
@@ -115,17 +115,17 @@ def test_a_bad_value_that_does_not_count_is_no_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{\n"a": 1,\n', ":3: this is no JSON"),
-        (b"[1]", "no JSON object"),
-        (b"", "no JSON"),
+        (b'{\n"a": 1,\n', ":3: not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b"", "not JSON"),
         (b"\xff\xfe{}", "not UTF-8"),
         (b"[" * 100_000, "cannot be read"),
-        (b'{"airsApiKey": ["x"]}', "airsApiKey is no text"),
-        (b'{"airsApiKey": true}', "airsApiKey is no text"),
+        (b'{"airsApiKey": ["x"]}', "airsApiKey is not a text"),
+        (b'{"airsApiKey": true}', "airsApiKey is not a text"),
         (b" " * (1024**2 + 1), "too large"),
     ],
 )
-def test_a_broken_file_is_told(tmp_path: Path, content: bytes, told: str) -> None:
+def test_broken_file_is_reported(tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(content)
     with pytest.raises(AirsError) as caught:
@@ -134,12 +134,12 @@ def test_a_broken_file_is_told(tmp_path: Path, content: bytes, told: str) -> Non
     assert str(path) in str(caught.value)
 
 
-def test_a_folder_in_its_place_is_told(tmp_path: Path) -> None:
-    with pytest.raises(AirsError, match="this is no file"):
+def test_folder_at_the_path_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(AirsError, match="not a regular file"):
         load(path=tmp_path)
 
 
-def test_key_or_token() -> None:
+def test_key_has_precedence_over_a_token_of_the_same_source() -> None:
     both = load(PANW_AI_SEC_API_KEY="key", PANW_AI_SEC_API_TOKEN="token")
     assert both.scan_credential().reveal() == ("x-pan-token", "key")
     token = load(PANW_AI_SEC_API_TOKEN="token")
@@ -157,12 +157,12 @@ def test_secrets_are_not_shown() -> None:
     assert settings.shown()["tsg_id"] == ("", "not set")
 
 
-def test_an_unknown_flag_is_told() -> None:
+def test_unknown_flag_is_reported() -> None:
     with pytest.raises(AirsError, match="unknown setting of AIRS: key"):
         load({"key": "x"})
 
 
-def test_an_empty_variable_is_told(tmp_path: Path) -> None:
+def test_empty_variable_is_reported(tmp_path: Path) -> None:
     variables = {"PANW_AI_SEC_API_ENDPOINT": " ", "PANW_MGMT_TSG_ID": ""}
     settings = AirsSettings.load({}, variables, tmp_path / "none.json")
     assert settings.empty == ("PANW_AI_SEC_API_ENDPOINT", "PANW_MGMT_TSG_ID")

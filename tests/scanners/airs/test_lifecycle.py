@@ -12,18 +12,17 @@ from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import (
-    Before,
+    UndoRecord,
     apply,
     create,
-    detach,
     plan,
-    plan_back,
+    plan_revert,
     revert,
 )
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.places import Place, pinned
-from guardtui.scanners.airs.policy import Pin, attach, for_sending
+from guardtui.scanners.airs.policy import TopicPin, attach, for_sending
+from guardtui.scanners.airs.policy_paths import PolicyPath, pinned
 
 from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
 
@@ -32,22 +31,22 @@ CHANGED = TAX_TOPIC.model_copy(
 )
 
 
-async def test_a_new_topic_is_made_and_pinned(stage: Stage) -> None:
+async def test_new_topic_is_created_and_pinned(stage: Stage) -> None:
     shown = await plan(stage.management, TAX_TOPIC, "sandbox")
     assert await stage.management.topics() == []
     done = await apply(stage.management, TAX_TOPIC, "sandbox", shown=shown)
     assert done.changes == shown.changes
     assert done.changes == (
-        "topic Tax advice is made",
+        "topic Tax advice is created",
         "a topic guardrail is added (entry 1), default allow",
         "topic Tax advice is added to the block list, revision 1",
     )
     assert (done.warnings, done.profile.revision, done.topic.revision) == ((), 2, 1)
-    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((PolicyPath(entry=0), "block", 1),)
     assert (await stage.scans.scan(TAX)).revision == done.profile.profile_id
 
 
-async def test_a_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> None:
+async def test_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> None:
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
     done = await apply(stage.management, CHANGED, "sandbox")
     assert done.topic.topic_id == first.topic.topic_id
@@ -55,12 +54,12 @@ async def test_a_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> Non
         "topic Tax advice gets a new text: revision 1 → 2",
         "topic Tax advice: revision 1 → 2",
     )
-    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 2),)
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((PolicyPath(entry=0), "block", 2),)
     assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
     assert (await stage.scans.scan(TAX)).triggered is Triggered.NO
 
 
-async def test_the_same_again_sends_nothing(stage: Stage) -> None:
+async def test_unchanged_topic_sends_nothing(stage: Stage) -> None:
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
     again = await apply(stage.management, TAX_TOPIC, "sandbox")
     assert (again.changes, again.warnings) == ((), ())
@@ -72,11 +71,11 @@ async def test_the_same_again_sends_nothing(stage: Stage) -> None:
     assert (await stage.scans.scan(TAX)).triggered is Triggered.YES
 
 
-async def test_the_other_layout(stage: Stage) -> None:
+async def test_directional_layout_is_applied(stage: Stage) -> None:
     done = await apply(stage.management, allowing(TAX_TOPIC), "sandbox-directional")
     policy = await stage.policy("sandbox-directional")
     assert pinned(policy, done.topic.topic_id) == (
-        (Place(entry=0, direction="prompt"), "allow", 1),
+        (PolicyPath(entry=0, direction="prompt"), "allow", 1),
     )
     assert policy["ai-security-profiles"][0]["content-type-mode"] == PER_CONTENT
     scanner = await stage.scanner("sandbox-directional")
@@ -92,62 +91,56 @@ async def test_intent_changes_bucket_and_default(stage: Stage) -> None:
     done = await apply(stage.management, allowing(TAX_TOPIC), "sandbox")
     assert done.changes == (
         "topic Tax advice is moved to the allow list",
-        "default for what matches no topic: allow → block",
+        "default for prompts that match no topic: allow → block",
     )
     assert (await stage.scans.scan(OTHER)).triggered is Triggered.YES
 
 
-async def test_other_topics_stay_and_a_mixed_default_is_warned_of(stage: Stage) -> None:
+async def test_other_topics_stay_and_mixed_default_gives_a_warning(stage: Stage) -> None:
     baking = await apply(stage.management, allowing(BAKING_TOPIC), "sandbox")
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     assert done.warnings == (
-        "the default stays block: what matches no topic is stopped, "
+        "the default stays block: prompts that match no topic are stopped, "
         "because the profile has topics to allow",
     )
     policy = await stage.policy()
-    assert pinned(policy, baking.topic.topic_id) == ((Place(entry=0), "allow", 1),)
+    assert pinned(policy, baking.topic.topic_id) == ((PolicyPath(entry=0), "allow", 1),)
     asked = await apply(stage.management, TAX_TOPIC, "sandbox", set_default=True)
-    assert asked.changes == ("default for what matches no topic: block → allow",)
+    assert asked.changes == ("default for prompts that match no topic: block → allow",)
 
 
-async def test_going_back_restores_text_and_pin(stage: Stage) -> None:
+async def test_revert_restores_text_and_pin(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     await apply(stage.management, CHANGED, "sandbox")
     before = await stage.policy()
     third = await apply(
         stage.management, allowing(TAX_TOPIC.model_copy(update={"description": "Third"})), "sandbox"
     )
-    kept = Before.model_validate_json(third.before.model_dump_json())
+    kept = UndoRecord.model_validate_json(third.before.model_dump_json())
     back = await revert(stage.management, kept)
     assert await stage.policy() == before
     topic = await stage.management.topic("Tax advice")
     assert topic is not None
     assert (topic.description, topic.examples) == (CHANGED.description, CHANGED.examples)
     assert topic.revision == 4
-    assert pinned(await stage.policy(), topic.topic_id) == ((Place(entry=0), "block", 2),)
+    assert pinned(await stage.policy(), topic.topic_id) == ((PolicyPath(entry=0), "block", 2),)
     assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
     assert back.warnings == ()
-    assert "topic Tax advice has its text of before, as revision 4" in back.changes
+    assert "topic Tax advice has its previous text again, as revision 4" in back.changes
 
 
-async def test_going_back_from_a_new_topic(stage: Stage) -> None:
+async def test_revert_of_a_new_topic_removes_it_from_the_profile(stage: Stage) -> None:
     before = await stage.policy()
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     back = await revert(stage.management, done.before)
     assert await stage.policy() == before
-    assert back.changes[-1] == "topic Tax advice stays in the tenant, out of the profile"
+    assert (
+        back.changes[-1] == "topic Tax advice is removed from the profile, but stays in the tenant"
+    )
     assert await stage.management.topic("Tax advice") is not None
 
 
-async def test_going_back_may_delete_what_was_made(stage: Stage) -> None:
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    with pytest.raises(AirsError, match="e-mail"):
-        await revert(stage.management, done.before, delete_created=True)
-    await revert(stage.management, done.before, delete_created=True, updated_by="me@example.com")
-    assert await stage.management.topics() == []
-
-
-async def test_going_back_over_several_changes(stage: Stage) -> None:
+async def test_revert_of_several_changes_restores_the_first_state(stage: Stage) -> None:
     first = await apply(stage.management, CHANGED, "sandbox")
     before = await stage.policy()
     second = await apply(stage.management, TAX_TOPIC, "sandbox")
@@ -159,11 +152,11 @@ async def test_going_back_over_several_changes(stage: Stage) -> None:
     assert topic is not None
     assert topic.description == CHANGED.description
     other = await apply(stage.management, BAKING_TOPIC, "sandbox")
-    with pytest.raises(ValueError, match="two topics"):
+    with pytest.raises(ValueError, match="different topics"):
         first.before.then(other.before)
 
 
-async def test_going_back_over_several_changes_leaves_those_of_others(stage: Stage) -> None:
+async def test_revert_of_several_changes_keeps_foreign_ones(stage: Stage) -> None:
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
     baking = await apply(stage.management, BAKING_TOPIC, "sandbox")
     second = await apply(stage.management, CHANGED, "sandbox")
@@ -171,10 +164,10 @@ async def test_going_back_over_several_changes_leaves_those_of_others(stage: Sta
     policy = await stage.policy()
     assert pinned(policy, baking.topic.topic_id)
     assert not pinned(policy, first.topic.topic_id)
-    assert "only this topic is put back" in back.warnings[0]
+    assert "only this topic is restored" in back.warnings[0]
 
 
-async def test_a_text_of_others_is_not_overwritten(stage: Stage) -> None:
+async def test_foreign_text_is_not_overwritten(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     done = await apply(stage.management, CHANGED, "sandbox")
     theirs = await stage.management.update_topic(
@@ -182,24 +175,26 @@ async def test_a_text_of_others_is_not_overwritten(stage: Stage) -> None:
     )
     back = await revert(stage.management, done.before)
     assert await stage.management.topic("Tax advice") == theirs
-    assert "it was revision 2, and is 3 now; its newest text is left as it is" in back.warnings[0]
-    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
+    assert "it was at revision 2, and is at 3 now; its newest text stays" in back.warnings[0]
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((PolicyPath(entry=0), "block", 1),)
     assert (await stage.scans.scan(TAX)).triggered is Triggered.YES
 
 
-async def test_a_topic_that_is_gone_is_told(stage: Stage) -> None:
+async def test_deleted_topic_is_reported(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     done = await apply(stage.management, CHANGED, "sandbox-directional")
     await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
     back = await revert(stage.management, done.before)
-    assert "is not there any more" in back.warnings[-1]
+    assert "no longer exists" in back.warnings[-1]
 
 
-async def test_a_change_by_others_is_told_and_stays(stage: Stage) -> None:
+async def test_foreign_change_is_reported_and_kept(stage: Stage) -> None:
     shown = await plan(stage.management, TAX_TOPIC, "sandbox")
     baking = await apply(stage.management, BAKING_TOPIC, "sandbox")
     done = await apply(stage.management, TAX_TOPIC, "sandbox", shown=shown)
-    assert "it was revision 1 when shown, and is 2 now; their changes stay" in done.warnings[0]
+    assert (
+        "it was at revision 1 when shown, and is at 2 now; their changes stay" in done.warnings[0]
+    )
     policy = await stage.policy()
     assert pinned(policy, baking.topic.topic_id)
     assert pinned(policy, done.topic.topic_id)
@@ -214,9 +209,7 @@ async def test_a_change_by_others_is_told_and_stays(stage: Stage) -> None:
     assert not pinned(policy, done.topic.topic_id)
 
 
-async def test_a_write_at_the_same_moment_is_told(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_write_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     put = ManagementClient.update_profile
 
@@ -226,10 +219,10 @@ async def test_a_write_at_the_same_moment_is_told(
 
     monkeypatch.setattr(ManagementClient, "update_profile", late)
     done = await apply(stage.management, CHANGED, "sandbox")
-    assert "what revision 3 brought is overwritten" in done.warnings[0]
+    assert "the changes of revision 3 are overwritten" in done.warnings[0]
 
 
-async def test_a_lost_answer_is_looked_up(stage: Stage) -> None:
+async def test_lost_response_is_looked_up(stage: Stage) -> None:
     for fault in ("500-after@topic-create", "500-after@profile-update", "cut@topic-update"):
         stage.change(faults=[f"{fault}=first:1"])
         topic = CHANGED if "topic-update" in fault else TAX_TOPIC
@@ -244,14 +237,14 @@ async def test_a_lost_answer_is_looked_up(stage: Stage) -> None:
     ]
 
 
-async def test_a_profile_that_cannot_be_written_is_told_with_what_was_done(stage: Stage) -> None:
+async def test_unwritable_profile_error_names_the_completed_steps(stage: Stage) -> None:
     stage.change(faults=["500@profile-update=after:0"])
     with pytest.raises(ServiceError) as caught:
         await apply(stage.management, TAX_TOPIC, "sandbox")
     assert "the topic has revision 1, but the profile does not use it" in str(caught.value)
 
 
-async def test_somebody_makes_the_topic_at_the_same_moment(
+async def test_concurrently_created_topic_is_used(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = ManagementClient.create_topic
@@ -273,38 +266,29 @@ async def test_somebody_makes_the_topic_at_the_same_moment(
         Topic(),
     ],
 )
-async def test_an_invalid_definition_is_never_sent(stage: Stage, topic: Topic) -> None:
+async def test_invalid_definition_is_never_sent(stage: Stage, topic: Topic) -> None:
     for call in (plan, apply):
         with pytest.raises(AirsError, match="is not sent"):
             await call(stage.management, topic, "sandbox")
     assert await stage.management.topics() == []
 
 
-async def test_an_unknown_profile_is_told_before_anything_is_sent(stage: Stage) -> None:
-    with pytest.raises(AirsError, match=r"there is no profile 'x'; there are: sandbox, sandbox-d"):
+async def test_unknown_profile_is_reported_before_sending(stage: Stage) -> None:
+    with pytest.raises(AirsError, match=r"no profile is named 'x'; existing: sandbox, sandbox-d"):
         await apply(stage.management, TAX_TOPIC, "x")
     assert await stage.management.topics() == []
 
 
-async def test_a_profile_without_a_place_changes_no_topic(stage: Stage) -> None:
-    await stage.management.create_profile("empty", {"ai-security-profiles": []})
-    with pytest.raises(AirsError, match="no part for topics"):
+async def test_profile_without_a_path_changes_no_topic(stage: Stage) -> None:
+    stage.sandbox.tenant.create_profile(
+        {"profile_name": "empty", "policy": {"ai-security-profiles": []}}, empty_list=True
+    )
+    with pytest.raises(AirsError, match="no section for topics"):
         await apply(stage.management, TAX_TOPIC, "empty")
     assert await stage.management.topics() == []
 
 
-async def test_a_topic_is_taken_out(stage: Stage) -> None:
-    await apply(stage.management, BAKING_TOPIC, "sandbox")
-    await apply(stage.management, TAX_TOPIC, "sandbox")
-    done = await detach(stage.management, "Tax advice", "sandbox")
-    assert done.changes == ("topic Tax advice is taken from the block list",)
-    done = await detach(stage.management, "Baking", "sandbox")
-    assert "goes with its last topic" in done.changes[-1]
-    with pytest.raises(AirsError, match="has no topic 'Baking'"):
-        await detach(stage.management, "Baking", "sandbox")
-
-
-async def test_what_a_forced_delete_leaves_behind_is_no_obstacle(stage: Stage) -> None:
+async def test_forced_delete_remains_do_not_prevent_apply(stage: Stage) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
     again = await apply(stage.management, BAKING_TOPIC, "sandbox")
@@ -313,24 +297,25 @@ async def test_what_a_forced_delete_leaves_behind_is_no_obstacle(stage: Stage) -
 
 
 @pytest.mark.parametrize("fault", ["404@topic-list=after:0", "403@topic-list=after:0"])
-async def test_a_tenant_of_the_older_paths(stage: Stage, fault: str) -> None:
+async def test_tenant_with_older_paths_works(stage: Stage, fault: str) -> None:
     stage.change(faults=[fault, "404@profile-list=after:0", "404@topic-force=after:0"])
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    await revert(stage.management, done.before, delete_created=True, updated_by="me@example.com")
+    await revert(stage.management, done.before)
+    await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
     assert await stage.management.topics() == []
 
 
-def test_a_profile_that_others_made_is_no_surprise() -> None:
+def test_unknown_profile_data_is_kept() -> None:
     policy: Any = {"ai-security-profiles": [{"model-configuration": {"x": None}}], "y": [{}]}
-    pin = Pin(topic_id="a", topic_name="A", revision=1)
+    pin = TopicPin(topic_id="a", topic_name="A", revision=1)
     edit = attach(policy, pin, Intent.BLOCK)
     assert edit.policy["y"] == [{}]
     assert edit.policy["ai-security-profiles"][0]["model-configuration"]["x"] is None
     assert CustomTopic.read({"topic_name": "a", "z": None}).model_dump()["z"] is None
 
 
-async def test_the_way_back_is_told_before_each_step(stage: Stage) -> None:
-    told: list[Before | None] = []
+async def test_journal_gets_a_record_before_each_step(stage: Stage) -> None:
+    told: list[UndoRecord | None] = []
     first = await apply(stage.management, TAX_TOPIC, "sandbox", journal=told.append)
     # A topic that is made has no id before, and nothing to give back.
     assert told == [first.before]
@@ -343,30 +328,30 @@ async def test_the_way_back_is_told_before_each_step(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", ["500@profile-update=after:0", "400@profile-update=after:0"])
-async def test_the_way_back_from_the_middle(stage: Stage, fault: str) -> None:
+async def test_interrupted_apply_can_be_reverted(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     before = await stage.policy()
-    told: list[Before | None] = []
+    told: list[UndoRecord | None] = []
     stage.change(faults=[fault])
     with pytest.raises(ServiceError, match="the topic has revision 2"):
         await apply(stage.management, CHANGED, "sandbox", journal=told.append)
     stage.change(faults=[])
     assert told[-1] is not None
-    shown = await plan_back(stage.management, told[-1])
-    assert shown.changes == ("topic Tax advice gets its text of before: revision 2 → 3",)
+    shown = await plan_revert(stage.management, told[-1])
+    assert shown.changes == ("topic Tax advice gets its previous text: revision 2 → 3",)
     back = await revert(stage.management, told[-1])
     assert (shown.warnings, back.warnings) == ((), ())
-    assert back.changes == ("topic Tax advice has its text of before, as revision 3",)
+    assert back.changes == ("topic Tax advice has its previous text again, as revision 3",)
     assert await stage.policy() == before
     topic = await stage.management.topic("Tax advice")
     assert topic is not None
     assert topic.description == TAX_TOPIC.description
 
 
-async def test_the_way_back_from_before_the_first_step(stage: Stage) -> None:
+async def test_revert_before_the_first_step_changes_nothing(stage: Stage) -> None:
     """The process ended before the text was sent: going back does nothing, and warns of nothing."""
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
-    told: list[Before | None] = []
+    told: list[UndoRecord | None] = []
     stage.change(faults=["400@topic-update=after:0"])
     with pytest.raises(ServiceError):
         await apply(stage.management, CHANGED, "sandbox", journal=told.append)
@@ -379,15 +364,15 @@ async def test_the_way_back_from_before_the_first_step(stage: Stage) -> None:
     assert back.profile == first.profile
 
 
-async def test_what_going_back_would_do_is_what_it_does(stage: Stage) -> None:
+async def test_revert_plan_equals_the_revert(stage: Stage) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    shown = await plan_back(stage.management, done.before)
+    shown = await plan_revert(stage.management, done.before)
     assert shown.profile == done.profile
     back = await revert(stage.management, done.before)
     assert (shown.changes, shown.warnings) == (back.changes, back.warnings)
 
 
-async def test_a_topic_that_others_change_is_told(
+async def test_foreign_topic_change_is_reported(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
@@ -395,7 +380,7 @@ async def test_a_topic_that_others_change_is_told(
     topic_id = done.topic.topic_id
     await stage.management.update_topic(topic_id, "Tax advice", "Theirs", ("x", "y"))
     second = await apply(stage.management, CHANGED, "sandbox", shown=shown)
-    assert "it is revision 2 now, which is not what was shown" in second.warnings[0]
+    assert "it is at revision 2 now, not the one shown" in second.warnings[0]
     update = ManagementClient.update_topic
 
     async def late(self: ManagementClient, *rest: Any, **more: Any) -> Any:
@@ -407,10 +392,10 @@ async def test_a_topic_that_others_change_is_told(
     assert "its text of revision 4 is not in effect" in third.warnings[0]
 
 
-async def test_a_topic_is_made_and_nothing_else(stage: Stage) -> None:
+async def test_create_makes_only_the_topic(stage: Stage) -> None:
     made = await create(stage.management, TAX_TOPIC)
     assert (made.revision, made.description) == (1, TAX_TOPIC.description)
-    with pytest.raises(AirsError, match="there is a topic 'Tax advice' already, at revision 1"):
+    with pytest.raises(AirsError, match="topic 'Tax advice' already exists, at revision 1"):
         await create(stage.management, CHANGED)
     stage.change(faults=["500-after@topic-create=first:1"])
     lost = await create(stage.management, BAKING_TOPIC)
@@ -418,13 +403,15 @@ async def test_a_topic_is_made_and_nothing_else(stage: Stage) -> None:
     assert len(await stage.management.topics()) == 2
 
 
-async def test_a_place_that_is_not_there_is_told(stage: Stage) -> None:
-    place = Place(entry=2, direction="prompt")
-    with pytest.raises(AirsError, match=r"no part entry 3, prompt for topics; there are: entry 1$"):
-        await plan(stage.management, TAX_TOPIC, "sandbox", place=place)
+async def test_missing_path_is_reported(stage: Stage) -> None:
+    place = PolicyPath(entry=2, direction="prompt")
+    with pytest.raises(
+        AirsError, match=r"no section entry 3, prompt for topics; existing: entry 1$"
+    ):
+        await plan(stage.management, TAX_TOPIC, "sandbox", path=place)
 
 
-async def test_several_places_are_refused_until_one_is_chosen(stage: Stage) -> None:
+async def test_ambiguous_paths_need_a_choice(stage: Stage) -> None:
     row = await stage.management.profile("sandbox")
     assert row is not None
     policy = row.policy
@@ -433,13 +420,13 @@ async def test_several_places_are_refused_until_one_is_chosen(stage: Stage) -> N
     for call in (plan, apply):
         with pytest.raises(AirsError, match="choose one of entry 1; entry 2"):
             await call(stage.management, TAX_TOPIC, "sandbox")
-    done = await apply(stage.management, TAX_TOPIC, "sandbox", place=Place(entry=1))
+    done = await apply(stage.management, TAX_TOPIC, "sandbox", path=PolicyPath(entry=1))
     entries = (await stage.policy())["ai-security-profiles"]
     assert entries[1]["kept"] == [None]
-    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=1), "block", 1),)
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((PolicyPath(entry=1), "block", 1),)
 
 
-async def test_going_back_step_by_step(stage: Stage) -> None:
+async def test_stepwise_revert_restores_each_state(stage: Stage) -> None:
     """What going back does itself counts as nobody else's change at the step before."""
     third = TAX_TOPIC.model_copy(update={"description": "Third"})
     states, ways = [await stage.policy()], []
@@ -458,7 +445,7 @@ async def test_going_back_step_by_step(stage: Stage) -> None:
             ways[number - 1] = ways[number - 1].after(ways[number], back)
 
 
-async def test_going_back_step_by_step_leaves_what_others_did_between(stage: Stage) -> None:
+async def test_stepwise_revert_keeps_foreign_changes(stage: Stage) -> None:
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
     await stage.management.update_topic(first.topic.topic_id, "Tax advice", "Theirs", ("x", "y"))
     await apply(stage.management, BAKING_TOPIC, "sandbox")

@@ -89,19 +89,19 @@ async def test_mixed_faults_lose_nothing_and_count_nothing_twice(
     assert sent(stage) - before == missing
 
 
-async def test_a_rate_holds_where_requests_arrive(
+async def test_rate_is_respected_at_the_service(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seen by the service, one request after the other: no second has more than is allowed."""
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     arrivals: list[float] = []
-    arrived = stage.sandbox.control.stats.arrived
+    arrived = stage.sandbox.control.stats.begin_request
 
     def noted() -> None:
         arrivals.append(stage.clock.now())
         arrived()
 
-    monkeypatch.setattr(stage.sandbox.control.stats, "arrived", noted)
+    monkeypatch.setattr(stage.sandbox.control.stats, "begin_request", noted)
     airs = AirsScanner(
         "sandbox",
         airs=replace(stage.settings, concurrency=1),
@@ -117,7 +117,7 @@ async def test_a_rate_holds_where_requests_arrive(
     assert arrivals[-1] - arrivals[0] < 24 * 0.1 * 1.1
 
 
-async def test_a_held_scan_sends_nothing_and_goes_on(stage: Stage, tmp_path: Path) -> None:
+async def test_held_scan_sends_nothing_until_resumed(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(latency="5ms")
     prompts = many(tmp_path, 40)
@@ -144,14 +144,14 @@ async def test_a_held_scan_sends_nothing_and_goes_on(stage: Stage, tmp_path: Pat
     assert latest[0].done == before == sent(stage)
     assert latest[0].partial is not None
     partial = latest[0].partial()
-    assert len(partial.open_rows) == 40 - before
+    assert partial.triggered.tolist().count(Triggered.NOT_ASKED) == 40 - before
     assert not partial.errors
     airs.hold(False)
     assert checked(await task, await truth(prompts)) == 0
     assert sent(stage) == 40
 
 
-async def test_a_held_scan_is_cancelled_at_once(stage: Stage, tmp_path: Path) -> None:
+async def test_held_scan_is_cancelled_at_once(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     airs = scanner(stage, done)
     airs.hold(True)
@@ -166,16 +166,14 @@ async def test_a_held_scan_is_cancelled_at_once(stage: Stage, tmp_path: Path) ->
     assert sent(stage) == 0
 
 
-async def test_nobody_there_is_said_soon(stage: Stage, tmp_path: Path) -> None:
+async def test_unreachable_service_is_reported_soon(stage: Stage, tmp_path: Path) -> None:
     await stage.sandbox.stop()
     with pytest.raises(AirsError, match=r"nothing could be scanned: cannot connect to 127\.0"):
         await scanner(stage).scan(TAX_TOPIC, many(tmp_path, 50), nothing)
     assert len(stage.clock.waits) < 5 * stage.settings.concurrency
 
 
-async def test_a_cable_that_is_pulled_ends_the_scan_and_loses_nothing(
-    stage: Stage, tmp_path: Path
-) -> None:
+async def test_lost_connection_ends_the_scan_without_losses(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     prompts, cache = many(tmp_path, 60), Memory()
     true = await truth(prompts)
@@ -195,7 +193,7 @@ async def test_a_cable_that_is_pulled_ends_the_scan_and_loses_nothing(
     assert any("cannot connect" in one for one in told)
 
 
-async def test_a_long_scan_keeps_its_results_only(
+async def test_long_scan_keeps_only_its_results_in_memory(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory beyond the results: what 4 000 prompts more leave behind, in bytes."""
@@ -247,7 +245,7 @@ async def test_batches_give_the_same_verdicts(start: Start, tmp_path: Path) -> N
     assert stage.answered["endpoints"]["async"] == {"200": 13}
 
 
-async def test_batches_learn_the_revision_by_one_single_scan(stage: Stage, tmp_path: Path) -> None:
+async def test_batches_learn_the_revision_from_one_scan(stage: Stage, tmp_path: Path) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
     prompts = many(tmp_path, 11)
@@ -257,7 +255,7 @@ async def test_batches_learn_the_revision_by_one_single_scan(stage: Stage, tmp_p
     assert (counts["sync"], counts["async"]) == ({"200": 1}, {"200": 2})
 
 
-async def test_a_batch_of_unknown_fate_is_an_error_and_not_sent_again(
+async def test_batch_in_an_unknown_state_is_an_error_and_not_resent(
     start: Start, tmp_path: Path
 ) -> None:
     stage = await start(
@@ -273,7 +271,7 @@ async def test_a_batch_of_unknown_fate_is_an_error_and_not_sent_again(
     missing = checked(verdicts, await truth(prompts))
     assert missing % 5 == 0
     assert missing > 0
-    assert all("unknown fate" in reason for reason in verdicts.errors.values())
+    assert all("unknown state" in reason for reason in verdicts.errors.values())
     assert stage.answered["prompts"]["asked"]["duplicates"] == 0
     assert len(cache.found) == 100 - missing
 
@@ -294,7 +292,7 @@ async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None
     assert checked(await task, await truth(prompts)) == 0
 
 
-async def test_a_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: Path) -> None:
+async def test_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
     airs = AirsScanner(
@@ -316,7 +314,7 @@ KILLS, KILLED_PROMPTS, CONCURRENCY = 3, 200, 4
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("seed", [3])
-async def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_was_not(
+async def test_repeatedly_killed_scan_ends_like_an_uninterrupted_one(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
@@ -327,14 +325,14 @@ async def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_was_not(
     draw = random.Random(seed)
     target, reached = 10**9, asyncio.Event()
     stats = stage.sandbox.control.stats
-    delivered = stats.delivered
+    delivered = stats.count_delivered
 
     def noted(key: bytes) -> None:
         delivered(key)
         if stats.shown()["prompts"]["delivered"]["total"] >= target:
             reached.set()
 
-    monkeypatch.setattr(stats, "delivered", noted)
+    monkeypatch.setattr(stats, "count_delivered", noted)
 
     async def start(cache: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(

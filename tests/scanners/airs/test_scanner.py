@@ -74,7 +74,7 @@ def answered(verdicts: Verdicts) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["tax-advice", "airline-service"])
-async def test_verdicts_are_those_of_the_engine_behind(stage: Stage, name: str) -> None:
+async def test_verdicts_equal_those_of_the_engine(stage: Stage, name: str) -> None:
     topic, prompts = sample(name)
     done = await apply(stage.management, topic, "sandbox")
     progress: list[Progress] = []
@@ -113,7 +113,7 @@ async def test_through_faults_each_prompt_has_its_true_verdict_or_a_reason(stage
     assert sent(stage) - before == len(missing)
 
 
-async def test_a_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_path: Path) -> None:
+async def test_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     prompts, cache = few(tmp_path, TAX, OTHER, TAX, BAKING), Memory()
     first = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
@@ -127,7 +127,9 @@ async def test_a_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_
     assert sent(stage) == 7
 
 
-async def test_another_definition_or_revision_is_asked_anew(stage: Stage, tmp_path: Path) -> None:
+async def test_another_definition_or_revision_is_requested_again(
+    stage: Stage, tmp_path: Path
+) -> None:
     prompts, cache = few(tmp_path, TAX, OTHER), Memory()
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
@@ -153,7 +155,7 @@ async def test_verdicts_of_another_revision_do_not_count(stage: Stage, tmp_path:
     assert (again.errors, sent(stage)) == ({}, 4)
 
 
-async def test_a_service_that_fails_for_good_is_left_alone(stage: Stage) -> None:
+async def test_permanently_failing_service_gets_no_more_requests(stage: Stage) -> None:
     topic, prompts = sample("tax-advice")
     done = await apply(stage.management, topic, "sandbox")
     stage.change(faults=["404=1"])
@@ -167,7 +169,7 @@ async def test_a_service_that_fails_for_good_is_left_alone(stage: Stage) -> None
     assert any(reason.startswith("not sent: 20 prompts in a row") for reason in reasons)
 
 
-async def test_a_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_path: Path) -> None:
+async def test_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_path: Path) -> None:
     wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
     airs = AirsScanner("sandbox", airs=wrong, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403") as raised:
@@ -175,7 +177,7 @@ async def test_a_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_pat
     assert "wrong-key-of-mine" not in str(raised.value)
 
 
-async def test_doubts_are_kept_beside_verdicts(stage: Stage, tmp_path: Path) -> None:
+async def test_doubts_are_stored_with_verdicts(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=["dlp-error=1"])
     cache = Memory()
@@ -188,7 +190,7 @@ async def test_doubts_are_kept_beside_verdicts(stage: Stage, tmp_path: Path) -> 
     assert sent(stage) == 2
 
 
-async def test_a_cancelled_scan_keeps_what_was_answered(
+async def test_cancelled_scan_keeps_its_answers(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
@@ -219,7 +221,7 @@ async def test_a_cancelled_scan_keeps_what_was_answered(
     assert len(cache.found) == 3
 
 
-def test_without_a_credential_or_profile_there_is_no_scanner(tmp_path: Path) -> None:
+def test_scanner_requires_a_credential_and_a_profile(tmp_path: Path) -> None:
     from guardtui.scanners.airs.credentials import AirsSettings
 
     bare = AirsSettings.load({}, {}, tmp_path / "none.json")
@@ -230,12 +232,3 @@ def test_without_a_credential_or_profile_there_is_no_scanner(tmp_path: Path) -> 
         AirsScanner(airs=keyed)
     with pytest.raises(ValueError, match="rate"):
         AirsScanner("x", airs=keyed, rate=0)
-
-
-def test_it_is_registered_by_name() -> None:
-    import tomllib
-
-    project = tomllib.loads((SAMPLES.parent / "pyproject.toml").read_text("utf-8"))
-    points = project["project"]["entry-points"]["guardtui.scanners"]
-    module, _, name = points["airs"].partition(":")
-    assert (module, name) == (AirsScanner.__module__, AirsScanner.__name__)

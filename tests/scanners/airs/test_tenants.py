@@ -54,7 +54,7 @@ def key_of(settings: AirsSettings) -> str | None:
     return None if settings.api_key is None else settings.api_key.reveal()
 
 
-def test_the_active_tenant_is_read_in_place_of_the_older_file(home: Home) -> None:
+def test_active_tenant_replaces_the_older_file(home: Home) -> None:
     home.write(home.older, {"airsApiKey": "older", "mgmtClientId": "older"})
     assert key_of(load()) == "older"
     home.register(home.tenant("prod", airsApiEndpoint="https://scan.example"), active="prod")
@@ -68,7 +68,7 @@ def test_the_active_tenant_is_read_in_place_of_the_older_file(home: Home) -> Non
     assert (url, origin) == ("https://api.apps.paloaltonetworks.com/aisec", "default")
 
 
-def test_variables_and_flags_win_over_the_tenant(home: Home) -> None:
+def test_variables_and_flags_override_the_tenant(home: Home) -> None:
     home.register(home.tenant("prod", mgmtEndpoint="https://a.example"), active="prod")
     variables = {"PANW_AI_SEC_API_KEY": "mine", "PANW_MGMT_ENDPOINT": "https://b.example"}
     settings = load(variables)
@@ -76,21 +76,21 @@ def test_variables_and_flags_win_over_the_tenant(home: Home) -> None:
     assert settings.management_endpoint.url == "https://b.example"
     assert settings.notices() == ()
     assert load(variables, tenant="prod").notices() == (
-        "PANW_AI_SEC_API_KEY is set, and wins over the tenant prod",
-        "PANW_MGMT_ENDPOINT is set, and wins over the tenant prod",
+        "PANW_AI_SEC_API_KEY is set, and overrides the tenant prod",
+        "PANW_MGMT_ENDPOINT is set, and overrides the tenant prod",
     )
 
 
-def test_a_tenant_is_named(home: Home) -> None:
+def test_named_tenant_is_used(home: Home) -> None:
     home.register(home.tenant("prod"), home.tenant("dev", airsApiKey="dev"), active="prod")
     assert key_of(load(tenant="dev")) == "dev"
     with pytest.raises(
-        AirsError, match=r"no tenant 'test' in .*tenants\.json; there are: prod, dev"
+        AirsError, match=r"no tenant is named 'test' in .*tenants\.json; existing: prod, dev"
     ):
         load(tenant="test")
 
 
-def test_without_an_active_tenant_the_older_file_counts(home: Home) -> None:
+def test_older_file_is_used_without_an_active_tenant(home: Home) -> None:
     home.register(home.tenant("prod"))
     settings = load()
     assert (settings.tenant, key_of(settings)) == ("", None)
@@ -100,7 +100,7 @@ def test_without_an_active_tenant_the_older_file_counts(home: Home) -> None:
     assert key_of(load()) == "older"
 
 
-def test_what_a_tenant_does_not_say_is_named_with_its_file(home: Home) -> None:
+def test_missing_setting_error_names_the_tenant_file(home: Home) -> None:
     home.register(home.tenant("prod", airsApiKey=""), active="prod")
     with pytest.raises(AirsError) as caught:
         load().scan_credential()
@@ -110,7 +110,7 @@ def test_what_a_tenant_does_not_say_is_named_with_its_file(home: Home) -> None:
     )
 
 
-def test_the_registry_is_looked_for_where_airs_cli_does(home: Home, tmp_path: Path) -> None:
+def test_registry_path_equals_that_of_airs_cli(home: Home, tmp_path: Path) -> None:
     other = Home(tmp_path / "other")
     other.registry = tmp_path / "state/prisma-airs/tenants.json"
     other.register(other.tenant("there", airsApiKey="there"), active="there")
@@ -123,7 +123,7 @@ def test_the_registry_is_looked_for_where_airs_cli_does(home: Home, tmp_path: Pa
     ) == ("here")
 
 
-def test_profiles_of_one_name_in_two_tenants_are_told_apart(home: Home) -> None:
+def test_equal_profile_names_of_two_tenants_are_distinguished(home: Home) -> None:
     other = {**home.tenant("dev", mgmtTsgId="2"), "tsgId": "2"}
     home.register(home.tenant("prod"), other, active="prod")
     keys = {AirsConnection(load(profile="mine", tenant=name)).key for name in ("prod", "dev")}
@@ -136,20 +136,20 @@ ROW = {"name": "a", "configPath": "/a.json", "tsgId": "1"}
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "tenants.json:1: this is no JSON"),
-        ("[]", "this is no JSON object"),
-        ({"version": 2}, "version 2 of the registry is not known here"),
-        ({"version": 1, "active": None}, "tenants is no list"),
-        ({"version": 1, "active": "b", "tenants": [ROW]}, "the active tenant is not among"),
-        ({"version": 1, "active": ["a"], "tenants": [ROW]}, "the active tenant is not among"),
+        ("{", "tenants.json:1: not JSON"),
+        ("[]", "not a JSON object"),
+        ({"version": 2}, "registry version 2 is not supported"),
+        ({"version": 1, "active": None}, "tenants is not a list"),
+        ({"version": 1, "active": "b", "tenants": [ROW]}, "the active tenant is not registered"),
+        ({"version": 1, "active": ["a"], "tenants": [ROW]}, "the active tenant is not registered"),
         ({"version": 1, "active": None, "tenants": ["a"]}, "tenant 1 needs name, configPath"),
         (
             {"version": 1, "active": None, "tenants": [ROW, {**ROW, "configPath": "a"}]},
-            "configPath of tenant 2 is no absolute path",
+            "configPath of tenant 2 is not an absolute path",
         ),
     ],
 )
-def test_a_damaged_registry_is_told(home: Home, content: object, told: str) -> None:
+def test_damaged_registry_is_reported(home: Home, content: object, told: str) -> None:
     home.write(home.registry, content)
     with pytest.raises(AirsError) as caught:
         load()
@@ -160,15 +160,15 @@ def test_a_damaged_registry_is_told(home: Home, content: object, told: str) -> N
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "there is no such file"),
-        ("{\n{", "prod.json:2: this is no JSON"),
-        ({"mgmtTsgId": "2", "airsApiKey": SECRET}, "its mgmtTsgId is not the one"),
-        ({"airsApiKey": SECRET}, "its mgmtTsgId is not the one"),
-        ({"mgmtTsgId": "1", "airsApiKey": [SECRET]}, "airsApiKey is no text"),
+        (None, "no such file"),
+        ("{\n{", "prod.json:2: not JSON"),
+        ({"mgmtTsgId": "2", "airsApiKey": SECRET}, "its mgmtTsgId differs"),
+        ({"airsApiKey": SECRET}, "its mgmtTsgId differs"),
+        ({"mgmtTsgId": "1", "airsApiKey": [SECRET]}, "airsApiKey is not a text"),
         ({"mgmtTsgId": "1", "mgmtEndpoint": "ftp://x"}, "mgmtEndpoint: 'ftp://x' is not an https"),
     ],
 )
-def test_a_damaged_file_of_a_tenant_is_told(home: Home, content: object, told: str) -> None:
+def test_damaged_tenant_file_is_reported(home: Home, content: object, told: str) -> None:
     row = home.tenant("prod")
     path = Path(row["configPath"])
     if content is None:

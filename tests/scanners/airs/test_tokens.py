@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from guardtui.http.address import Endpoint
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.secret import Secret
-from guardtui.scanners.airs.credentials import Management
-from guardtui.scanners.airs.tokens import Tokens
+from guardtui.scanners.airs.credentials import ManagementAccess
+from guardtui.scanners.airs.tokens import AccessTokens
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
 
 from .conftest import Stage
 
 
-def account(url: str, secret: str = "the-secret") -> Management:
+def account(url: str, secret: str = "the-secret") -> ManagementAccess:
     endpoint = Endpoint.parse(url)
-    return Management(
+    return ManagementAccess(
         endpoint, Endpoint.parse(f"{url}/oauth2/access_token"), "me", Secret(secret), "1"
     )
 
@@ -36,9 +36,9 @@ def numbered(expires: Any = 899) -> Any:
     return step
 
 
-async def test_one_refresh_is_shared() -> None:
+async def test_concurrent_callers_share_one_refresh() -> None:
     async with Server(numbered()) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         got = await asyncio.gather(*(tokens.get() for _ in range(20)))
         assert {one.reveal() for one in got} == {"token-1"}
         assert len(server.received) == 1
@@ -50,10 +50,10 @@ async def test_one_refresh_is_shared() -> None:
         await tokens.aclose()
 
 
-async def test_it_is_refreshed_before_its_end() -> None:
+async def test_token_is_refreshed_before_it_expires() -> None:
     clock = JumpClock()
     async with Server(numbered()) as server:
-        tokens = Tokens(account(server.url), clock=clock)
+        tokens = AccessTokens(account(server.url), clock=clock)
         assert (await tokens.get()).reveal() == "token-1"
         clock.advance(838)
         assert (await tokens.get()).reveal() == "token-1"
@@ -77,10 +77,12 @@ async def test_it_is_refreshed_before_its_end() -> None:
         ([1], 800, 841),
     ],
 )
-async def test_lifetimes(expires: Any, still: float, over: float) -> None:
+async def test_lifetime_is_read_from_numbers_and_texts(
+    expires: Any, still: float, over: float
+) -> None:
     clock = JumpClock()
     async with Server(numbered(expires)) as server:
-        tokens = Tokens(account(server.url), clock=clock)
+        tokens = AccessTokens(account(server.url), clock=clock)
         await tokens.get()
         clock.advance(still)
         assert (await tokens.get()).reveal() == "token-1"
@@ -89,9 +91,9 @@ async def test_lifetimes(expires: Any, still: float, over: float) -> None:
         await tokens.aclose()
 
 
-async def test_a_dropped_token_is_replaced_once() -> None:
+async def test_dropped_token_is_replaced_once() -> None:
     async with Server(numbered()) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         first = await tokens.get()
         tokens.drop(first)
         second = await tokens.get()
@@ -101,10 +103,10 @@ async def test_a_dropped_token_is_replaced_once() -> None:
         await tokens.aclose()
 
 
-async def test_a_failure_is_shared_and_not_kept() -> None:
+async def test_failure_is_shared_and_not_cached() -> None:
     refusal = answer({"error": "invalid_client", "error_description": "no"}, 401)
     async with Server([refusal, numbered()(None)]) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         got = await asyncio.gather(*(tokens.get() for _ in range(5)), return_exceptions=True)
         assert all(isinstance(one, ServiceError) for one in got)
         assert len(server.received) == 1
@@ -112,9 +114,9 @@ async def test_a_failure_is_shared_and_not_kept() -> None:
         await tokens.aclose()
 
 
-async def test_a_caller_that_goes_does_not_take_it_from_the_others() -> None:
+async def test_cancelled_caller_does_not_cancel_the_refresh() -> None:
     async with Server(numbered()) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         first = asyncio.create_task(tokens.get())
         second = asyncio.create_task(tokens.get())
         while not server.received:
@@ -128,10 +130,10 @@ async def test_a_caller_that_goes_does_not_take_it_from_the_others() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-async def test_a_wrong_secret_is_told(status: int) -> None:
+async def test_wrong_secret_is_reported(status: int) -> None:
     body = {"error": "invalid_client", "error_description": "the-secret is wrong"}
     async with Server(answer(body, status)) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         with pytest.raises(ServiceError) as caught:
             await tokens.get()
         text = str(caught.value)
@@ -144,34 +146,34 @@ async def test_a_wrong_secret_is_told(status: int) -> None:
 @pytest.mark.parametrize(
     "data", [{}, [], {"access_token": 7}, {"access_token": ""}, {"access_token": "a\nb"}]
 )
-async def test_no_token_in_the_answer(data: Any) -> None:
+async def test_response_without_a_token_is_an_error(data: Any) -> None:
     async with Server(answer(data)) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
-        with pytest.raises(ServiceError, match="sent no token") as caught:
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
+        with pytest.raises(ServiceError, match="sent no valid token") as caught:
             await tokens.get()
-        assert caught.value.kind is Kind.CONTENT
+        assert caught.value.kind is ErrorKind.CONTENT
         await tokens.aclose()
 
 
-async def test_a_page_instead_of_a_token() -> None:
+async def test_web_page_instead_of_a_token_is_an_error() -> None:
     async with Server(Answer(200, b"<html>sign in</html>")) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         with pytest.raises(ServiceError, match=r"no access token: .*web page"):
             await tokens.get()
         await tokens.aclose()
 
 
-async def test_transient_failures_are_repeated() -> None:
+async def test_transient_failures_are_retried() -> None:
     async with Server([answer({}, 503), answer({}, 429), numbered()(None)]) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         assert (await tokens.get()).reveal() == "token-1"
         assert len(server.received) == 3
         await tokens.aclose()
 
 
-async def test_closing_ends_the_refresh() -> None:
+async def test_closing_cancels_the_refresh() -> None:
     async with Server(Answer(delay=1000)) as server:
-        tokens = Tokens(account(server.url), clock=JumpClock())
+        tokens = AccessTokens(account(server.url), clock=JumpClock())
         waiting = asyncio.create_task(tokens.get())
         while not server.received:
             await asyncio.sleep(0)
@@ -180,7 +182,7 @@ async def test_closing_ends_the_refresh() -> None:
             await waiting
 
 
-async def test_the_sandbox_gives_tokens(stage: Stage) -> None:
-    tokens = Tokens(stage.settings.management(), clock=stage.clock)
+async def test_sandbox_issues_tokens(stage: Stage) -> None:
+    tokens = AccessTokens(stage.settings.management(), clock=stage.clock)
     assert len((await tokens.get()).reveal()) > 20
     await tokens.aclose()

@@ -17,8 +17,8 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.http.secret import Secret
 from guardtui.sandbox.app import Sandbox
-from guardtui.sandbox.judging import Engine
-from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.judging import TopicMatcher
+from guardtui.sandbox.settings import SandboxSettings
 from guardtui.scanners.base import Progress
 from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.model_address import ModelAddress
@@ -27,8 +27,8 @@ NAME = "decide-1"
 
 
 @cache
-def engine() -> Engine:
-    return Engine()
+def engine() -> TopicMatcher:
+    return TopicMatcher()
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Service:
 @asynccontextmanager
 async def serving(**settings: Any) -> AsyncIterator[Service]:
     defects: list[BaseException] = []
-    sandbox = Sandbox(Settings().changed(settings), engine=engine(), defect=defects.append)
+    sandbox = Sandbox(SandboxSettings().changed(settings), engine=engine(), defect=defects.append)
     port = await sandbox.start()
     try:
         yield Service(sandbox, f"http://127.0.0.1:{port}")

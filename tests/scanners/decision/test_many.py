@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guardtui.http.decisions import Api, Question
+from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.budget import Budget
+from guardtui.scanners.budget import CallBudget
 from guardtui.scanners.decision.many import ManyQuestions
 from guardtui.session.verdict_cache import SqliteVerdicts
 from tests.scanners.judge.conftest import Memory
@@ -19,14 +19,16 @@ from tests.scanners.judge.conftest import Memory
 from .conftest import Service, nothing, serving
 
 TEXTS = [f"{'tax' if n % 2 else 'bread'} question {n}" for n in range(12)]
-QUESTIONS = [Question(f"Is it about the topic?\nDefinition: tax, wording {n}") for n in range(10)]
+QUESTIONS = [
+    DecisionQuestion(f"Is it about the topic?\nDefinition: tax, wording {n}") for n in range(10)
+]
 
 
 def many(service: Service, at_once: int = 200, **options: Any) -> ManyQuestions:
     return ManyQuestions(service.scanner(**options), QUESTIONS, TEXTS, at_once)
 
 
-async def test_one_request_for_each_text_and_the_same_answers_as_alone() -> None:
+async def test_one_request_per_text_gives_the_same_answers() -> None:
     reported: list[Progress] = []
     async with serving() as service:
         answers = await many(service).run(reported.append)
@@ -51,7 +53,7 @@ async def test_questions_are_split_by_the_limit(at_once: int, requests: int) -> 
     assert plan.tokens > 0
 
 
-async def test_the_same_text_is_asked_about_once() -> None:
+async def test_equal_texts_are_sent_once() -> None:
     async with serving() as service:
         asking = ManyQuestions(service.scanner(), QUESTIONS, ["tax", "bread", "tax"], 200)
         answers = await asking.run(nothing)
@@ -59,7 +61,7 @@ async def test_the_same_text_is_asked_about_once() -> None:
     assert np.array_equal(answers.probabilities[:, 0], answers.probabilities[:, 2])
 
 
-async def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
+async def test_cached_questions_are_not_sent_again(tmp_path: Path) -> None:
     with contextlib.closing(SqliteVerdicts(tmp_path)) as cache:
         async with serving(faults=["500@decisions=after:5"]) as service:
             first = await many(service, cache=cache, retries=0, concurrency=1).run(nothing)
@@ -77,7 +79,7 @@ async def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
             assert service.stats["requests"] == 7
 
 
-async def test_a_scan_knows_what_a_sweep_was_answered() -> None:
+async def test_scan_uses_cached_answers_of_a_sweep() -> None:
     cache = Memory()
     async with serving() as service:
         await many(service, cache=cache).run(nothing)
@@ -85,7 +87,7 @@ async def test_a_scan_knows_what_a_sweep_was_answered() -> None:
         assert later.plan().requests == 0
 
 
-async def test_answers_of_an_older_model_are_asked_again() -> None:
+async def test_answers_of_an_older_model_are_requested_again() -> None:
     cache = Memory()
     async with serving() as service:
         half = ManyQuestions(service.scanner(cache=cache), QUESTIONS, TEXTS[:6], 200)
@@ -98,7 +100,7 @@ async def test_answers_of_an_older_model_are_asked_again() -> None:
 
 
 @pytest.mark.parametrize("fault", ["refused", "missing", "doubled", "out-of-range", "other-model"])
-async def test_an_answer_that_is_none_is_missing(fault: str) -> None:
+async def test_invalid_answer_counts_as_missing(fault: str) -> None:
     async with serving(faults=[f"{fault}@decisions=every:4"]) as service:
         answers = await many(service, concurrency=1).run(nothing)
     spoilt = {"missing": 1, "doubled": 1}.get(fault, len(QUESTIONS))
@@ -115,26 +117,26 @@ async def test_faults_on_the_wire_lose_nothing() -> None:
     assert not answers.missing
 
 
-async def test_a_budget_leaves_questions_unasked() -> None:
+async def test_spent_budget_leaves_questions_unsent() -> None:
     async with serving() as service:
-        asking = many(service, budget=Budget(most_tokens=3000), concurrency=1)
+        asking = many(service, budget=CallBudget(most_tokens=3000), concurrency=1)
         answers = await asking.run(nothing)
     assert 0 < answers.missing < len(QUESTIONS) * len(TEXTS)
     used = answers.used
     assert used.input_tokens + used.output_tokens <= 3000
 
 
-async def test_a_refused_key_ends_at_once() -> None:
+async def test_rejected_key_ends_the_run_at_once() -> None:
     async with serving(faults=["401@decisions=1"]) as service:
         with pytest.raises(ScannerError, match="nothing could be asked"):
             await many(service).run(nothing)
         assert service.stats["requests"] <= 5
 
 
-async def test_system_one_takes_as_many_as_its_services_do() -> None:
+async def test_system_one_accepts_the_limit_of_its_services() -> None:
     async with serving() as service:
         scanner = service.scanner(api=Api.SYSTEM_ONE)
-        questions = [Question(f"Is it about tax, wording {n}?") for n in range(100)]
+        questions = [DecisionQuestion(f"Is it about tax, wording {n}?") for n in range(100)]
         asking = ManyQuestions(scanner, questions, TEXTS[:2], Api.SYSTEM_ONE.most_questions)
         assert asking.plan().requests == 4
         assert not (await asking.run(nothing)).missing

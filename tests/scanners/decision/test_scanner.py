@@ -15,10 +15,10 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BY_HAND, at_threshold
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
-from guardtui.http.decisions import Api, Question
+from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import Budget, Prices
+from guardtui.scanners.budget import CallBudget, Prices
 from guardtui.scanners.decision.asking import is_version_of
 from guardtui.scanners.decision.template import parse_template
 from guardtui.scanners.paid_calls import WatchedLimit
@@ -39,10 +39,10 @@ QUICK = {"retry_after": "10ms"}
 
 
 @pytest.mark.parametrize("api", Api)
-async def test_probabilities_are_the_scores_in_both_formats(tmp_path: Path, api: Api) -> None:
+async def test_scores_are_the_probabilities_in_both_formats(tmp_path: Path, api: Api) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving() as service:
-        scanner = service.scanner(api=api, budget=Budget(Prices(2.0, 0.0)))
+        scanner = service.scanner(api=api, budget=CallBudget(Prices(2.0, 0.0)))
         verdicts = await scan(scanner, TOPIC, prompts)
         assert service.stats["prompts"]["asked"]["total"] == len(PROMPTS)
         assert list(service.stats["endpoints"]) == [api.value]
@@ -58,14 +58,14 @@ async def test_probabilities_are_the_scores_in_both_formats(tmp_path: Path, api:
     assert 0.5 < expense.tokens(len(PROMPTS)) / used.input_tokens < 2
 
 
-async def test_an_allowed_topic_triggers_for_what_does_not_belong(tmp_path: Path) -> None:
+async def test_allow_topic_triggers_for_other_prompts(tmp_path: Path) -> None:
     async with serving() as service:
         allowed = TOPIC.model_copy(update={"intent": Intent.ALLOW})
         verdicts = await scan(service.scanner(), allowed, some(tmp_path, *PROMPTS))
     assert verdicts.triggered.tolist() == [0, 0, 1, 1]
 
 
-async def test_another_threshold_and_another_template_are_known_or_not(tmp_path: Path) -> None:
+async def test_cached_answers_depend_on_the_template_not_the_threshold(tmp_path: Path) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving() as service:
         first = await scan(service.scanner(cache=cache), TOPIC, prompts)
@@ -82,7 +82,7 @@ async def test_another_threshold_and_another_template_are_known_or_not(tmp_path:
         assert not service.scanner(cache=cache).known(TOPIC, prompts, epoch=2).any()
 
 
-async def test_a_changed_threshold_keeps_the_scores_and_asks_nothing(tmp_path: Path) -> None:
+async def test_changed_threshold_keeps_scores_without_requests(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving(faults=["rounded=1", "refused@decisions=every:4"]) as service:
         scanner = service.scanner(concurrency=1)
@@ -109,16 +109,14 @@ async def test_a_changed_threshold_keeps_the_scores_and_asks_nothing(tmp_path: P
         ("doubled", "the question has two answers"),
         ("out-of-range", "is not from 0 to 1"),
         ("other-model", "of the model decide-1-mini, not of decide-1"),
-        ("truncated", "it is cut off"),
+        ("truncated", "it is truncated"),
         ("html", "it is a web page"),
         ("empty", "it is not a JSON object"),
         ("422", "HTTP 422"),
         ("413", "HTTP 413"),
     ],
 )
-async def test_an_answer_that_is_none_is_no_verdict(
-    tmp_path: Path, fault: str, reason: str
-) -> None:
+async def test_invalid_answer_gives_no_verdict(tmp_path: Path, fault: str, reason: str) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving(faults=[f"{fault}@decisions=1"]) as service:
         verdicts = await scan(service.scanner(cache=cache), TOPIC, prompts)
@@ -130,16 +128,16 @@ async def test_an_answer_that_is_none_is_no_verdict(
     assert not [one for one in cache.found.values() if one.score is not None]
 
 
-async def test_an_answer_twice_in_an_object_cannot_be_used(tmp_path: Path) -> None:
+async def test_duplicate_answer_in_an_object_is_rejected(tmp_path: Path) -> None:
     async with serving(faults=["doubled=1"]) as service:
         prompts = some(tmp_path, *PROMPTS)
         scanner = service.scanner(api=Api.SYSTEM_ONE)
         verdicts = await scan(scanner, TOPIC, prompts, rows=FIRST)
-    assert "twice" in verdicts.errors[0]
+    assert "duplicate" in verdicts.errors[0]
 
 
 @pytest.mark.parametrize("fault", ["408", "409", "425", "429", "500", "529", "reset", "cut"])
-async def test_what_may_be_repeated_is_repeated(tmp_path: Path, fault: str) -> None:
+async def test_transient_failure_is_retried(tmp_path: Path, fault: str) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving(faults=[f"{fault}@decisions=first:1"], **QUICK) as service:
         verdicts = await scan(service.scanner(), TOPIC, prompts, rows=FIRST)
@@ -147,7 +145,7 @@ async def test_what_may_be_repeated_is_repeated(tmp_path: Path, fault: str) -> N
     assert verdicts.triggered[0] == Triggered.YES
 
 
-async def test_a_wrong_key_ends_the_scan(tmp_path: Path) -> None:
+async def test_wrong_key_ends_the_scan(tmp_path: Path) -> None:
     async with serving() as service:
         address = service.address
         scanner = service.scanner()
@@ -156,9 +154,9 @@ async def test_a_wrong_key_ends_the_scan(tmp_path: Path) -> None:
             await scan(scanner, TOPIC, some(tmp_path, *PROMPTS))
 
 
-async def test_too_many_questions_are_refused_as_a_service_does(tmp_path: Path) -> None:
+async def test_too_many_questions_are_rejected(tmp_path: Path) -> None:
     for api, most, status in ((Api.DECISIONS, 200, 422), (Api.SYSTEM_ONE, 128, 413)):
-        questions = [Question("Is it about tax?")] * (most + 1)
+        questions = [DecisionQuestion("Is it about tax?")] * (most + 1)
         async with (
             serving() as service,
             service.scanner(api=api).service(WatchedLimit(1)) as model,
@@ -188,13 +186,13 @@ async def test_too_many_questions_are_refused_as_a_service_does(tmp_path: Path) 
         ("", "decide-1", False),
     ],
 )
-def test_a_dated_version_answers_for_its_alias(
+def test_dated_version_answers_for_its_alias(
     answered: str, requested: str, is_version: bool
 ) -> None:
     assert is_version_of(answered, requested) is is_version
 
 
-async def test_the_model_that_answered_is_part_of_what_a_scan_is(tmp_path: Path) -> None:
+async def test_answering_model_is_part_of_the_settings(tmp_path: Path) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving(faults=["newer-model=1"]) as service:
         scanner = service.scanner(cache=cache)
@@ -206,7 +204,7 @@ async def test_the_model_that_answered_is_part_of_what_a_scan_is(tmp_path: Path)
         assert again.known(TOPIC, prompts).all()
 
 
-async def test_cached_answers_of_an_older_model_are_not_mixed_with_a_newer_one(
+async def test_cached_answers_of_an_older_model_are_not_mixed_in(
     tmp_path: Path,
 ) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
@@ -224,7 +222,7 @@ async def test_cached_answers_of_an_older_model_are_not_mixed_with_a_newer_one(
         assert "2026-11-01" in scanner.settings.identity
 
 
-async def test_a_model_that_changes_during_a_scan_leaves_no_mixture(tmp_path: Path) -> None:
+async def test_model_change_during_a_scan_mixes_no_answers(tmp_path: Path) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving(faults=["newer-model=after:2"]) as service:
         verdicts = await scan(service.scanner(cache=cache, concurrency=1), TOPIC, prompts)
@@ -239,7 +237,7 @@ async def test_a_model_that_changes_during_a_scan_leaves_no_mixture(tmp_path: Pa
         assert not again.errors
 
 
-async def test_a_pinned_model_needs_no_probe_and_must_be_met(tmp_path: Path) -> None:
+async def test_pinned_model_needs_no_probe_and_must_match(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving(faults=["newer-model=1"]) as service:
         verdicts = await scan(service.scanner("decide-1-2026-10-01"), TOPIC, prompts)
@@ -249,10 +247,10 @@ async def test_a_pinned_model_needs_no_probe_and_must_be_met(tmp_path: Path) -> 
 # --- budgets, and ends ----------------------------------------------------------------------
 
 
-async def test_a_budget_ends_a_scan_before_it_is_passed(tmp_path: Path) -> None:
+async def test_scan_stops_before_it_exceeds_the_budget(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving() as service:
-        scanner = service.scanner(budget=Budget(most_tokens=1100), concurrency=1)
+        scanner = service.scanner(budget=CallBudget(most_tokens=1100), concurrency=1)
         verdicts = await scan(scanner, TOPIC, prompts)
     assert verdicts.beyond_budget
     used = verdicts.used
@@ -280,7 +278,7 @@ assert (verdicts.triggered >= 0).all(), verdicts.errors
 """
 
 
-async def test_a_scan_that_is_killed_asks_nothing_twice_that_was_answered(tmp_path: Path) -> None:
+async def test_killed_scan_repeats_no_answered_request(tmp_path: Path) -> None:
     count, slots = 60, 4
     some(tmp_path, *(f"{'a cake' if n % 2 else 'tax'} {n}" for n in range(count)))
     async with serving(latency="5ms") as service:

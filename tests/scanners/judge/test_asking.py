@@ -11,8 +11,8 @@ import pytest
 
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import Budget, Prices
-from guardtui.scanners.judge.reading import Form
+from guardtui.scanners.budget import CallBudget, Prices
+from guardtui.scanners.judge.reading import AnswerForm
 from tests.http.server import Received, Step, answer, reset, sends, silence
 
 from .conftest import (
@@ -50,9 +50,9 @@ def refusing(*rules: tuple[Callable[[dict[str, Any]], bool], Step]) -> Callable[
     return respond
 
 
-async def test_the_first_call_asks_for_structured_output_without_chance(tmp_path: Path) -> None:
+async def test_first_call_requests_structured_output_at_temperature_0(tmp_path: Path) -> None:
     async with model() as server:
-        await judge(server, budget=Budget(answer_tokens=77)).scan(
+        await judge(server, budget=CallBudget(answer_tokens=77)).scan(
             TOPIC, some(tmp_path, "x", "y"), nothing
         )
         sent = options(server.received[0])
@@ -128,7 +128,7 @@ OPENAI_TOKENS = refused(
     ],
     ids=["max_tokens", "temperature", "all", "unnamed", "fastapi"],
 )
-async def test_what_a_server_refuses_is_left_out_once_for_all(
+async def test_rejected_option_is_omitted_from_later_calls(
     tmp_path: Path, rules: list[Any], left: set[str]
 ) -> None:
     async with model(refusing(*rules)) as server:
@@ -144,7 +144,7 @@ async def test_what_a_server_refuses_is_left_out_once_for_all(
         assert verdicts.used == Usage(4, 400, 40)
 
 
-async def test_calls_at_once_learn_together(tmp_path: Path) -> None:
+async def test_concurrent_calls_share_learnt_options(tmp_path: Path) -> None:
     rules = [(lambda sent: "response_format" in sent, refused("no response_format here"))]
     many = [f"tax {number}" for number in range(20)]
     async with model(refusing(*rules)) as server:
@@ -163,9 +163,7 @@ async def test_calls_at_once_learn_together(tmp_path: Path) -> None:
         "This model's maximum context length is 8192 tokens; temperature was fine",
     ],
 )
-async def test_a_prompt_that_is_refused_changes_nothing_for_the_others(
-    tmp_path: Path, message: str
-) -> None:
+async def test_rejected_prompt_does_not_change_options(tmp_path: Path, message: str) -> None:
     def respond(request: Received) -> Step:
         return refused(message) if asked(request) == "a cake" else truthful(request)
 
@@ -181,7 +179,7 @@ async def test_a_prompt_that_is_refused_changes_nothing_for_the_others(
         assert len(server.received) == 3
 
 
-async def test_an_option_of_the_author_is_never_left_out(tmp_path: Path) -> None:
+async def test_author_options_are_never_omitted(tmp_path: Path) -> None:
     rules = [
         (lambda sent: "seed" in sent, refused("seed is not supported", param="seed")),
     ]
@@ -197,14 +195,14 @@ async def test_an_option_of_the_author_is_never_left_out(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "name", ["max_tokens", "max_completion_tokens", "n", "stream", "messages", "model"]
 )
-def test_options_that_would_break_the_reading_or_the_budget(name: str) -> None:
-    with pytest.raises(ScannerError, match=f"{name} is no option to set"):
+def test_reserved_and_invalid_options_are_rejected(name: str) -> None:
+    with pytest.raises(ScannerError, match=f"{name} cannot be set"):
         judge(model(), options={name: 1})
-    with pytest.raises(ScannerError, match="a value that JSON does not know"):
+    with pytest.raises(ScannerError, match="not valid JSON"):
         judge(model(), options={"seed": float("nan")})
 
 
-async def test_faults_on_the_way_are_repeated(tmp_path: Path) -> None:
+async def test_transport_faults_are_retried(tmp_path: Path) -> None:
     faults: list[Step] = [
         answer({"error": {"message": "slow down"}}, status=429, retry_after="2"),
         answer({"error": {"message": "loading"}}, status=503),
@@ -230,7 +228,7 @@ async def test_faults_on_the_way_are_repeated(tmp_path: Path) -> None:
     ("step", "told", "calls"),
     [
         (answer({"error": {"message": "bad model"}}, status=404), "HTTP 404: bad model", 1),
-        (answer({"choices": []}), "the answer is not a chat completion: it holds no choices", 1),
+        (answer({"choices": []}), "the answer is not a chat completion: it has no choices", 1),
         (answer(["hello"]), "is not a chat completion: it is not a JSON object", 1),
         (answer({"error": {"message": "down"}}, status=500), "HTTP 500: down", 3),
         (reset, "broke", 3),
@@ -239,7 +237,7 @@ async def test_faults_on_the_way_are_repeated(tmp_path: Path) -> None:
     ],
     ids=["404", "empty", "list", "500", "reset", "no http", "page"],
 )
-async def test_a_model_that_fails_is_told_and_not_asked_for_ever(
+async def test_failing_model_is_reported_and_retries_end(
     tmp_path: Path, step: Step, told: str, calls: int
 ) -> None:
     async with model(step) as server:
@@ -250,7 +248,7 @@ async def test_a_model_that_fails_is_told_and_not_asked_for_ever(
         assert prompts_of(server) == {"x": calls, "y": calls}
 
 
-async def test_a_model_that_is_silent_ends_at_its_time(tmp_path: Path) -> None:
+async def test_silent_model_times_out(tmp_path: Path) -> None:
     async with model(silence) as server:
         scanner = judge(server, retries=1, timeout=0.5)
         verdicts = await scanner.scan(TOPIC, some(tmp_path, "x", "y"), nothing)
@@ -260,14 +258,14 @@ async def test_a_model_that_is_silent_ends_at_its_time(tmp_path: Path) -> None:
         assert verdicts.used.uncounted == 4
 
 
-async def test_a_key_that_is_refused_ends_the_scan(tmp_path: Path) -> None:
+async def test_rejected_key_ends_the_scan(tmp_path: Path) -> None:
     async with model(answer({"error": {"message": "no"}}, status=401)) as server:
         with pytest.raises(ScannerError, match="nothing could be scanned: HTTP 401: no"):
             await judge(server, concurrency=1).scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
         assert len(server.received) == 1
 
 
-async def test_a_model_that_says_nothing_usable_is_given_up(tmp_path: Path) -> None:
+async def test_model_without_usable_answers_is_given_up(tmp_path: Path) -> None:
     many = [f"tax {number}" for number in range(60)]
     async with model(said("I would rather not say.")) as server:
         verdicts = await judge(server).scan(TOPIC, some(tmp_path, *many), nothing)
@@ -278,12 +276,12 @@ async def test_a_model_that_says_nothing_usable_is_given_up(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("usage", [(100, 50), None], ids=["counted", "uncounted"])
-async def test_the_budget_ends_a_run_before_it_is_passed(
+async def test_run_stops_before_it_exceeds_the_budget(
     tmp_path: Path, usage: tuple[int, int] | None
 ) -> None:
     many = [f"tax {number}" for number in range(60)]
     async with model(lambda request: said("ANSWER: yes", usage)) as server:
-        budget = Budget(Prices(1.0, 10.0), most_cost=0.02, answer_tokens=60)
+        budget = CallBudget(Prices(1.0, 10.0), most_cost=0.02, answer_tokens=60)
         cache = Memory()
         scanner = judge(server, budget=budget, cache=cache, concurrency=8)
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *many), nothing)
@@ -292,7 +290,7 @@ async def test_the_budget_ends_a_run_before_it_is_passed(
         assert sorted(verdicts_of(verdicts)) == [-2] * (60 - done) + [1] * done
         assert len(verdicts.errors) == 60 - done
         assert all(
-            told.startswith("not asked: the budget of 0.02 could be passed")
+            told.startswith("not sent: the call could exceed the budget of 0.02")
             for told in verdicts.errors.values()
         )
         assert budget.spent == verdicts.used
@@ -302,25 +300,25 @@ async def test_the_budget_ends_a_run_before_it_is_passed(
             assert done >= 26
             assert budget.spent.cost == pytest.approx(done * 0.0006)
         # Another run has money of its own, and goes on where this one was.
-        rest = judge(server, cache=cache, budget=Budget(answer_tokens=60))
+        rest = judge(server, cache=cache, budget=CallBudget(answer_tokens=60))
         assert not (await rest.scan(TOPIC, some(tmp_path, *many), nothing)).errors
         assert max(prompts_of(server).values()) == 1
 
 
-async def test_a_retry_needs_room_in_the_budget_as_well(tmp_path: Path) -> None:
+async def test_retry_needs_its_part_of_the_budget(tmp_path: Path) -> None:
     """A model that never answers in time is paid for each time: five calls are too many."""
     async with model(silence) as server:
-        budget = Budget(most_tokens=9_000, answer_tokens=500)
+        budget = CallBudget(most_tokens=9_000, answer_tokens=500)
         scanner = judge(server, budget=budget, timeout=0.5, retries=5)
         verdicts = await scanner.scan(TOPIC, some(tmp_path, "x", "y"), nothing)
-        assert all("the budget of 9000 tokens could be passed" in one
+        assert all("exceed the budget of 9000 tokens" in one
                    for one in verdicts.errors.values())  # fmt: skip
         assert 2 <= len(server.received) < 6
         assert budget.spent.calls == budget.spent.uncounted == len(server.received)
         assert budget.spent.input_tokens + budget.spent.output_tokens <= 9_000
 
 
-async def test_a_call_that_is_cancelled_under_way_counts_and_one_that_waits_does_not(
+async def test_cancelled_call_counts_only_if_it_was_sent(
     tmp_path: Path,
 ) -> None:
     async with model(silence) as server:
@@ -345,7 +343,7 @@ async def test_a_call_that_is_cancelled_under_way_counts_and_one_that_waits_does
         assert scanner.budget.spent.calls == 2
 
 
-async def test_grades(tmp_path: Path) -> None:
+async def test_graded_form_reads_grades(tmp_path: Path) -> None:
     def respond(request: Received) -> Step:
         (message,) = request.json["messages"]
         assert "response_format" not in request.json
@@ -356,21 +354,21 @@ async def test_grades(tmp_path: Path) -> None:
         return said(f"About {prompt}.\nGRADE: {'C' if 'tax' in prompt else 'I'}")
 
     async with model(respond) as server:
-        scanner = judge(server, form=Form.parse("graded"))
+        scanner = judge(server, form=AnswerForm.parse("graded"))
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
     assert verdicts_of(verdicts) == [1, 0, 1, -1]
-    assert verdicts.errors == {3: "the answer holds no grade"}
+    assert verdicts.errors == {3: "the answer has no grade"}
     assert verdicts.reasons[0] == "yes: About a tax return.\nGRADE: C"
     assert verdicts.used == Usage(4, 400, 40)
 
 
-async def test_a_pattern_of_the_author(tmp_path: Path) -> None:
+async def test_author_pattern_reads_answers(tmp_path: Path) -> None:
     def respond(request: Received) -> Step:
         assert "response_format" not in request.json
         return said(f"<verdict>{'YES' if 'tax' in asked(request) else 'NO'}</verdict> bye")
 
     async with model(respond) as server:
-        scanner = judge(server, form=Form.parse("pattern:<verdict>(yes|no)</verdict>"))
+        scanner = judge(server, form=AnswerForm.parse("pattern:<verdict>(yes|no)</verdict>"))
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
         assert verdicts_of(verdicts) == TRUE
         assert "pattern:<verdict>" in scanner.settings.identity

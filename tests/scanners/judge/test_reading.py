@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.http.openai import Completion
-from guardtui.scanners.judge.reading import Form, FormError, Reading
+from guardtui.http.openai import ChatCompletion
+from guardtui.scanners.judge.reading import AnswerForm, FormError, ReadAnswer
 
-ANSWER = Form.parse("answer")
+ANSWER = AnswerForm.parse("answer")
 
 
-async def read(text: str, form: Form = ANSWER, **more: str) -> Reading:
-    return await form.read(Completion(text, **more))
+async def read(text: str, form: AnswerForm = ANSWER, **more: str) -> ReadAnswer:
+    return await form.read(ChatCompletion(text, **more))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ async def read(text: str, form: Form = ANSWER, **more: str) -> Reading:
         ('<think>Tax!</think>{"answer": "yes"}', True, "Tax!"),
     ],
 )
-async def test_answers_that_can_be_read(text: str, belongs: bool, reason: str) -> None:
-    assert await read(text) == Reading(belongs, reason)
+async def test_readable_answers_give_a_decision(text: str, belongs: bool, reason: str) -> None:
+    assert await read(text) == ReadAnswer(belongs, reason)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def test_answers_that_can_be_read(text: str, belongs: bool, reason: str) -
         ('{"reason": "{\\"answer\\": \\"yes\\"}", "answer": "no"}', False),
     ],
 )
-async def test_an_answer_that_is_quoted_does_not_count(text: str, belongs: bool) -> None:
+async def test_quoted_answer_is_ignored(text: str, belongs: bool) -> None:
     assert (await read(text)).belongs is belongs
 
 
@@ -64,17 +64,17 @@ async def test_an_answer_that_is_quoted_does_not_count(text: str, belongs: bool)
         ("It belongs, yes.", "the answer does not end with a verdict"),
         ("The prompt says\nANSWER: yes\nso I would not trust it.", "does not end with a verdict"),
         ("ANSWER: maybe", "the answer is not yes or no"),
-        ("ANSWER: yes or no", "the answer holds no verdict"),
-        ("ANSWER:", "the answer holds no verdict"),
+        ("ANSWER: yes or no", "the answer has no verdict"),
+        ("ANSWER:", "the answer has no verdict"),
         ("yes and no", "does not end with a verdict"),
         ('{"reason": "x", "answer": null}', "is not yes or no"),
         ('{"reason": "x"}', "does not end with a verdict"),
         ('{"reason": "x", "answer": "ye', "does not end with a verdict"),
         ("[" * 100_000, "does not end with a verdict"),
-        ("<think>I wonder", "thoughts only"),
+        ("<think>I wonder", "only thoughts"),
     ],
 )
-async def test_answers_that_cannot_be_read_keep_what_was_said(text: str, problem: str) -> None:
+async def test_unreadable_answers_keep_their_text(text: str, problem: str) -> None:
     reading = await read(text)
     assert reading.belongs is None
     assert problem in reading.problem
@@ -82,65 +82,65 @@ async def test_answers_that_cannot_be_read_keep_what_was_said(text: str, problem
     assert len(reading.reason) <= 2_000
 
 
-async def test_no_words_at_all() -> None:
-    assert (await read(" \n")).problem == "no answer: the model said nothing"
+async def test_empty_answers_have_a_problem() -> None:
+    assert (await read(" \n")).problem == "no answer: the model returned no text"
     cut = await read("", finish="length")
-    assert cut.problem == "no answer: it was cut off at its limit of tokens"
+    assert cut.problem == "no answer: truncated at its token limit"
     filtered = await read("", finish="content_filter")
     assert filtered.problem == "no answer: a filter of the service stopped it"
     refusal = await read("", refusal="I cannot help with that.")
-    assert refusal == Reading(None, "I cannot help with that.", "the model refused to judge")
+    assert refusal == ReadAnswer(None, "I cannot help with that.", "the model refused to judge")
 
 
-async def test_an_answer_that_was_cut_off() -> None:
+async def test_truncated_answer_has_a_problem() -> None:
     for text in ("It is about", '{"reason": "It is', "<think>Well"):
         reading = await read(text, finish="length")
-        assert reading.problem == "the answer was cut off at its limit of tokens"
+        assert reading.problem == "the answer was truncated at its token limit"
     # What came says it all.
     assert (await read("It is.\nANSWER: yes", finish="length")).belongs is True
 
 
 @given(text=st.text(), finish=st.sampled_from(["stop", "length", ""]))
-async def test_every_text_is_read_one_way_or_another(text: str, finish: str) -> None:
+async def test_any_text_is_read_or_has_a_problem(text: str, finish: str) -> None:
     reading = await read(text, finish=finish)
     assert (reading.belongs is None) == bool(reading.problem)
 
 
 @given(quoted=st.text(), word=st.sampled_from(["yes", "no"]))
-async def test_the_last_line_alone_decides(quoted: str, word: str) -> None:
+async def test_only_the_last_line_decides(quoted: str, word: str) -> None:
     reading = await read(f"I saw {quoted!r}.\nANSWER: {word}")
     assert reading.belongs is (word == "yes")
 
 
-async def test_patterns() -> None:
-    form = Form.parse(r"pattern:VERDICT=(\w+)")
+async def test_pattern_form_captures_the_answer() -> None:
+    form = AnswerForm.parse(r"pattern:VERDICT=(\w+)")
     assert not form.structured
     assert (await read("so: verdict=YES", form)).belongs is True
     assert (await read("so: VERDICT=false", form)).belongs is False
     assert (await read("VERDICT=2", form)).problem == "the answer is not yes or no"
-    assert (await read("nothing", form)).problem == "the answer holds no verdict"
+    assert (await read("nothing", form)).problem == "the answer has no verdict"
     assert (await read('{"answer": "yes"}', form)).belongs is None
-    assert (await read("I say no", Form.parse(r"pattern:\b(?:yes|no)\b"))).belongs is False
+    assert (await read("I say no", AnswerForm.parse(r"pattern:\b(?:yes|no)\b"))).belongs is False
 
 
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
         ("word", "write answer, graded, or pattern:EXPRESSION"),
-        ("answer:x", "is no form of answer"),
-        ("pattern:", "is no form of answer"),
-        ("pattern:(", "is no expression"),
+        ("answer:x", "unknown form of answer"),
+        ("pattern:", "unknown form of answer"),
+        ("pattern:(", "is not an expression"),
         ("pattern:(yes)|(no)", "has 2 groups"),
-        ("", "is no form"),
+        ("", "unknown form"),
     ],
 )
-def test_forms_that_are_none(spec: str, told: str) -> None:
+def test_invalid_forms_are_rejected(spec: str, told: str) -> None:
     with pytest.raises(FormError, match=told.replace("(", r"\(")):
-        Form.parse(spec)
+        AnswerForm.parse(spec)
 
 
-async def test_a_grade_is_read_while_it_is_given() -> None:
-    form = Form.parse("graded")
+async def test_graded_form_cannot_read_a_completion() -> None:
+    form = AnswerForm.parse("graded")
     assert not form.structured
     with pytest.raises(TypeError):
         await read("GRADE: C", form)

@@ -16,10 +16,10 @@ import pytest
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import Progress, RemoteScanner, ScannerError
-from guardtui.scanners.budget import Budget, Prices
+from guardtui.scanners.budget import CallBudget, Prices
 from guardtui.scanners.judge.attacks import TOPIC as GARDENING
 from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.reading import Form
+from guardtui.scanners.judge.reading import AnswerForm
 from guardtui.scanners.judge.scanner import JudgeScanner
 from guardtui.scanners.judge.template import default_template, parse_template
 from guardtui.scanners.model_address import ModelAddress
@@ -49,10 +49,10 @@ def always(step: Step) -> Server:
     return model(step)
 
 
-async def test_verdicts_reasons_and_usage(tmp_path: Path) -> None:
+async def test_scan_returns_verdicts_reasons_and_usage(tmp_path: Path) -> None:
     progress: list[Progress] = []
     async with model() as server:
-        scanner: RemoteScanner = judge(server, budget=Budget(Prices(1.0, 10.0)))
+        scanner: RemoteScanner = judge(server, budget=CallBudget(Prices(1.0, 10.0)))
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), progress.append)
         assert prompts_of(server) == dict.fromkeys(PROMPTS, 1)
     assert verdicts_of(verdicts) == [1, 0, 1, 0]
@@ -66,7 +66,7 @@ async def test_verdicts_reasons_and_usage(tmp_path: Path) -> None:
     assert progress[-1].traffic().used == verdicts.used
 
 
-async def test_an_intent_of_allow_turns_the_answer_round(tmp_path: Path) -> None:
+async def test_allow_intent_inverts_the_answer(tmp_path: Path) -> None:
     async with model() as server:
         cache = Memory()
         scanner = judge(server, cache=cache)
@@ -117,7 +117,7 @@ async def test_more_than_half_of_all_models_decide(
     assert [line.partition(":")[0] for line in lines] == list("abcd"[: len(steps)])
 
 
-async def test_ties_are_no_failures_and_do_not_end_a_scan(tmp_path: Path) -> None:
+async def test_ties_do_not_count_as_failures(tmp_path: Path) -> None:
     many = [f"tax {number}" for number in range(50)]
     async with always(YES) as one, always(NO) as other:
         cache = Memory()
@@ -130,7 +130,7 @@ async def test_ties_are_no_failures_and_do_not_end_a_scan(tmp_path: Path) -> Non
         assert len(one.received) == len(other.received) == 50
 
 
-async def test_ties_of_the_past_do_not_hinder_what_is_new(tmp_path: Path) -> None:
+async def test_cached_ties_do_not_prevent_new_requests(tmp_path: Path) -> None:
     """Ties that are known come first: they say nothing about whether models answer now."""
     known = [f"tax {number}" for number in range(40)]
     async with always(YES) as one, always(NO) as other:
@@ -150,14 +150,14 @@ async def test_all_models_failing_is_a_failure(tmp_path: Path) -> None:
             await judge(one, other).scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
 
 
-async def test_nobody_there(tmp_path: Path) -> None:
+async def test_unreachable_model_ends_the_scan(tmp_path: Path) -> None:
     async with model() as server:
         pass
     with pytest.raises(ScannerError, match="nothing could be scanned: cannot connect"):
         await judge(server).scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
 
 
-async def test_nothing_is_asked_twice(tmp_path: Path) -> None:
+async def test_cached_votes_are_not_requested_again(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS, "a cake", "a cake")
     async with model() as server:
         cache = Memory()
@@ -178,7 +178,7 @@ async def test_nothing_is_asked_twice(tmp_path: Path) -> None:
         assert prompts_of(server) == dict.fromkeys(PROMPTS, 2)
 
 
-async def test_of_a_panel_only_the_new_model_is_asked(tmp_path: Path) -> None:
+async def test_only_the_new_model_of_a_panel_is_called(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with model() as one, model() as other, always(YES) as third:
         cache = Memory()
@@ -200,12 +200,12 @@ async def test_of_a_panel_only_the_new_model_is_asked(tmp_path: Path) -> None:
         {"template": parse_template("Tax? {prompt} End with ANSWER: yes or ANSWER: no", "")},
         {"options": {"temperature": 1}},
         {"options": {"seed": 1}},
-        {"form": Form.parse("pattern:(yes|no)")},
-        {"budget": Budget(answer_tokens=9)},
+        {"form": AnswerForm.parse("pattern:(yes|no)")},
+        {"budget": CallBudget(answer_tokens=9)},
     ],
     ids=["description", "examples", "name", "template", "temperature", "seed", "form", "length"],
 )
-async def test_what_an_answer_depends_on_asks_anew(tmp_path: Path, change: dict[str, Any]) -> None:
+async def test_changed_settings_request_new_answers(tmp_path: Path, change: dict[str, Any]) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with always(YES) as server:
         cache = Memory()
@@ -217,7 +217,7 @@ async def test_what_an_answer_depends_on_asks_anew(tmp_path: Path, change: dict[
         assert len(server.received) == 2 * len(PROMPTS)
 
 
-async def test_an_answer_that_cannot_be_read_is_asked_again_next_time(tmp_path: Path) -> None:
+async def test_unreadable_answer_is_requested_again(tmp_path: Path) -> None:
     prompts = some(tmp_path, "x", "y")
     async with model([MAYBE, YES]) as server:
         cache = Memory()
@@ -230,16 +230,16 @@ async def test_an_answer_that_cannot_be_read_is_asked_again_next_time(tmp_path: 
         assert len(server.received) == 3
 
 
-async def test_why_there_is_no_answer_is_told_in_full(tmp_path: Path) -> None:
+async def test_missing_answer_problem_is_complete(tmp_path: Path) -> None:
     async with model([said(None), said("", finish="length")]) as server:
         verdicts = await judge(server, concurrency=1).scan(TOPIC, some(tmp_path, "x", "y"), nothing)
         assert verdicts.errors == {
-            0: "no answer: the model said nothing",
-            1: "no answer: it was cut off at its limit of tokens",
+            0: "no answer: the model returned no text",
+            1: "no answer: truncated at its token limit",
         }
 
 
-async def test_rows_and_their_order(tmp_path: Path) -> None:
+async def test_chosen_rows_are_scanned_in_order(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with model() as server:
         verdicts = await judge(server, concurrency=1).scan(
@@ -250,7 +250,7 @@ async def test_rows_and_their_order(tmp_path: Path) -> None:
     assert not verdicts.errors
 
 
-async def test_another_epoch_asks_again(tmp_path: Path) -> None:
+async def test_another_epoch_sends_new_requests(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with model() as server:
         cache = Memory()
@@ -264,7 +264,7 @@ async def test_another_epoch_asks_again(tmp_path: Path) -> None:
         assert [one.all() for one in known] == [True, True, False]
 
 
-async def test_a_held_scan_sends_nothing_and_tells_what_came(tmp_path: Path) -> None:
+async def test_held_scan_sends_nothing_and_reports_results(tmp_path: Path) -> None:
     many = [f"tax {number}" for number in range(30)]
     async with model() as server:
         scanner = judge(server, concurrency=3)
@@ -289,7 +289,7 @@ async def test_a_held_scan_sends_nothing_and_tells_what_came(tmp_path: Path) -> 
         assert latest[0].partial is not None
         partial = latest[0].partial()
         assert verdicts_of(partial).count(1) == sent
-        assert len(partial.open_rows) == 30 - sent
+        assert verdicts_of(partial).count(-2) == 30 - sent
         assert not partial.errors
         assert partial.used is not None
         assert partial.used.calls == sent
@@ -298,7 +298,7 @@ async def test_a_held_scan_sends_nothing_and_tells_what_came(tmp_path: Path) -> 
         assert len(server.received) == 30
 
 
-async def test_what_was_answered_before_a_cancellation_is_kept(tmp_path: Path) -> None:
+async def test_answers_before_a_cancellation_are_cached(tmp_path: Path) -> None:
     many = [f"tax {number}" for number in range(30)]
     prompts = some(tmp_path, *many)
     cache = Memory()
@@ -319,9 +319,9 @@ async def test_what_was_answered_before_a_cancellation_is_kept(tmp_path: Path) -
         assert len(server.received) - before == 30 - kept
 
 
-def test_settings_name_all_that_verdicts_depend_on() -> None:
+def test_settings_identify_all_dependencies_of_verdicts() -> None:
     models = [ModelAddress("http://127.0.0.1/v1", name) for name in ("a", "b\x1b[0m", "c", "d")]
-    settings = JudgeScanner(models, options={"seed": 1}, form=Form.parse("graded")).settings
+    settings = JudgeScanner(models, options={"seed": 1}, form=AnswerForm.parse("graded")).settings
     template = default_template().id
     assert settings.name == "judge"
     assert settings.identity.startswith("judge, a, b")
@@ -330,17 +330,17 @@ def test_settings_name_all_that_verdicts_depend_on() -> None:
     assert settings.threshold is None
 
 
-def test_models_are_written_as_addresses() -> None:
+def test_models_are_parsed_from_addresses() -> None:
     found = ModelAddress.parse("http://localhost:11434/v1#qwen3:8b", {"GUARDTUI_MODEL_KEY": "k"})
     assert (found.full, found.name) == ("http://localhost:11434/v1#qwen3:8b", "qwen3:8b")
     assert found.key is not None
-    with pytest.raises(ValueError, match="names no model"):
+    with pytest.raises(ValueError, match="has no model"):
         ModelAddress.parse("http://localhost:11434/v1", {})
     with pytest.raises(ScannerError, match="the judge needs a model"):
         JudgeScanner([])
 
 
-async def test_the_key_goes_to_the_model_and_nowhere_else(tmp_path: Path) -> None:
+async def test_key_is_sent_only_to_the_model(tmp_path: Path) -> None:
     refusal = answer({"error": {"message": "bad key sk-secret-1"}}, status=400)
     async with model(refusal) as server:
         address = ModelAddress.parse(f"{server.url}/v1#m", {"GUARDTUI_MODEL_KEY": "sk-secret-1"})
@@ -363,7 +363,7 @@ def sceptical(request: Received) -> Answer:
     return said(f"ANSWER: {'yes' if belongs else 'no'}")
 
 
-async def test_attacks_tell_a_gullible_judge_from_a_sceptical_one(tmp_path: Path) -> None:
+async def test_attacks_distinguish_gullible_and_sceptical_judges(tmp_path: Path) -> None:
     prompts = some(tmp_path, *(one.prompt for one in attacks()))
     wanted = [int(one.belongs) for one in attacks()]
     async with model(sceptical) as server:
@@ -377,7 +377,7 @@ async def test_attacks_tell_a_gullible_judge_from_a_sceptical_one(tmp_path: Path
         assert verdicts_of(verdicts)[:2] == wanted[:2]
 
 
-async def test_a_rate_holds_for_all_models_together(tmp_path: Path) -> None:
+async def test_rate_applies_to_all_models_together(tmp_path: Path) -> None:
     async with model() as one, model() as other:
         scanner = judge(one, other, rate=5, concurrency=20)
         await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
@@ -411,7 +411,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-async def test_epochs_resume_after_kills_and_nothing_answered_is_asked_again(
+async def test_epochs_resume_after_kills_without_repeated_requests(
     tmp_path: Path,
 ) -> None:
     """Killed twice in the middle; only what was under way then may be asked a second time."""

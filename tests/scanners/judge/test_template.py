@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from guardtui.scanners.judge.attacks import attacks
 from guardtui.scanners.judge.template import (
-    Template,
+    JudgeTemplate,
     default_template,
     fenced,
     load_template,
@@ -41,7 +41,7 @@ def test_no_prompt_closes_its_fence(prompt: str) -> None:
 
 
 @given(prompt=NASTY)
-def test_a_mark_that_was_seen_does_not_close_the_next_fence(prompt: str) -> None:
+def test_known_mark_does_not_close_another_fence(prompt: str) -> None:
     first = fenced(prompt, "salt")
     mark = MARKS.search(first)
     assert mark is not None
@@ -49,10 +49,10 @@ def test_a_mark_that_was_seen_does_not_close_the_next_fence(prompt: str) -> None
     assert mark[1] != MARKS.search(again)[1]  # type: ignore[index]
 
 
-def test_the_same_prompt_is_asked_in_the_same_words() -> None:
+def test_equal_prompts_give_equal_messages() -> None:
     template = default_template()
     assert template.filled(TOPIC, "x") == template.filled(TOPIC, "x")
-    other = Template((("user", "Only {prompt}"),))
+    other = JudgeTemplate((("user", "Only {prompt}"),))
     assert MARKS.findall(other.filled(TOPIC, "x")[0]["content"]) != MARKS.findall(
         template.filled(TOPIC, "x")[1]["content"]
     )
@@ -66,7 +66,7 @@ def test_attacks_stay_between_the_marks(attack: object) -> None:
     assert fenced_in(user["content"]) == prompt
 
 
-def test_places_are_filled_in_once_and_other_braces_stay() -> None:
+def test_placeholders_are_replaced_once_and_other_braces_stay() -> None:
     template = parse_template(
         '[system]\nJSON like {"answer": "yes"} or {} or {A}\n[user]\n'
         "{name}|{description}|{examples}|{prompt}",
@@ -81,12 +81,12 @@ def test_places_are_filled_in_once_and_other_braces_stay() -> None:
     assert fenced_in(user["content"]) == "{name} {description}"
 
 
-def test_a_topic_without_examples_says_so() -> None:
+def test_topic_without_examples_is_marked() -> None:
     topic = TOPIC.model_copy(update={"examples": ()})
     assert "- (none)" in default_template().filled(topic, "x")[1]["content"]
 
 
-def test_sections_and_a_text_without_any() -> None:
+def test_sections_and_plain_text_are_parsed() -> None:
     assert parse_template("Is {prompt} bad?\n\nSay.", "").messages == (
         ("user", "Is {prompt} bad?\n\nSay."),
     )
@@ -94,14 +94,14 @@ def test_sections_and_a_text_without_any() -> None:
     assert template.messages == (("system", "A"), ("user", "B {prompt}"), ("system", "C"))
 
 
-def test_the_shipped_template_reads_back_as_it_is() -> None:
+def test_shipped_template_is_read_back_unchanged() -> None:
     template = default_template()
     again = parse_template(template.text, "again.txt")
     assert (again.messages, again.id) == (template.messages, template.id)
     assert [role for role, _ in template.messages] == ["system", "user"]
 
 
-def test_an_edit_gives_another_name() -> None:
+def test_edited_template_has_another_id() -> None:
     template = default_template()
     assert parse_template(template.text.replace("judge", "decide"), "").id != template.id
     assert re.fullmatch("[0-9a-f]{8}", template.id)
@@ -110,16 +110,16 @@ def test_an_edit_gives_another_name() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "told"),
     [
-        ("{prompt}\nand {topic}", ":2: {topic} stands for nothing", "places are {name}"),
-        ("{ prompt }", ":1: { prompt } stands for nothing", "write {prompt}"),
-        ("[user]\n{prompt}\n[assistant]\nyes", ":3: [assistant] begins no section", "[system] or"),
-        ("[System]\nA\n[user]\n{prompt}", ":1: [System] begins no section", "[system] or [user]"),
-        ("[system]\n{prompt}", ": has no place {prompt} in a message of the user", "write"),
-        ("", ": has no place {prompt}", "write {prompt} where"),
-        ("[user]\nnothing", ": has no place {prompt}", "write {prompt} where"),
+        ("{prompt}\nand {topic}", ":2: unknown placeholder {topic}", "placeholders are {name}"),
+        ("{ prompt }", ":1: unknown placeholder { prompt }", "write {prompt}"),
+        ("[user]\n{prompt}\n[assistant]\nyes", ":3: unknown section [assistant]", "[system] or"),
+        ("[System]\nA\n[user]\n{prompt}", ":1: unknown section [System]", "[system] or [user]"),
+        ("[system]\n{prompt}", ": has no {prompt} in a message of the user", "write"),
+        ("", ": has no {prompt}", "write {prompt} where"),
+        ("[user]\nnothing", ": has no {prompt}", "write {prompt} where"),
     ],
 )
-def test_mistakes_name_file_line_and_remedy(text: str, place: str, told: str) -> None:
+def test_template_errors_name_file_line_and_remedy(text: str, place: str, told: str) -> None:
     with pytest.raises(TemplateError) as caught:
         parse_template(text, "mine.txt")
     message = str(caught.value)
@@ -127,7 +127,7 @@ def test_mistakes_name_file_line_and_remedy(text: str, place: str, told: str) ->
     assert told in message.split("\n", 1)[1]
 
 
-def test_files(tmp_path: Path) -> None:
+def test_templates_are_read_from_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_bytes("\ufeff[user]\r\nÜber {prompt}\r\n".encode())
     template = load_template(path)
@@ -140,5 +140,5 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="too large"):
         load_template(path)
     for missing in (tmp_path, tmp_path / "none.txt"):
-        with pytest.raises(TemplateError, match="is no file\n  name a text file"):
+        with pytest.raises(TemplateError, match="is not a regular file\n  name a text file"):
             load_template(missing)

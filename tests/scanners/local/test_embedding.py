@@ -67,7 +67,7 @@ def grown(
 
 
 @pytest.mark.parametrize("belonging", [1, 30, 150, 299])
-def test_every_start_of_the_order_has_each_class_by_its_share(belonging: int) -> None:
+def test_every_prefix_of_the_order_has_each_class_by_its_share(belonging: int) -> None:
     prompts = prompt_set(300, belonging)
     order = embedding_order(prompts)
     assert sorted(order.tolist()) == list(range(300))
@@ -76,7 +76,7 @@ def test_every_start_of_the_order_has_each_class_by_its_share(belonging: int) ->
         assert abs(found - count * belonging / 300) <= 1
 
 
-def test_the_order_is_by_chance_and_depends_on_the_prompts_only() -> None:
+def test_order_is_random_but_determined_by_the_prompts() -> None:
     prompts = prompt_set(300, 100)
     order = embedding_order(prompts)
     belonging = order[order < 100]
@@ -89,7 +89,7 @@ def test_the_order_is_by_chance_and_depends_on_the_prompts_only() -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_parts_come_in_order_and_score_as_the_whole_does(tmp_path: Path) -> None:
+def test_parts_score_like_the_whole_set(tmp_path: Path) -> None:
     prompts = prompt_set(100, 30)
     scanner = LocalScanner("static", cache=tmp_path)
     parts = grown(scanner, prompts)
@@ -106,7 +106,7 @@ def test_parts_come_in_order_and_score_as_the_whole_does(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_after_an_end_in_the_middle_only_the_rest_is_embedded_and_the_last_part_is_there_at_once(
+def test_interrupted_embedding_resumes_with_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompts = prompt_set(100, 30)
@@ -136,12 +136,12 @@ def test_prompts_that_are_all_cached_have_no_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_set_of_few_prompts_has_no_parts(tmp_path: Path) -> None:
+def test_small_set_has_no_parts(tmp_path: Path) -> None:
     assert grown(LocalScanner("static", cache=tmp_path), prompt_set(30, 6)) == []
     assert len(grown(LocalScanner("static", cache=tmp_path), prompt_set(31, 6, "duty"))) == 1
 
 
-def test_a_scan_that_waits_for_the_embedding_can_be_stopped(tmp_path: Path) -> None:
+def test_scan_that_waits_for_the_embedding_can_be_stopped(tmp_path: Path) -> None:
     scanner = LocalScanner("static", cache=tmp_path)
     scanner.load()
     prompts = prompt_set(30, 10)
@@ -154,7 +154,7 @@ def test_a_scan_that_waits_for_the_embedding_can_be_stopped(tmp_path: Path) -> N
     assert scanner.has(prompts)
 
 
-def test_stopping_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_keeps_embedded_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = prompt_set(5000, 100)
     scanner = LocalScanner("static", cache=tmp_path)
     counting = Counting(scanner, monkeypatch)

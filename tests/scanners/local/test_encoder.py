@@ -68,11 +68,11 @@ def test_no_texts_give_no_rows(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, encoder.dimensions)
 
 
-def test_the_same_texts_give_the_same_vectors(encoder: Encoder) -> None:
+def test_same_texts_give_the_same_vectors(encoder: Encoder) -> None:
     assert np.array_equal(encoder.encode(TEXTS), encoder.encode(TEXTS))
 
 
-def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
+def test_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     together = encoder.encode(TEXTS)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_array_equal(together, alone)
@@ -126,7 +126,7 @@ def test_loading_twice_gives_one_object_and_a_stable_id(encoder: Encoder) -> Non
     assert encoder.id.startswith(f"{encoder.name}-")
 
 
-def test_an_unknown_name_is_refused() -> None:
+def test_unknown_name_is_refused() -> None:
     with pytest.raises(EncoderError, match="choose one of pair, minilm, static"):
         load_encoder("word2vec")
 

@@ -32,7 +32,7 @@ def assert_adds_up(found: Explanation) -> None:
 @pytest.mark.parametrize(
     "prompt", [PROMPT, EXAMPLES[0], "bake bread", "", "[PAD]", "\ud800 tax \0 😀"]
 )
-def test_it_says_what_the_scanner_says(name: str, prompt: str) -> None:
+def test_explanation_score_equals_that_of_the_scanner(name: str, prompt: str) -> None:
     encoder, model = load_encoder(name), load_scoring(name)
     found = explain(encoder, model, TOPIC, prompt)
     z = model.score(TOPIC, encoder.encode(TOPIC), encoder.encode([prompt]))
@@ -44,13 +44,13 @@ def test_it_says_what_the_scanner_says(name: str, prompt: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_the_words_that_matter_come_out_on_top(name: str) -> None:
+def test_important_words_have_the_largest_contributions(name: str) -> None:
     words = sorted(explained(name, PROMPT).words, key=lambda word: -word.z)
     assert {word.word for word in words[:2]} == {"deduct", "taxes"}
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_example_is_its_own_match(name: str) -> None:
+def test_example_is_its_own_match(name: str) -> None:
     found = explained(name, EXAMPLES[1])
     assert found.matched == 2
     assert found.similarities[2] == pytest.approx(1, abs=0.01)
@@ -82,14 +82,14 @@ def test_static_shares_add_up_in_mid_edit(texts: list[str]) -> None:
     assert missing == [not text for text in texts]
 
 
-def test_an_empty_topic_has_nothing_to_explain() -> None:
+def test_empty_topic_has_no_explanation() -> None:
     found = explained("static", PROMPT, topic_texts("", "", []))
     assert found.words == ()
     assert found.matched == 0
 
 
 @pytest.mark.exhaustive
-def test_long_prompts_are_cut_in_groups() -> None:
+def test_words_of_long_prompts_are_grouped() -> None:
     prompt = "how do I deduct my office from taxes " * 30
     found = explained("minilm", prompt)
     assert 10 < len(found.words) < VARIANTS_AT_MOST

@@ -51,7 +51,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         lambda rows: len({label for _, label in rows}) == 2
     )
 )
-def test_the_area_equals_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> None:
+def test_area_equals_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> None:
     z, label = (np.array(column) for column in zip(*rows, strict=True))
     assert fidelity.area(z.astype(float), label) == pytest.approx(roc_auc_score(label, z))
 

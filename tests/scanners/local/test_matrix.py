@@ -16,6 +16,8 @@ from guardtui.scanners.local.matrix import (
     PromptMatrix,
     compact,
     new_matrix,
+    stretched,
+    unstretched,
 )
 from guardtui.session.workspace import sample_folder
 from tests.examples import up_to
@@ -36,7 +38,7 @@ def filled(kind: type[FloatMatrix] | type[CompactMatrix], vectors: np.ndarray) -
 
 @settings(max_examples=up_to(30), deadline=None)
 @given(st.integers(1, 5000), st.sampled_from([8, 256, 896]), st.integers(0, 99))
-def test_products(count: int, size: int, seed: int) -> None:
+def test_cosines_equal_those_of_float_vectors(count: int, size: int, seed: int) -> None:
     vectors, text = unit(count, size, seed), unit(1, size, seed + 1)[0]
     exact = vectors.astype(np.float64) @ text
     found = np.full((2, count), np.nan, np.float32)
@@ -47,7 +49,7 @@ def test_products(count: int, size: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
-def test_rows_put_anywhere_and_taken_in_any_order_have_the_same_products(
+def test_cosines_do_not_depend_on_row_order(
     kind: type[FloatMatrix] | type[CompactMatrix],
 ) -> None:
     vectors, texts = unit(300, 64, 1), unit(3, 64, 2)
@@ -70,7 +72,7 @@ def test_rows_put_anywhere_and_taken_in_any_order_have_the_same_products(
     np.testing.assert_array_equal(of_some, expected[:, some])
 
 
-def test_a_row_of_zeros_stays_one() -> None:
+def test_zero_row_stays_zero() -> None:
     matrix = filled(CompactMatrix, np.zeros((3, 4), np.float32))
     out = np.ones(3, np.float32)
     matrix.product(np.ones(4, np.float32), out)
@@ -81,14 +83,14 @@ def test_a_row_of_zeros_stays_one() -> None:
     ("count", "kind"),
     [(0, FloatMatrix), (COMPACT_FROM - 1, FloatMatrix), (COMPACT_FROM, CompactMatrix)],
 )
-def test_large_sets_are_held_compactly(count: int, kind: type) -> None:
+def test_large_sets_use_the_compact_form(count: int, kind: type) -> None:
     matrix = new_matrix(count, 1)
     assert type(matrix) is kind
     assert len(matrix) == count
 
 
 @pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
-def test_a_set_without_prompts(kind: type[FloatMatrix] | type[CompactMatrix]) -> None:
+def test_empty_set_has_no_cosines(kind: type[FloatMatrix] | type[CompactMatrix]) -> None:
     matrix = filled(kind, np.zeros((0, 4), np.float32))
     out = np.empty(0, np.float32)
     matrix.product(np.ones(4, np.float32), out)
@@ -108,7 +110,7 @@ def test_rows_filled_again_hold_the_newer_vectors(
     np.testing.assert_allclose(out, wanted, atol=0.01)
 
 
-def test_the_compact_form_keeps_its_promise_for_real_prompts() -> None:
+def test_compact_cosines_are_accurate_for_real_prompts() -> None:
     prompts = load_prompts(sample_folder() / "tax-advice.csv").prompts.to_list()
     vectors = load_encoder("static").encode(prompts)
     matrix, out = filled(CompactMatrix, vectors), np.empty(len(vectors), np.float32)
@@ -118,7 +120,7 @@ def test_the_compact_form_keeps_its_promise_for_real_prompts() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [256, 896])
-def test_a_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int) -> None:
+def test_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int) -> None:
     vectors, texts = unit(5000, dimensions, 4), unit(6, dimensions, 5)
     whole_set = np.empty((6, 5000), np.float32)
     filled(CompactMatrix, vectors).fill_rows(texts, whole_set)
@@ -134,10 +136,54 @@ def test_a_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: i
         np.testing.assert_array_equal(part.products(texts, rows), some)
 
 
-def test_arrays_that_are_there_make_a_matrix() -> None:
+def test_matrix_wraps_existing_arrays() -> None:
     vectors, text = unit(30, 64, 6), unit(1, 64, 7)
     from_arrays = CompactMatrix.of(*compact(vectors))
     out, wanted = np.empty((1, 30), np.float32), np.empty((1, 30), np.float32)
     from_arrays.fill_rows(text, out)
     filled(CompactMatrix, vectors).fill_rows(text, wanted)
     np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+def test_similarities_across_languages_are_cosines_of_the_columns_in_common(
+    kind: type[FloatMatrix] | type[CompactMatrix],
+) -> None:
+    halves = np.concatenate([unit(4, 32, 8), unit(4, 32, 9)], axis=1) * np.float32(np.sqrt(0.5))
+    english, foreign = halves[:2], halves[2:].copy()
+    foreign[:, :32] = 0
+    foreign[:, 32:] *= np.float32(np.sqrt(2))
+    vectors = np.concatenate([english, foreign])
+    matrix = kind(4, 64, 32)
+    matrix.fill(0, vectors)
+    out = np.empty((4, 4), np.float32)
+    matrix.fill_rows(vectors, out)
+    cosines = vectors @ vectors.T
+    in_common = unit_rows(vectors[:, 32:]) @ unit_rows(vectors[:, 32:]).T
+    np.testing.assert_allclose(out[:2, :2], cosines[:2, :2], atol=0.02)
+    np.testing.assert_allclose(out[2:, 2:], cosines[2:, 2:], atol=0.02)
+    np.testing.assert_allclose(out[:2, 2:], in_common[:2, 2:], atol=0.02)
+    # An English prompt and a foreign text of the topic have half of the prompt in common.
+    np.testing.assert_allclose(out[2:, :2], in_common[2:, :2] / 2, atol=0.02)
+    for row, text in enumerate(vectors):
+        one = np.empty(4, np.float32)
+        matrix.product(text, one)
+        np.testing.assert_array_equal(one, out[row])
+    np.testing.assert_array_equal(matrix.products(vectors, np.arange(4)), out)
+    np.testing.assert_allclose(matrix.vectors(np.arange(4)), vectors, atol=0.01)
+    np.testing.assert_array_equal(
+        matrix.taken(np.array([2, 0])).products(vectors, [0]), out[:, 2:3]
+    )
+
+
+def test_scales_are_unstretched_to_those_of_unit_vectors() -> None:
+    vectors = unit(6, 64, 10)
+    vectors[3:, :32] = 0
+    values, scales = compact(vectors)
+    _, longer = stretched(values, scales, 32)
+    assert (longer[3:] > scales[3:]).all()
+    np.testing.assert_allclose(unstretched(values, longer, 32), scales, rtol=1e-6)
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -19,7 +19,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.base import Progress, ScannerError, load_scanner
+from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
@@ -55,7 +55,7 @@ def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
 
 @settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(TOPICS, min_size=1, max_size=6))
-def test_after_any_edits_it_answers_like_a_fresh_one(edits: list[Topic]) -> None:
+def test_scanner_after_edits_equals_a_fresh_one(edits: list[Topic]) -> None:
     edited = LocalScanner("static")
     scan(edited, TOPIC)
     for topic in edits:
@@ -65,7 +65,7 @@ def test_after_any_edits_it_answers_like_a_fresh_one(edits: list[Topic]) -> None
         np.testing.assert_array_equal(found.matched, fresh.matched)
 
 
-def test_after_edits_of_the_prompts_it_answers_like_a_fresh_one_and_embeds_what_is_new(
+def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "p.csv"
@@ -101,13 +101,13 @@ def test_after_edits_of_the_prompts_it_answers_like_a_fresh_one_and_embeds_what_
         np.testing.assert_array_equal(found.matched, fresh.matched)
 
 
-def test_it_finds_the_topic() -> None:
+def test_prompts_of_the_topic_trigger() -> None:
     verdicts = scan(LocalScanner("static"), TOPIC)
     expected = PROMPTS.expected
     assert np.median(verdicts.score[expected]) > 1.5 * np.median(verdicts.score[~expected])
 
 
-def test_an_allow_topic_triggers_on_everything_else() -> None:
+def test_allow_topic_triggers_on_other_prompts() -> None:
     scanner = LocalScanner("static")
     block = scan(scanner, TOPIC)
     allow = scan(scanner, TOPIC.model_copy(update={"intent": Intent.ALLOW}))
@@ -115,7 +115,7 @@ def test_an_allow_topic_triggers_on_everything_else() -> None:
     np.testing.assert_array_equal(allow.score, block.score)
 
 
-def test_the_threshold_is_a_score() -> None:
+def test_threshold_is_a_score() -> None:
     scanner = LocalScanner("static")
     default = scanner.settings
     assert (default.threshold_source, default.name) == ("shipped", "local")
@@ -126,7 +126,7 @@ def test_the_threshold_is_a_score() -> None:
     assert scanner.settings.identity == default.identity
 
 
-def test_an_added_prompt_triggers() -> None:
+def test_added_prompt_triggers() -> None:
     scanner = LocalScanner("static")
     missed = int(np.flatnonzero(PROMPTS.expected & (scan(scanner, TOPIC).triggered == 0))[0])
     prompt = PROMPTS.prompts[missed]
@@ -135,13 +135,13 @@ def test_an_added_prompt_triggers() -> None:
     assert (verdicts.triggered[missed], verdicts.matched[missed]) == (1, 3)
 
 
-def test_a_topic_without_text_triggers_nothing_and_matches_nothing() -> None:
+def test_topic_without_text_triggers_nothing_and_matches_nothing() -> None:
     verdicts = scan(LocalScanner("static"), Topic())
     assert not verdicts.triggered.any()
     assert (verdicts.matched == -1).all()
 
 
-async def test_the_scan_beside_the_loop_is_the_same_and_tells_its_progress() -> None:
+async def test_scan_in_a_thread_is_equal_and_reports_progress() -> None:
     told: list[Progress] = []
     verdicts = await LocalScanner("static").scan(TOPIC, PROMPTS, told.append)
     np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), TOPIC).score)
@@ -149,7 +149,7 @@ async def test_the_scan_beside_the_loop_is_the_same_and_tells_its_progress() -> 
     assert [one.done for one in told] == sorted(one.done for one in told)
 
 
-async def test_cancelling_stops_and_leaves_a_scanner_that_works() -> None:
+async def test_cancelled_scanner_stays_usable() -> None:
     scanner, told, goes_on = LocalScanner("static"), asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -167,11 +167,11 @@ async def test_cancelling_stops_and_leaves_a_scanner_that_works() -> None:
     assert len(scan(scanner, TOPIC)) == len(PROMPTS)
 
 
-def test_stopping_at_once_gives_nothing() -> None:
+def test_immediately_stopped_scan_returns_none() -> None:
     assert LocalScanner("static").scan_now(TOPIC, PROMPTS, quiet, lambda: True) is None
 
 
-def test_an_explanation_is_of_the_same_score() -> None:
+def test_explanation_is_of_the_same_score() -> None:
     scanner = LocalScanner("static")
     verdicts = scan(scanner, TOPIC)
     for row in (0, 50, 150):
@@ -180,12 +180,9 @@ def test_an_explanation_is_of_the_same_score() -> None:
         assert explanation.matched == verdicts.matched[row]
 
 
-def test_it_is_found_by_name() -> None:
-    assert isinstance(load_scanner("local", encoder="static"), LocalScanner)
+def test_an_unknown_encoder_is_rejected() -> None:
     with pytest.raises(ScannerError, match="choose one of"):
         LocalScanner("glove")
-    with pytest.raises(ScannerError, match="unknown scanner 'nobody'"):
-        load_scanner("nobody")
 
 
 # --- edits, one after the other -----------------------------------------------------------
@@ -250,7 +247,7 @@ def test_z_after_each_edit_is_exactly_that_of_a_fresh_one(edits: list) -> None:
         ({"examples": TOPIC.examples[1:]}, [], 0),
     ],
 )
-def test_an_edit_costs_what_it_changes(
+def test_edit_computes_only_changed_rows(
     monkeypatch: pytest.MonkeyPatch,
     change: dict[str, object],
     embedded: list[str],
@@ -278,7 +275,7 @@ def test_an_edit_costs_what_it_changes(
     assert computed == [len(PROMPTS)] * products
 
 
-def test_other_prompts_are_scored_like_by_a_fresh_one() -> None:
+def test_other_prompts_are_scored_like_by_a_fresh_scanner() -> None:
     scanner = LocalScanner("static")
     other = load_prompts(sample_folder() / "airline-service.csv")
     scan(scanner, TOPIC)
@@ -289,7 +286,7 @@ def test_other_prompts_are_scored_like_by_a_fresh_one() -> None:
         np.testing.assert_array_equal(found[0], fresh[0])
 
 
-def test_the_default_threshold_can_be_had_back() -> None:
+def test_default_threshold_can_be_restored() -> None:
     scanner = LocalScanner("static")
     default, before = scanner.settings, scan(scanner, TOPIC)
     scanner.use_threshold(0.9, "calibrated")
@@ -301,7 +298,7 @@ def test_the_default_threshold_can_be_had_back() -> None:
 
 @settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5, unique=True))
-def test_a_higher_threshold_triggers_a_part_of_what_a_lower_one_does(values: list[float]) -> None:
+def test_higher_threshold_triggers_a_subset(values: list[float]) -> None:
     scanner = LocalScanner("static")
     score = scan(scanner, TOPIC).score
     triggered = np.ones(len(PROMPTS), bool)
@@ -314,7 +311,7 @@ def test_a_higher_threshold_triggers_a_part_of_what_a_lower_one_does(values: lis
         triggered = fewer
 
 
-async def test_scans_at_once_do_not_mix(eager_threads: None) -> None:
+async def test_concurrent_scans_are_independent(eager_threads: None) -> None:
     scanner = LocalScanner("static")
     topics = [
         TOPIC.model_copy(update={"description": text, "examples": (text, "bread", "tax")[:count]})
@@ -335,7 +332,7 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def test_a_threshold_equal_to_a_score_is_reached() -> None:
+def test_score_equal_to_the_threshold_triggers() -> None:
     scanner = LocalScanner("static")
     for score in scan(scanner, TOPIC).score[::9].tolist():
         scanner.use_threshold(score)

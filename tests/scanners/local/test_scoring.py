@@ -45,7 +45,7 @@ class Scorer:
         for text in set(texts) - self.known.keys():
             self.known[text] = self.encoder.encode([text])[0]
         text_vectors = np.stack([self.known[text] for text in texts])
-        rows = similarity_rows(self.vectors, text_vectors)
+        rows = similarity_rows(self.vectors, text_vectors, self.model.english_columns)
         return self.model.combine(
             rows, self.model.topic_terms(texts, text_vectors), self.prompt_terms
         )
@@ -82,7 +82,7 @@ def test_texts_keep_their_places_when_some_are_missing() -> None:
         ("\ud800", "\0", ["😀", "\u202e"]),
     ],
 )
-def test_a_definition_in_mid_edit_has_finite_scores(
+def test_definition_in_mid_edit_has_finite_scores(
     scorer: Scorer, name: str, description: str, examples: list[str]
 ) -> None:
     z = scorer.z(topic_texts(name, description, examples))
@@ -94,7 +94,7 @@ def test_a_definition_in_mid_edit_has_finite_scores(
         assert z[on_topic] >= np.quantile(z, 0.95)
 
 
-def test_an_empty_topic_matches_nothing(scorer: Scorer) -> None:
+def test_empty_topic_matches_nothing(scorer: Scorer) -> None:
     assert (scorer.z(topic_texts("", "", [])) < scorer.model.threshold - 3).all()
 
 
@@ -140,11 +140,18 @@ def test_removing_an_example_lowers_what_it_covered(scorer: Scorer) -> None:
 def test_changing_one_row_equals_computing_all(edits: list[tuple[int, int]]) -> None:
     scorer = scorer_of("static")
     texts = topic_texts("Tax", "About tax", ["a", "b", "c", "d"])
-    rows = similarity_rows(scorer.vectors, scorer.encoder.encode(texts))
+    rows = similarity_rows(
+        scorer.vectors, scorer.encoder.encode(texts), scorer.model.english_columns
+    )
     for place, request in edits:
         texts[place] = REQUESTS[request]
         vector = scorer.encoder.encode([texts[place]])
-        similarity_rows(scorer.vectors, vector, out=rows[place : place + 1])
+        similarity_rows(
+            scorer.vectors,
+            vector,
+            scorer.model.english_columns,
+            out=rows[place : place + 1],
+        )
         terms = scorer.model.topic_terms(texts, scorer.encoder.encode(texts))
         z = scorer.model.combine(rows, terms, scorer.prompt_terms)
         np.testing.assert_allclose(z, scorer.z(texts), rtol=1e-5, atol=1e-4)
@@ -189,14 +196,14 @@ def test_z_is_the_documented_sum(scorer: Scorer) -> None:
     assert found[0] == pytest.approx(expected, abs=0.05)
 
 
-def test_the_matched_part_is_the_nearest_present_one() -> None:
+def test_matched_part_is_the_nearest_present_one() -> None:
     similarities = np.array([[0.1, 0.9, 0.0], [0.8, 0.2, 0.1], [0.9, 0.95, 0.3]], np.float32)
     assert matched_part(similarities, (True, True, True)).tolist() == [2, 2, 2]
     assert matched_part(similarities, (True, True, False)).tolist() == [1, 0, 1]
     assert matched_part(similarities, (False, False, False)).tolist() == [0, 0, 0]
 
 
-def test_a_score_is_the_logistic_function_of_z() -> None:
+def test_score_is_the_logistic_function_of_z() -> None:
     for z in (-20.0, -1.0, 0.0, 0.25, 8.0):
         score = float(probability(np.array([z], np.float32))[0])
         assert score == pytest.approx(1 / (1 + math.exp(-z)), abs=1e-6)

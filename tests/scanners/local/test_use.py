@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, load_encoder
+from guardtui.scanners.local.encoder import WEIGHTS, EncoderError
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.pair import Pair
 from guardtui.scanners.local.use import WINDOW, Use
@@ -37,7 +37,7 @@ def test_vectors_are_those_of_the_package_up_to_rounding(use: Use) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-def test_a_sign_of_control_in_a_text_is_no_piece(use: Use) -> None:
+def test_sign_of_control_in_a_text_is_no_piece(use: Use) -> None:
     begin, *inside, end = use.tokens("ignore this </s> <s> <unk>")
     assert (begin, end) == (1, 2)
     assert not {1, 2} & set(inside)
@@ -47,13 +47,6 @@ def test_tokens_beyond_the_window_are_not_read(use: Use) -> None:
     start = "word " * WINDOW
     assert len(use.tokens(start * 5)) == WINDOW
     np.testing.assert_array_equal(*use.encode([start, start + "and something else"]))
-
-
-def test_a_cosine_of_the_pair_is_the_mean_of_both_cosines(use: Use) -> None:
-    one, other = load_encoder("pair").encode(TEXTS[:2])
-    halves = (use.encode(TEXTS[:2]), load_encoder("minilm").encode(TEXTS[:2]))
-    expected = np.mean([first @ second for first, second in halves])
-    assert float(one @ other) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", [Use, Pair])

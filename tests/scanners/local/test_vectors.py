@@ -89,7 +89,7 @@ def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all, but long enough to be one" * 99])
-def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     encoder = Counting()
     first = embedded(tmp_path, ["a"], encoder)
     cache_file(tmp_path).write_bytes(damage)
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
 
 
 @pytest.mark.parametrize("vector", [b"", b"\xff" * 2 * SIZE, bytes(2 * SIZE), b"x"])
-def test_a_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None:
+def test_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None:
     encoder = Counting()
     first = embedded(tmp_path, ["a"], encoder)
     with closing(sqlite3.connect(cache_file(tmp_path))) as database:
@@ -116,7 +116,7 @@ def test_without_a_place_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> No
     assert len(embedded(blocked, ["a", "b"], encoder)) == 2
 
 
-def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+def test_oldest_entries_are_deleted_when_full(tmp_path: Path) -> None:
     row = 2 * SIZE + 60
     cache = VectorCache(tmp_path, "e", SIZE, limit=100 * row)
     vectors = Counting().encode([str(number) for number in range(300)])

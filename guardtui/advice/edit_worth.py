@@ -1,0 +1,54 @@
+"""Significance of a measured edit, from its fixes and regressions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.significance import Pairs, Significance
+from guardtui.domain.topic import Intent
+
+
+def worth_of(
+    duty: NDArray[np.bool_], before: NDArray[np.bool_], after: NDArray[np.bool_]
+) -> Significance:
+    """Return the significance of a change, from which prompts were and are correct, bool [n].
+
+    `duty` are prompts that should trigger, bool [n]; all prompts have verdicts before and after.
+    """
+    code = 2 * before + after
+
+    def cells(rows: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+        wrong, fixed, broken, right = np.bincount(code[rows], minlength=4).tolist()
+        return right, broken, fixed, wrong
+
+    pairs = Pairs(cells(duty), cells(~duty))
+    fixes, regressions = (pairs.positive[cell] + pairs.negative[cell] for cell in (2, 1))
+    return Significance(fixes, regressions, len(duty), pairs)
+
+
+def worth_of_matches(
+    expected: NDArray[np.bool_],
+    before: NDArray[np.bool_],
+    after: NDArray[np.bool_],
+    intent: Intent,
+) -> Significance:
+    """Return the same from labels and from which prompts match two definitions, bool [n] each."""
+    # A match is correct if the label says so, for either intent.
+    duty = should_trigger(expected, intent)
+    return worth_of(duty, before == expected, after == expected)
+
+
+def metrics_of_matches(
+    expected: NDArray[np.bool_], matches: NDArray[np.bool_], intent: Intent
+) -> Metrics:
+    """Return metrics from labels and from which prompts match, both bool [n]."""
+    hits = int(np.count_nonzero(expected & matches))
+    belong, false = int(np.count_nonzero(expected)), int(np.count_nonzero(matches)) - hits
+    others = len(expected) - belong
+    if intent is Intent.BLOCK:
+        return Metrics(tp=hits, tn=others - false, fp=false, fn=belong - hits)
+    # An allow topic triggers on prompts that do not match: those that belong should not.
+    return Metrics(tp=others - false, tn=hits, fp=belong - hits, fn=false)

@@ -1,0 +1,182 @@
+"""Wordings to try on a decision model: typed, written by a language model, or searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from guardtui.advice.candidates import CandidateKind, candidates, same
+from guardtui.advice.engine_objective import EngineObjective
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.model_wordings import read_proposals, request, shown_mistakes
+from guardtui.advice.objective import Stopped, material_of, unchanged
+from guardtui.advice.search import advise
+from guardtui.advice.splits import Split
+from guardtui.advice.wording_sweep import Wording
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.problems import FileError
+from guardtui.scanners.base import Report
+from guardtui.scanners.decision.many import ManyQuestions
+from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.local.scanner import LocalScanner
+
+WORDINGS = 60
+"""Default number of tried wordings, including the definition."""
+
+HERE = "the definition"
+"""Origin of the current definition."""
+
+_MOST = 2000
+_LARGEST = 256 * 1024
+_SHOWN = 60
+
+
+def read_wordings(path: Path, topic: Topic) -> list[Wording]:
+    """Read descriptions from a file, one a line; blank lines and lines with # are skipped.
+
+    Raises FileError naming the line.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise FileError(path, "too large for a list of wordings", "give at most 256 KiB")
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(path, "not UTF-8", "save it as UTF-8") from error
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise FileError(path, why, "name a text file with a description in each line") from error
+    found = typed_wordings(text, topic, f"of {path.name}")
+    if not found:
+        raise FileError(path, "no wordings in it", "write a description in each line")
+    return found
+
+
+def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
+    """Return a wording for each description, one a line; blank lines and lines with # are skipped.
+
+    Their origin is the number of the line and `source`.
+    """
+    wordings = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        description = line.strip()
+        if description and not description.startswith("#"):
+            edited = topic.model_copy(update={"description": description})
+            change = f"Change the description to “{display_start(description, _SHOWN)}”"
+            wordings.append(Wording(edited, change, f"line {number} {source}"))
+    return wordings
+
+
+def writer_messages(
+    topic: Topic, evaluation: Evaluation, prompts: PromptSet, split: Split
+) -> list[dict[str, str]]:
+    """Return the chat messages that ask a language model for wordings.
+
+    They show mistakes of `evaluation` (by any guardrail), never held-out prompts. Raises
+    SuggestionError if there are too few mistakes.
+    """
+    return request(topic, shown_mistakes(evaluation, prompts, split.search_rows))
+
+
+def written_wordings(answer: str, topic: Topic) -> tuple[list[Wording], list[str]]:
+    """Return the wordings in the answer of a language model, and why others are invalid.
+
+    Raises SuggestionError for an answer without proposals.
+    """
+    proposals, invalid = read_proposals(answer, topic)
+    wordings = [
+        Wording(
+            proposal.topic, "; ".join(describe_changes(topic, proposal.topic)), "a language model"
+        )
+        for proposal in proposals
+    ]
+    return wordings, invalid
+
+
+def shortlist(
+    engine: LocalScanner,
+    topic: Topic,
+    prompts: PromptSet,
+    split: Split,
+    count: int,
+    report: Report = lambda progress: None,
+    stopped: Stopped = lambda: False,
+) -> list[Wording]:
+    """Return the `count` edits of a definition that are best by the embedded engine.
+
+    Combinations of edits come first, then the kinds of single edits in turn, since the guardrail
+    may rank them differently. Words and examples come only from prompts that wordings are chosen
+    on. Empty if stopped. Blocks. Raises ScannerError.
+    """
+    scores = open_scores(engine, prompts, report, stopped)
+    if scores is None or count <= 0:
+        return []
+    rows = split.search_rows
+    objective = EngineObjective(scores, rows, fitted=True)
+    here = objective.appraise(unchanged(topic), stopped)
+    if here is None:
+        return []
+    found: list[Wording] = []
+    several = advise(
+        objective, topic, MeasuredRows(rows, np.zeros(0, np.intp), split.source), stopped
+    )
+    for proposal in several.proposals if several is not None else ():
+        if len(proposal.kinds) > 1:
+            taken = tuple(prompts.prompts.gather(proposal.left_out).to_list())
+            found.append(Wording(proposal.topic, "; ".join(proposal.changes), "search", taken))
+    single = candidates(topic, material_of(objective, here.matches), _MOST)
+    values = objective.values(single, stopped)
+    if values is None:
+        return found[:count]
+    kinds: dict[CandidateKind, list[Wording]] = {}
+    for index in np.argsort(-values, kind="stable").tolist():
+        edit = single[index]
+        wording = Wording(edit.topic, edit.change, "search", edit.sources)
+        kinds.setdefault(edit.kind, []).append(wording)
+    in_turn = (
+        wording for turn in zip_longest(*kinds.values()) for wording in turn if wording is not None
+    )
+    return distinct([*found, *in_turn], ())[:count]
+
+
+def distinct(wordings: Iterable[Wording], known: Sequence[Wording]) -> list[Wording]:
+    """Return the distinct wordings that are not in `known`, in order."""
+    seen = {same(wording.topic) for wording in known}
+    found = []
+    for wording in wordings:
+        key = same(wording.topic)
+        if key not in seen:
+            seen.add(key)
+            found.append(wording)
+    return found
+
+
+def gather_wordings(
+    topic: Topic,
+    typed: Sequence[Wording],
+    written: Sequence[Wording],
+    searched: Sequence[Wording],
+    count: int,
+) -> list[Wording]:
+    """Return the current definition and at most `count` − 1 others, the author's first.
+
+    All typed wordings are included.
+    """
+    here = Wording(topic, "", HERE)
+    own = distinct(typed, [here])
+    others = distinct([*own, *written, *searched], [here])
+    return [here, *others[: max(count - 1, len(own))]]
+
+
+def questions_about(
+    scanner: DecisionScanner, wordings: Sequence[Wording], prompts: PromptSet, at_once: int
+) -> ManyQuestions:
+    """Return the questions for all prompts and wordings, at most `at_once` in a request."""
+    questions = [scanner.template.filled(wording.topic) for wording in wordings]
+    return ManyQuestions(scanner, questions, prompts.prompts.to_list(), at_once)

@@ -1,0 +1,149 @@
+"""The prompts of a profile's topics, each with the labels of every topic's own prompt set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.prompts import PromptSet, prompt_keys
+from guardtui.domain.topic import Intent, Topic
+
+
+class Label(IntEnum):
+    """Label of a prompt in a topic's own prompt set: whether the prompt is about the topic."""
+
+    UNLABELLED = -1
+    NO = 0
+    YES = 1
+    BOTH = 2
+    """The set contains the prompt with both labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class TopicPrompts:
+    """A topic and its labelled prompts; without prompts it is measured on those of the others.
+
+    `given` is False for a topic that was not named by the caller but read from the profile.
+    """
+
+    topic: Topic
+    prompts: PromptSet | None = None
+    given: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class TopicLabels:
+    """The labels of one topic over the N prompts of a profile.
+
+    `values` is int8 [N], values of `Label`. `lines` is int32 [N], 0 for prompts that are not in the
+    topic's set. `source` is the file of that set, or "". `repeats` counts rows of the file that
+    repeat an earlier row.
+    """
+
+    values: NDArray[np.int8]
+    lines: NDArray[np.int32]
+    source: str = ""
+    repeats: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ProfilePrompts:
+    """The N prompts that a profile is measured on, with the labels of each of its T topics.
+
+    The labels in `prompts` are meaningless: each topic has its own.
+    """
+
+    prompts: PromptSet
+    topics: tuple[TopicPrompts, ...]
+    labels: tuple[TopicLabels, ...]
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    def with_topics(self, topics: Sequence[Topic]) -> ProfilePrompts:
+        """Return the same prompts with further topics that were read from the profile."""
+        further = tuple(TopicPrompts(topic, given=False) for topic in topics)
+        none = unlabelled(len(self))
+        return ProfilePrompts(
+            self.prompts, self.topics + further, self.labels + (none,) * len(further)
+        )
+
+
+def all_prompts(topics: Sequence[TopicPrompts]) -> ProfilePrompts:
+    """Return the prompts of all topics, each distinct text once, in order."""
+    indices: dict[str, int] = {}
+    rows_of_topics: list[NDArray[np.intp] | None] = []
+    for topic in topics:
+        if topic.prompts is None:
+            rows_of_topics.append(None)
+            continue
+        texts = topic.prompts.prompts.to_list()
+        rows = (indices.setdefault(text, len(indices)) for text in texts)
+        rows_of_topics.append(np.fromiter(rows, np.intp, len(texts)))
+    texts = list(indices)
+    frame = pl.DataFrame(
+        {
+            "key": pl.Series(prompt_keys(texts), dtype=pl.UInt64),
+            "line": pl.Series(range(1, len(texts) + 1), dtype=pl.UInt32),
+            "prompt": pl.Series(texts, dtype=pl.String),
+            "expected": pl.Series([False] * len(texts), dtype=pl.Boolean),
+        }
+    )
+    labels = tuple(
+        unlabelled(len(texts))
+        if topic.prompts is None or rows is None
+        else _labels(topic.prompts, rows, len(texts))
+        for topic, rows in zip(topics, rows_of_topics, strict=True)
+    )
+    prompts = PromptSet(frame, Intent.BLOCK, "all prompt sets")
+    return ProfilePrompts(prompts, tuple(topics), labels)
+
+
+def prompts_of_one(topic: Topic, prompts: PromptSet, companions: Sequence[Topic]) -> ProfilePrompts:
+    """Return the prompts of one topic, on which its companions have no labels.
+
+    Repeated texts stay: every row of the set is a row of the profile.
+    """
+    labels = _labels(prompts, np.arange(len(prompts)), len(prompts))
+    return ProfilePrompts(
+        prompts,
+        (TopicPrompts(topic, prompts), *map(TopicPrompts, companions)),
+        (labels, *[unlabelled(len(prompts))] * len(companions)),
+    )
+
+
+def labels_over(
+    rows: NDArray[np.intp], expected: NDArray[np.bool_], count: int
+) -> tuple[NDArray[np.int8], int]:
+    """Return labels (int8 [count]) for the prompts of one set, and the number of repeated rows.
+
+    The set's prompts are at `rows` (intp [k]) with labels `expected` (bool [k]). Raises ValueError
+    if the shapes differ.
+    """
+    if rows.shape != expected.shape:
+        raise ValueError(f"{rows.shape} rows, {expected.shape} labels")
+    labels = np.full(count, Label.UNLABELLED, np.int8)
+    labels[rows] = expected.astype(np.int8)
+    yes, no = np.zeros(count, bool), np.zeros(count, bool)
+    yes[rows[expected]] = True
+    no[rows[~expected]] = True
+    labels[yes & no] = Label.BOTH
+    return labels, len(rows) - int(np.count_nonzero(yes | no))
+
+
+def unlabelled(count: int) -> TopicLabels:
+    """Return the labels of a topic that has none for `count` prompts."""
+    return TopicLabels(np.full(count, Label.UNLABELLED, np.int8), np.zeros(count, np.int32))
+
+
+def _labels(prompts: PromptSet, rows: NDArray[np.intp], count: int) -> TopicLabels:
+    values, repeats = labels_over(rows, prompts.expected, count)
+    lines = np.zeros(count, np.int32)
+    # Reversed, so that a repeated text gets its first line.
+    lines[rows[::-1]] = prompts.frame["line"].to_numpy()[::-1]
+    return TopicLabels(values, lines, prompts.source, repeats)

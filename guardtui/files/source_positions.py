@@ -1,0 +1,172 @@
+"""JSON and YAML with the line numbers of their entries, for messages."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from guardtui.files.problems import FileError
+
+_DECODER = json.JSONDecoder()
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_NESTED_AT_MOST = 10_000
+"""Maximum number of nested values in one entry; more come from aliases that multiply."""
+
+
+def json_members(text: str, wanted: str) -> tuple[dict[str, Any], list[tuple[int, Any]]]:
+    """Return an object without one member, and the elements of that member with their lines.
+
+    If the member is missing or no list, it stays with the others and there are no elements. Of
+    several members with one name the last counts. Raises ValueError (json.JSONDecodeError has the
+    line) and RecursionError.
+    """
+    members: dict[str, Any] = {}
+    elements: list[tuple[int, Any]] = []
+    position = _behind(text, _skip(text, 0), "{")
+    if text[position : position + 1] == "}":
+        _require_end(text, position + 1)
+        return members, elements
+    while True:
+        key, position = _DECODER.raw_decode(text, position)
+        if not isinstance(key, str):
+            raise json.JSONDecodeError("a key must be a text", text, position)
+        position = _behind(text, _skip(text, position), ":")
+        if key == wanted and text[position : position + 1] == "[":
+            elements, position = json_elements(text, position)
+        else:
+            members[key], position = _DECODER.raw_decode(text, position)
+        position = _skip(text, position)
+        if text[position : position + 1] == "}":
+            _require_end(text, position + 1)
+            return members, elements
+        position = _behind(text, position, ",")
+
+
+def json_list(text: str) -> list[tuple[int, Any]]:
+    """Return the elements of a JSON array with the line of each. Raises like `json_members`."""
+    elements, position = json_elements(text, _skip(text, 0))
+    _require_end(text, position)
+    return elements
+
+
+def json_elements(text: str, position: int) -> tuple[list[tuple[int, Any]], int]:
+    """Return the elements of the array at `position` with their lines, and where it ends."""
+    position = _behind(text, position, "[")
+    elements: list[tuple[int, Any]] = []
+    if text[position : position + 1] == "]":
+        return elements, position + 1
+    line, counted = 1, 0
+    while True:
+        line += text.count("\n", counted, position)
+        counted = position
+        value, position = _DECODER.raw_decode(text, position)
+        elements.append((line, value))
+        position = _skip(text, position)
+        if text[position : position + 1] == "]":
+            return elements, position + 1
+        position = _behind(text, position, ",")
+
+
+def _skip(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return blanks.end() if blanks else position
+
+
+def _behind(text: str, position: int, sign: str) -> int:
+    """Return the position after a required sign and the blanks that follow it."""
+    if text[position : position + 1] != sign:
+        raise json.JSONDecodeError(f"{sign!r} is missing", text, position)
+    return _skip(text, position + 1)
+
+
+def _require_end(text: str, position: int) -> None:
+    if _skip(text, position) != len(text):
+        raise json.JSONDecodeError("something follows the end", text, position)
+
+
+def json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number and value of each non-blank line; a ValueError in place of bad JSON."""
+    # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError):
+                yield number, ValueError("not valid JSON (is the file truncated?)")
+
+
+def load_yaml(path: Path, text: str) -> Any:
+    """Load a YAML document safely: tags create no objects, and entries know their lines.
+
+    Raises FileError.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # duplicate anchors
+            return YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
+        remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
+        raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
+    except Exception as error:  # ruamel raises many kinds for odd tags, dates and characters
+        position = getattr(error, "position", None)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
+        problem = "the YAML contains an unreadable value"
+        raise FileError(path, problem, "put dates and numbers in quotes", line) from error
+
+
+def line_of(parent: Any, key: Any, otherwise: int = 1) -> int:
+    """Return the line of an entry of a mapping or list that `load_yaml` read."""
+    try:
+        position = parent.lc.data[key]
+        return int(position[0]) + 1
+    except (AttributeError, KeyError, TypeError, IndexError):
+        return otherwise
+
+
+def plain(value: Any) -> Any:
+    """Return a YAML or JSON value as plain dicts, lists, texts and numbers. Raises ValueError.
+
+    Cycles and too many nested values (an alias that multiplies) are rejected.
+    """
+    remaining = _NESTED_AT_MOST
+
+    def converted(item: Any, depth: int) -> Any:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0 or depth > 50:
+            raise ValueError("too many values are nested in it")
+        if isinstance(item, dict):
+            return {text_of(key): converted(inner, depth + 1) for key, inner in item.items()}
+        if isinstance(item, list | tuple | set):
+            return [converted(inner, depth + 1) for inner in item]
+        if item is None or isinstance(item, bool):
+            return item
+        if isinstance(item, int):
+            return int(item)
+        if isinstance(item, float):
+            return float(item)
+        return str(item)
+
+    return converted(value, 0)
+
+
+def text_of(value: Any) -> str:
+    """Return a plain value as the text of a cell: text unchanged, "" for None, else JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    try:
+        return json.dumps(plain(value), ensure_ascii=False)
+    except ValueError:
+        return repr(type(value).__name__)

@@ -1,0 +1,42 @@
+"""Glossary of reports, for readers who are not authors."""
+
+from __future__ import annotations
+
+RATE_TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "coverage",
+        "the smaller of TPR and TNR: how well the guardrail does on the side where it does worse",
+    ),
+    (
+        "TPR",
+        "true positive rate: the share of the prompts on which the topic should trigger where it "
+        "does",
+    ),
+    (
+        "TNR",
+        "true negative rate: the share of the prompts on which the topic should not trigger where "
+        "it does not",
+    ),
+    ("accuracy", "the share of all prompts with the right verdict"),
+    ("F1", "the harmonic mean of TPR and of the share of triggered prompts that should trigger"),
+    (
+        "95 % interval",
+        "where the rate lies for all prompts of this kind, as far as these prompts can tell",
+    ),
+    ("TP, TN", "true positive, true negative: the topic triggers, or does not, and rightly so"),
+    ("FN", "false negative: the topic does not trigger and should (a prompt is missed)"),
+    ("FP", "false positive: the topic triggers and should not (a false alarm)"),
+)
+"""Terms of every report with rates."""
+
+CHANGE_TERMS: tuple[tuple[str, str], ...] = (
+    ("regression", "a prompt whose verdict was right before the edit and is wrong now"),
+    ("fix", "a prompt whose verdict was wrong before the edit and is right now"),
+)
+"""Terms of reports that compare."""
+
+AUDIT_TERMS: tuple[tuple[str, str], ...] = (
+    *RATE_TERMS,
+    ("conflict", "prompts about which two topics, or two prompt sets, disagree"),
+)
+"""Terms of the audit of a profile, where positive means that the profile stops a prompt."""

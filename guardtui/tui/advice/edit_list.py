@@ -1,0 +1,65 @@
+"""A list of edits, with the effect of the highlighted one below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_text
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.styled_text import themed
+
+Taken = TypeVar("Taken")
+
+
+class EditList(Modal[Taken | None], Generic[Taken]):
+    """Returns the entry that the author chooses, or None."""
+
+    TITLE_TEXT = ""
+    KEYS_TEXT = ""
+
+    def __init__(self, edits: Sequence[tuple[Taken, Text]], notes: Sequence[str]) -> None:
+        """`edits` are the entries, each with its line; `notes` are shown above them."""
+        super().__init__()
+        self._edits, self._notes = edits, notes
+
+    def described(self, index: int) -> Text:
+        """Return the full description of an edit."""
+        raise NotImplementedError
+
+    @property
+    def index(self) -> int:
+        """Index of the highlighted edit."""
+        return self.query_one(OptionList).highlighted or 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = self.TITLE_TEXT
+            page.border_subtitle = self.KEYS_TEXT
+            for note in self._notes:
+                yield Label(display_text(note), markup=False)
+            yield OptionList(
+                *(Option(themed(line), id=str(at)) for at, (_, line) in enumerate(self._edits)),
+                markup=False,
+                compact=True,
+            )
+            with VerticalScroll(classes="described"):
+                yield Static("", markup=False, id="difference")
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self.query_one("#difference", Static).update(themed(self.described(event.option_index)))
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._edits[event.option_index][0])

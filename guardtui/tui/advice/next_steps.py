@@ -1,0 +1,178 @@
+"""The next steps: the line below the definition, the list, and taking a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from rich.text import Text
+
+from guardtui.advice.objective import CONFIDENCE
+from guardtui.app.next_steps import NextStep, NextSteps, StepKind, gain_text
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.advice.refinement import proposal_text
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.registry.actions import action_named, first_key, menu_paths
+from guardtui.tui.results.model import PromptSelection
+
+MEASURING = "measuring edits …"
+LABEL_HERE = "where labels teach"
+LATER = "edits are measured once the prompts are embedded and no scan is under way"
+
+_EXPLAINED = {
+    StepKind.FIT: (
+        "Fits the engine's threshold to the labels again, at the definition as it is now. The "
+        "figure is cross-validated: no label had a part in what its prompt is judged by.\n"
+    ),
+    StepKind.CHECK: (
+        "The forecast is unsure: these prompts are the likeliest to change their verdict. Asking "
+        "for them tells most for the fewest calls; what it costs is shown before anything is "
+        "sent.\n"
+    ),
+    StepKind.ADD_PROMPTS: (
+        "With so few prompts any figure may be chance, and so may every gain. Write prompts as "
+        "your users do, of both kinds, and some that nearly belong.\n"
+    ),
+    StepKind.ASK_MODEL: (
+        "The model is shown the definition and half of the mistakes at most, in one call. What it "
+        "proposes is measured as all edits are, without the prompts that it was shown; wordings "
+        "that help for certain join this list.\n"
+    ),
+}
+
+
+class NextStepList(EditList[NextStep]):
+    """At most five steps, the best first."""
+
+    TITLE_TEXT = "Next steps"
+    KEYS_TEXT = "Enter takes one · Esc closes"
+
+    help_pane = "next_steps"
+
+    def __init__(self, steps: NextSteps) -> None:
+        notes = []
+        result = steps.result
+        if result is not None:
+            notes.append(
+                f"Measured by {guardrail_text(result.settings)}; gains are those expected on other "
+                f"prompts, with {CONFIDENCE:.0%} intervals."
+            )
+            notes += result.rows.notes
+        notes += steps.notes
+        super().__init__([(step, step_line(step)) for step in steps.steps], notes)
+        self._steps = steps
+
+    def described(self, index: int) -> Text:
+        return step_text(self._steps.topic, self._steps.steps[index])
+
+
+def step_line(step: NextStep) -> Text:
+    """Return a step in one line: its gain if measured, and its text."""
+    line = Text()
+    if step.gain is not None:
+        line.append(f"{gain_text(step.gain)}  ", "bold $text-success")
+    return line.append(step.text)
+
+
+def step_text(here: Topic, step: NextStep) -> Text:
+    """Return a step in full."""
+    if step.proposal is not None:
+        text = proposal_text(here, step.proposal)
+        if step.proposal.why:
+            text.append(f"\nThe model: {display_start(step.proposal.why, 400)}\n", "italic")
+        return text
+    return Text(f"{step.detail}\n" if step.detail else _EXPLAINED[step.kind])
+
+
+class NextStepFeature:
+    """Shows the next step and takes it."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._line = window.panes.next_line
+        self.actions: Mapping[str, ActionMethod] = {
+            "take_next_step": window.action(self.take_best),
+            "next_steps": window.action(self.choose),
+            "suggest": window.action(self.ask_model),
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show the best step for the current definition."""
+        if new.next is old.next and new.topic == old.topic and new.evaluation is old.evaluation:
+            return
+        steps = self._current(new)
+        pending = ""
+        if steps is None:
+            pending = MEASURING if self._services.refinement.is_ready else LATER
+        self._line.show(steps, self._keys, pending)
+
+    @property
+    def _keys(self) -> str:
+        """The keys through the menu, which work everywhere."""
+        menu = first_key("open_menu", self._window.keymap)
+        take, more = (
+            menu_paths(action_named(name))[0] for name in ("take_next_step", "next_steps")
+        )
+        return f"{menu} {' '.join(take)} take · {' '.join(more)} more"
+
+    @staticmethod
+    def _current(state: AppState) -> NextSteps | None:
+        steps = state.next
+        return steps if steps is not None and steps.topic == state.topic else None
+
+    async def take_best(self) -> None:
+        """Take the shown step."""
+        steps = await self._ready()
+        if steps is not None and steps.best is not None:
+            await self._take(steps, steps.best)
+
+    async def choose(self) -> None:
+        """Show the list of steps."""
+        steps = await self._ready()
+        if steps is None or not steps.steps:
+            return
+        chosen = await self._window.show(NextStepList(steps))
+        if chosen is not None:
+            await self._take(steps, chosen)
+
+    async def ask_model(self) -> None:
+        """Request wordings from the model, and show the steps with those that help."""
+        if await self._services.next_steps.ask_model():
+            await self.choose()
+
+    async def _ready(self) -> NextSteps | None:
+        """Return the steps for the current definition; without any, show why."""
+        await self._services.editing.finish_typing()
+        steps = self._current(self._services.state)
+        if steps is None:
+            self._window.notify("Edits of this definition are still being measured.")
+        elif not steps.steps:
+            self._window.notify(f"{steps.note}.")
+        return steps
+
+    async def _take(self, steps: NextSteps, step: NextStep) -> None:
+        if step.proposal is not None:
+            await self._services.next_steps.take(steps.topic, step.proposal)
+        elif step.kind is StepKind.FIT:
+            await self._services.operating_point.fit_again()
+        elif step.kind is StepKind.CHECK:
+            self._window.perform("check_flips")
+        elif step.kind is StepKind.LABEL:
+            self._window.panes.show("results")
+            self._window.panes.results.pick(
+                PromptSelection(LABEL_HERE, np.array(step.keys, np.uint64))
+            )
+            self._window.notify(
+                "Label more prompts like these: I adds one like the selected one, Esc shows all."
+            )
+        elif step.kind is StepKind.ASK_MODEL:
+            await self.ask_model()
+        else:
+            self._window.panes.show("results")
+            self._window.notify("i in the results adds a prompt.")

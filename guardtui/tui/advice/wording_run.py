@@ -1,0 +1,196 @@
+"""Many wordings tried on the decision model: progress, then the better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from guardtui.advice.wording_sweep import ERROR, MeasuredWording, WordingSweep
+from guardtui.app.next_steps import gain_text
+from guardtui.app.problems import READING_TIME
+from guardtui.app.services import Services
+from guardtui.app.wording_runs import WordingRun, WordingRunError
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import rate_text, threshold_text
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Topic
+from guardtui.reports.base import usage_text
+from guardtui.scanners.base import Progress, ScannerError
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.editor.definition_diff import difference_text
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.progress_bar import progress_bar
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.metrics.pane import delta
+
+_POLL = 0.1
+_BAR_CELLS = 30
+
+
+class WordingRunDialog(Modal[WordingSweep | None]):
+    """A running trial of wordings; Escape cancels it, answers stay cached."""
+
+    BINDINGS = [("escape,q", "cancel", "Cancel")]
+
+    help_pane = "wording_run"
+
+    def __init__(self, run: WordingRun) -> None:
+        super().__init__()
+        self._wording_run = run
+        self._progress: Progress | None = None
+        self.problem = ""
+        """Why the run failed, or ""."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = f"Trying {len(self._wording_run.wordings)} wordings"
+            dialog.border_subtitle = "Esc cancels; answers are kept"
+            yield Static("begins …", markup=False, id="run-status")
+
+    def on_mount(self) -> None:
+        self.set_interval(_POLL, self._poll)
+        self._run()
+
+    def _take(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def _poll(self) -> None:
+        if self._progress is not None:
+            self.query_one("#run-status", Static).update(themed(run_text(self._progress)))
+
+    @work(exclusive=True)
+    async def _run(self) -> None:
+        result: WordingSweep | None = None
+        try:
+            result = await self._wording_run.run(self._take)
+        except GuardtuiError as error:
+            self.problem = str(error)
+        self.dismiss_when_active(result)
+
+    def action_cancel(self) -> None:
+        """Cancel the run; the next one resumes it."""
+        self.workers.cancel_node(self)
+        self.dismiss(None)
+
+
+def run_text(now: Progress) -> Text:
+    """Return the progress of a run."""
+    bar = progress_bar(now.done, now.total, _BAR_CELLS)
+    text = Text(f"{bar} {now.done} of {now.total} requests\n")
+    traffic = None if now.traffic is None else now.traffic()
+    if traffic is not None and traffic.used is not None and traffic.used.calls:
+        text.append(f"{usage_text(traffic.used)}\n", "$text-muted")
+    if now.errors:
+        text.append(f"{now.errors} failed\n", "$text-warning")
+    return text
+
+
+class WordingList(EditList[MeasuredWording]):
+    """Wordings proven to be better, the greatest lower bound first."""
+
+    TITLE_TEXT = "Better wordings"
+    KEYS_TEXT = "Enter takes it into the editor · Esc closes"
+
+    help_pane = "wordings"
+
+    def __init__(self, here: Topic, sweep: WordingSweep) -> None:
+        super().__init__(
+            [(candidate, wording_line(candidate)) for candidate in sweep.advised], notes_of(sweep)
+        )
+        self._here, self._found = here, sweep.advised
+
+    def described(self, index: int) -> Text:
+        one = self._found[index]
+        report = one.report
+        assert report is not None  # noqa: S101 - it is advised
+        text = Text(
+            f"Coverage {rate_text(report.before.coverage)} → {rate_text(report.after.coverage)} on "
+            f"{report.after.total} prompts that had no part in the choice, "
+            f"{len(report.fixes)} fixes, {len(report.regressions)} regressions.\n"
+            f"Threshold {threshold_text(one.threshold)}, fitted on the others.\n\n"
+        )
+        return text.append_text(difference_text(self._here, one.wording.topic))
+
+
+def wording_line(measured: MeasuredWording) -> Text:
+    """Return a wording in one line: its gain and its change."""
+    line = Text()
+    assert measured.report is not None  # noqa: S101 - it is advised
+    line.append(f"{gain_text(measured.report.gain)}  ", delta(measured.report.gain.value)[1])
+    return line.append(display_start(measured.wording.change, 300), "$text-muted")
+
+
+def notes_of(sweep: WordingSweep) -> list[str]:
+    """Return how the figures of wordings were measured."""
+    split = sweep.split
+    notes = [
+        f"{len(sweep.wordings) + 1} wordings asked of {guardrail_text(sweep.settings)}: chosen on "
+        f"{len(split.search_rows)} prompts, reported on {len(split.report_rows)} ({split.source}).",
+        "Gains are of the prompts reported on; the chance that a lower bound is too high is "
+        f"{ERROR:.0%} for all together.",
+        *split.notes,
+    ]
+    if sweep.missing:
+        notes.append(f"{sweep.missing} answers are missing: they count in no figure.")
+    return notes
+
+
+class WordingRunFeature:
+    """Tries wordings on the decision model, and applies the one that the author chooses."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "try_wordings": window.action(self.try_wordings)
+        }
+
+    async def try_wordings(self) -> None:
+        """Try many wordings at once, and offer the better ones."""
+        window = self._window
+        try:
+            run = await self._services.wording_runs.prepare()
+        except (WordingRunError, ScannerError) as error:
+            window.notify(str(error), severity="error", seconds=READING_TIME)
+            return
+        if run is None:
+            return
+        dialog = WordingRunDialog(run)
+        sweep = await window.show(dialog)
+        if sweep is None:
+            if dialog.problem:
+                window.notify(display_text(dialog.problem), severity="error", seconds=READING_TIME)
+            return
+        if sweep.best is None:
+            window.notify(nothing_better(sweep), seconds=READING_TIME)
+            return
+        chosen = await window.show(WordingList(run.topic, sweep))
+        if chosen is not None:
+            self._services.wording_runs.apply(chosen, sweep)
+            window.notify(
+                "The wording is in the editor; Undo restores yours. The threshold is "
+                f"{threshold_text(chosen.threshold)}, at which the wording was chosen. Most "
+                "answers for a scan are in the cache.",
+                seconds=READING_TIME,
+            )
+
+
+def nothing_better(sweep: WordingSweep) -> str:
+    """Return why no wording is offered."""
+    tried = f"{len(sweep.wordings) + 1} wordings tried"
+    missing = f"; {sweep.missing} answers are missing, try again" if sweep.missing else ""
+    reports = [wording.report for wording in sweep.wordings if wording.report is not None]
+    if not reports:
+        return f"No wording is better on the prompts to choose on ({tried}{missing})."
+    best = max(reports, key=lambda report: report.gain.low)
+    return (
+        f"No wording is shown to be better on prompts that had no part in the choice ({tried}"
+        f"{missing}): the best gains {gain_text(best.gain)}."
+    )

@@ -1,0 +1,420 @@
+"""One prompt in full: its verdict, the reasons for it, and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, Protocol
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.selection import Selection
+from textual.widgets import Static
+
+from guardtui.domain.profile import only_others
+from guardtui.domain.text import display_start, display_text, hidden_characters
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome
+from guardtui.scanners.local.explanation import Contribution, Explanation
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.messages import CloseDetail
+from guardtui.tui.registry.actions import DETAIL, bindings
+
+SHOWN_CHARACTERS = 20_000
+"""Longer prompts are cut on the screen; exports contain them in full."""
+
+RAISES, LOWERS = "▴", "▾"
+_MARKED_WORDS = 6
+_LEAST_SHARE = 0.15
+"""Least share of the strongest word's effect for a word to get a sign."""
+
+_SHORT = 150
+_NARROWEST = 20
+
+_SIGNS = {
+    Outcome.TP: "✓",
+    Outcome.TN: "✓",
+    Outcome.FP: "✗",
+    Outcome.FN: "✗",
+    Outcome.ERROR: "?",
+    Outcome.OPEN: "…",
+    None: "·",
+}
+_STYLES = {
+    Outcome.FP: "bold $text-error",
+    Outcome.FN: "bold $text-warning",
+    Outcome.ERROR: "bold $text-error",
+    Outcome.OPEN: "$text-muted",
+}
+
+_NAMES = 5
+_NAME_CHARACTERS = 60
+_NOTE_CHARACTERS = 300
+_REASON_CHARACTERS = 4_000
+
+_NOT_EVALUATED = (
+    "Nothing is evaluated yet: that happens by itself in a moment, and after every edit.\n"
+    "Then choose a prompt in the results to see here why it was judged so."
+)
+_NOT_SELECTED = (
+    "No prompt is selected. Go to the results (F5) and move with the arrows; Enter comes back\n"
+    "here. Where the results are empty, 7 shows all prompts."
+)
+
+
+class DetailContent(Protocol):
+    """Content of the pane: text with added signs."""
+
+    signs_name: ClassVar[str]
+    """Name of the signs, for a message."""
+
+    @property
+    def copied(self) -> str:
+        """The text to copy, without added signs."""
+        ...
+
+    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+        """Return the text for so many cells, and the spans of its signs, none unless `marked`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PromptDetail:
+    """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
+
+    `note` is a doubt about the verdict, `stopped_by` the topics that stopped the prompt, `reason`
+    that of a judge. With `forecast` the score is the probability that the guardrail triggers;
+    `with_others`: other topics of the profile may be the reason.
+    """
+
+    prompt: str
+    line: int
+    expected: bool
+    outcome: Outcome
+    score: float | None
+    threshold: float | None
+    matched: int
+    error: str
+    topic: Topic
+    history: Sequence[tuple[int, Outcome | None]]
+    explanation: Explanation | None = None
+    note: str = ""
+    stopped_by: Sequence[str] = ()
+    reason: str = ""
+    forecast: bool = False
+    with_others: bool = False
+
+    signs_name: ClassVar[str] = "Signs behind the words"
+
+    @property
+    def copied(self) -> str:
+        return self.prompt
+
+    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+        return detail_text(self, width, marked=marked)
+
+
+class MarkedText(Static):
+    """Text with added signs, which a copied selection leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._plain = ""
+
+    def show(self, text: Text, signs: Sequence[tuple[int, int]] = ()) -> None:
+        """Show a text; `signs` are start and end of the parts that are not copied."""
+        masked = list(text.plain)
+        for start, end in signs:
+            # No text on the screen contains a NUL: `display_text` replaces it.
+            masked[start:end] = "\0" * (end - start)
+        self._plain = "".join(masked)
+        self.update(themed(text))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selection.extract(self._plain).replace("\0", ""), "\n"
+
+
+class DetailPane(VerticalScroll):
+    """Draws a `DetailContent`."""
+
+    BORDER_TITLE = "Detail"
+    BINDINGS = bindings(DETAIL)
+
+    def __init__(
+        self,
+        id: str = "detail",  # noqa: A002 - Textual's name for it
+        help_pane: str = "detail",
+        hints: tuple[str, str] = (_NOT_EVALUATED, _NOT_SELECTED),
+    ) -> None:
+        """`hints` are shown before the first evaluation, and while nothing is selected."""
+        super().__init__(id=id)
+        self.help_pane = help_pane
+        self._text = MarkedText()
+        self._hints = hints
+        self._detail: DetailContent | None = None
+        self._evaluated = False
+        self._marked = True
+        self._drawn_for = 0
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+
+    def show(self, detail: DetailContent | None, *, evaluated: bool | None = None) -> None:
+        """Show a content; None if nothing is selected.
+
+        `evaluated` tells whether there is anything to select; None keeps what was known.
+        """
+        self._evaluated = self._evaluated or detail is not None if evaluated is None else evaluated
+        self._detail = detail
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._width != self._drawn_for:
+            self.styles.min_height = None
+            self._draw()
+        elif self.styles.height is not None and self.styles.height.is_auto:
+            # A shorter prompt must not move the panes.
+            self.styles.min_height = self.outer_size.height
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def _draw(self) -> None:
+        self._drawn_for = self._width
+        if self._detail is None:
+            hint = self._hints[self._evaluated]
+            self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
+            return
+        text, signs = self._detail.drawn(self._width or 80, marked=self._marked)
+        self._text.show(text, signs)
+
+    def action_toggle_marks(self) -> None:
+        self._marked = not self._marked
+        self._draw()
+        name = PromptDetail.signs_name if self._detail is None else self._detail.signs_name
+        self.notify(f"{name}: {'on' if self._marked else 'off'}.", timeout=2)
+
+    def action_leave_detail(self) -> None:
+        self.post_message(CloseDetail())
+
+    def action_copy_shown(self) -> None:
+        if self._detail is None:
+            self.notify("Select a prompt first.")
+            return
+        # Inert on the clipboard too: a terminal acts on pasted text.
+        self.app.copy_to_clipboard(display_text(self._detail.copied, newlines=True))
+        hidden = hidden_characters(self._detail.copied)
+        note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
+        self.notify(f"Copied{note}.")
+
+
+def detail_text(
+    detail: PromptDetail, width: int, *, marked: bool
+) -> tuple[Text, list[tuple[int, int]]]:
+    """Return the text of a prompt for so many cells, and start and end of each sign."""
+    prompt, signs = _prompt(detail, marked)
+    lines = [_verdict(detail), *_notes(detail)]
+    # A short prompt comes first: it leaves room for the reason on a small screen.
+    first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
+    if first:
+        lines.append(prompt)
+    if reason := _reason(detail):
+        lines.append(reason)
+    if words := _words(detail, marked):
+        lines.append(words)
+    if detail.history:
+        lines.append(history_strip(detail.history, width))
+    if not first:
+        lines.append(prompt)
+    start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
+    return Text("\n").join(lines), [(start + begin, start + end) for begin, end in signs]
+
+
+def _verdict(detail: PromptDetail) -> Text:
+    line = Text()
+    line.append(f"line {detail.line}  ", "$text-muted")
+    line.append(
+        f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
+    )
+    belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
+    line.append(f"  label: {belongs}")
+    if detail.outcome is Outcome.OPEN:
+        reason = f": {display_text(detail.error)}" if detail.error else ""
+        line.append(f"  not asked{reason}", "$text-muted")
+    elif detail.error:
+        line.append(f"  no verdict: {display_text(detail.error)}", "$text-error")
+    elif detail.score is not None and detail.threshold is not None:
+        sign = "≥" if detail.score >= detail.threshold else "<"
+        line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
+    elif detail.score is not None and detail.forecast:
+        line.append(f"  forecast: triggers with probability {detail.score:.2f}")
+        if detail.with_others:
+            line.append(" (by whichever topic of the profile)", "$text-muted")
+    if detail.explanation is not None and detail.explanation.unknown_language:
+        language = detail.explanation.unknown_language
+        line.append(f"  ? {language}, which the engine has not learnt", "bold $text-warning")
+    hidden = hidden_characters(detail.prompt)
+    if hidden:
+        line.append(f"  {hidden} hidden characters", "bold $text-accent")
+    return line
+
+
+def _notes(detail: PromptDetail) -> list[Text]:
+    """Return the topics that stopped the prompt, doubts about the verdict, and a judge's reason."""
+    lines = []
+    if detail.stopped_by:
+        names = ", ".join(
+            display_start(name, _NAME_CHARACTERS) for name in detail.stopped_by[:_NAMES]
+        )
+        left = len(detail.stopped_by) - _NAMES
+        line = Text()
+        line.append("stopped by: ", "$text-muted")
+        line.append(f"{names} and {left} more" if left > 0 else names)
+        if only_others(detail.topic, detail.stopped_by):
+            line.append("  (not by this topic)", "$text-warning")
+        lines.append(line)
+    if detail.note:
+        line = Text()
+        line.append("! ", "bold $text-warning")
+        line.append(display_start(detail.note, _NOTE_CHARACTERS), "$text-warning")
+        lines.append(line)
+    if detail.reason:
+        line = Text()
+        line.append("judge: ", "$text-muted")
+        line.append(display_text(detail.reason[:_REASON_CHARACTERS], newlines=True))
+        lines.append(line)
+    return lines
+
+
+def _reason(detail: PromptDetail) -> Text | None:
+    if detail.matched < 0:
+        return None
+    if detail.matched == 0:
+        nearest = "the description"
+    elif detail.matched <= len(detail.topic.examples):
+        example = display_text(detail.topic.examples[detail.matched - 1][:80])
+        nearest = f"example {detail.matched} “{example}”"
+    else:
+        nearest = f"example {detail.matched}"
+    return Text(f"nearest: {nearest}")
+
+
+def _words(detail: PromptDetail, marked: bool) -> Text | None:
+    explanation = detail.explanation
+    if explanation is None or not explanation.words:
+        return None
+    line = Text()
+    how = "words" if explanation.exact else "words (by leaving them out)"
+    line.append(f"{how}: ", "$text-muted")
+    words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
+    line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
+    if marked:
+        line.append(f"  {RAISES} raises {LOWERS} lowers", "$text-muted")
+    return line
+
+
+# --- verdicts of the iterations -------------------------------------------------------------
+
+
+def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> Text:
+    """Return a sign for each iteration, a bar at each change, and the last change in words.
+
+    ✓ right, ✗ wrong, ? no verdict, … not scanned, · not in the prompt set. Cut at the left to
+    `width` cells, to keep the newest: "verdicts #0 ✗✗┃✓✓✓ #4 TP  (before #2: FN)".
+    """
+    last, outcome = history[-1]
+    head, tail = "verdicts ", f" #{last} {_name(outcome)}"
+    if len(history) == 1:
+        tail = f" {_name(outcome)}"
+    places = range(len(history) - 1, 0, -1)
+    change = next((at for at in places if history[at][1] != history[at - 1][1]), None)
+    change_note = "  (always)" if len(history) > 1 else ""
+    if change is not None:
+        change_note = f"  (before #{history[change][0]}: {_name(history[change - 1][1])})"
+    room = max(_NARROWEST, width) - len(head) - len(tail)
+    if len(change_note) > room // 2:
+        change_note = ""
+    first = f"#{history[0][0]} "
+    signs = _signs(history)
+    if len(first) + len(signs) > room - len(change_note):
+        first = "… "
+        signs = signs[-max(1, room - len(change_note) - len(first)) :]
+    line = Text()
+    line.append(head, "$text-muted")
+    line.append(first, "$text-muted")
+    for sign in signs:
+        line.append(sign.character, sign.style)
+    line.append(tail, _STYLES.get(outcome, "bold") if outcome is not None else "$text-muted")
+    line.append(change_note, "$text-muted")
+    return line
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    character: str
+    style: str
+
+
+def _signs(history: Sequence[tuple[int, Outcome | None]]) -> list[_Sign]:
+    signs = [_sign(history[0][1])]
+    for (_, before), (_, now) in pairwise(history):
+        if before != now:
+            signs.append(_Sign("┃", "bold"))
+        signs.append(_sign(now))
+    return signs
+
+
+def _sign(outcome: Outcome | None) -> _Sign:
+    style = "$text-muted" if outcome is None else _STYLES.get(outcome, "$text-success")
+    return _Sign(_SIGNS[outcome], style)
+
+
+def _name(outcome: Outcome | None) -> str:
+    return "not in the set" if outcome is None else outcome.name
+
+
+# --- the prompt -----------------------------------------------------------------------------
+
+
+def strengths(words: Sequence[Contribution]) -> list[tuple[Contribution, str]]:
+    """Return the words with the largest effects, in the order of the text, with their signs.
+
+    One to three signs, by thirds of the strongest word's effect.
+    """
+    strongest = max((abs(word.z) for word in words), default=0.0)
+    if not strongest:
+        return []
+    ranked = sorted(words, key=lambda word: -abs(word.z))[:_MARKED_WORDS]
+    change_note = []
+    for word in sorted(ranked, key=lambda word: word.start):
+        share = abs(word.z) / strongest
+        if share >= _LEAST_SHARE:
+            count = 3 if share > 2 / 3 else 2 if share > 1 / 3 else 1
+            change_note.append((word, (RAISES if word.z > 0 else LOWERS) * count))
+    return change_note
+
+
+def _prompt(detail: PromptDetail, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+    """Return the prompt with signs after the words that drove its score, and their offsets."""
+    shown = detail.prompt[:SHOWN_CHARACTERS]
+    marks = strengths(detail.explanation.words) if marked and detail.explanation else []
+    text, places, at = Text(), [], 0
+    for word, signs in marks:
+        if at <= word.start < word.end <= len(shown):
+            raises = signs[0] == RAISES
+            text.append(display_text(shown[at : word.start], newlines=True))
+            text.append(
+                display_text(shown[word.start : word.end], newlines=True),
+                "bold underline" if raises else "italic",
+            )
+            places.append((len(text.plain), len(text.plain) + len(signs)))
+            text.append(signs, "$text-success" if raises else "$text-error")
+            at = word.end
+    text.append(display_text(shown[at:], newlines=True))
+    if len(detail.prompt) > SHOWN_CHARACTERS:
+        text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
+    return text, places

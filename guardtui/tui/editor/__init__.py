@@ -1,0 +1,1 @@
+"""The topic definition as editable fields."""

@@ -1,0 +1,76 @@
+"""The next step in one line below the definition, always visible."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+from guardtui.app.next_steps import NextSteps, gain_text
+from guardtui.tui.kit.styled_text import themed
+
+_LABEL = "Next  "
+_LEAST = 20  # least columns of the step itself; for these its gain and its keys give way
+
+
+class NextStepLine(Widget, can_focus=False):
+    """Draws the best next step with its gain and its keys."""
+
+    DEFAULT_CSS = "NextStepLine { height: 1; padding: 0 2; background: $boost; }"
+
+    class Chosen(Message):
+        """The line was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="next")
+        self._steps: NextSteps | None = None
+        self._keys = ""
+        self._pending = ""
+
+    def show(self, steps: NextSteps | None, keys: str, pending: str = "") -> None:
+        """Show these steps; `keys` are shown after the step, `pending` if there are no steps.
+
+        Old steps do not apply to a new definition: `pending` is shown until new ones are measured.
+        """
+        if (steps, keys, pending) != (self._steps, self._keys, self._pending):
+            self._steps, self._keys, self._pending = steps, keys, pending
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """The text of the line, uncut."""
+        best = None if self._steps is None else self._steps.best
+        if best is not None:
+            return best.line
+        return self._pending if self._steps is None else self._steps.note
+
+    def render(self) -> Content:
+        return themed(self._line(self.size.width))
+
+    def _line(self, width: int) -> Text:
+        line = Text(_LABEL, no_wrap=True)
+        line.stylize("bold $text-accent")
+        best = None if self._steps is None else self._steps.best
+        if best is None:
+            return line.append(self.text, "$text-muted")
+        gain = "" if best.gain is None else f"  {gain_text(best.gain)}"
+        keys = f"  {self._keys}"
+        room = width - cell_len(_LABEL)
+        if room - cell_len(gain) - cell_len(keys) < _LEAST:
+            keys = ""
+        if room - cell_len(gain) < _LEAST:
+            gain = ""
+        room -= cell_len(gain) + cell_len(keys)
+        step = Text(best.text)
+        step.truncate(max(room, 1), overflow="ellipsis")
+        line.append(step.plain)
+        line.append(gain, "bold $text-success")
+        gap = width - cell_len(line.plain) - cell_len(keys)
+        return line.append(" " * max(gap, 0)).append(keys, "$text-muted")
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        self.post_message(self.Chosen())

@@ -1,0 +1,258 @@
+"""The export dialog: format, iteration and file name of a report, then its path."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.app.reporting import ReportRequest, ReportSubject
+from guardtui.domain.text import display_text
+from guardtui.files.free_name import free_name
+from guardtui.reports.formats import format_of
+from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.system.app_downloads import AppDownloads
+from guardtui.tui.system.desktop_open import open_file, open_refusal
+
+PICTURE = "picture"
+"""The last choice: a screenshot instead of a report."""
+
+_PICTURE_ABOUT = "a picture of the screen behind this list (SVG)"
+
+
+class ExportDialog(Modal[str | None]):
+    """Passes requests to `write`, which calls back; returns `PICTURE` if that is chosen.
+
+    It stays open to write several formats, or to correct a name.
+    """
+
+    BINDINGS = [
+        ("left", "subject(1)", "The iteration before"),
+        ("right", "subject(-1)", "The iteration after"),
+        ("o", "open", "Open"),
+        ("y", "copy", "Copy the path"),
+    ]
+
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-middle"), (36, "-tall")]
+
+    help_pane = "export"
+
+    def __init__(
+        self,
+        formats: Sequence[str],
+        subjects: Sequence[ReportSubject],
+        chosen: str,
+        stem: str,
+        taken: Collection[str],
+        write: Callable[[ReportRequest], None],
+    ) -> None:
+        """`subjects` are newest first; `taken` are the names in the folder, from `names_in`."""
+        super().__init__()
+        self._formats, self._subjects, self._write = [*formats, PICTURE], subjects, write
+        self._format = chosen if chosen in self._formats else self._formats[0]
+        self._stem, self._taken = stem, set(taken)
+        self._subject = 0
+        self._proposed = ""
+        self._done: ReportRequest | None = None
+        self._busy = False
+        self._not_opened = open_refusal()
+        self.path: Path | None = None
+        """Path of the last report, or None."""
+        self._about = Static("", id="export-about", markup=False)
+        self._list = OptionList(id="export-formats", markup=False, compact=True)
+        self._file = LineInput(id="export-name", compact=True)
+        self._status = Static("", id="export-status", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Export"
+            page.border_subtitle = "Enter writes · Tab name · Esc closes"
+            yield self._about
+            yield self._list
+            with Horizontal(id="export-file"):
+                yield Label("File ")
+                yield self._file
+            yield self._status
+
+    def on_mount(self) -> None:
+        width = max(map(len, self._formats)) + 1
+        self._list.add_options(
+            Option(themed(_line(name, width)), id=name) for name in self._formats
+        )
+        self._list.highlighted = self._formats.index(self._format)
+        self._list.focus()
+        self._hide_status()
+        self._show_subject()
+
+    # --- choosing -------------------------------------------------------------------------
+
+    @property
+    def subject(self) -> ReportSubject:
+        """Subject of the report."""
+        return self._subjects[self._subject]
+
+    def _show_subject(self) -> None:
+        text = Text("of  ", "$text-muted")
+        text.append("‹ " if self._subject + 1 < len(self._subjects) else "  ")
+        text.append(self.subject.title, "bold")
+        text.append(" ›" if self._subject else "")
+        if len(self._subjects) > 1:
+            text.append("   ← → another iteration", "$text-muted")
+        if self.subject.note:
+            text.append(f"\n    ⚠ {self.subject.note}", "$text-warning")
+        self._about.update(themed(text))
+        self._propose()
+
+    def _propose(self) -> None:
+        """Propose a free name; a name typed by the author only gets the ending of the format."""
+        if self._format == PICTURE:
+            self._file.disabled = True
+            return
+        self._file.disabled = False
+        ending = format_of(self._format).ending
+        typed = self._file.value
+        if typed != self._proposed:
+            before = next(
+                (
+                    known
+                    for known in (format_of(name).ending for name in self._formats)
+                    if typed.endswith(f".{known}")
+                ),
+                None,
+            )
+            if before is not None:
+                self._file.value = f"{typed.removesuffix(before)}{ending}"
+            return
+        stem = f"{self._stem}-report-{self.subject.tag}"
+        self._proposed = self._file.value = free_name(stem, ending, self._taken)
+        self._file.cursor_position = len(self._proposed)
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option.id is not None and event.option.id != self._format:
+            self._format = event.option.id
+            self._propose()
+
+    def action_subject(self, step: int) -> None:
+        """Choose the previous iteration (1) or the next one (-1)."""
+        index = self._subject + step
+        if 0 <= index < len(self._subjects) and not self._busy:
+            self._subject = index
+            self._show_subject()
+
+    # --- writing --------------------------------------------------------------------------
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def start(self) -> None:
+        """Write the report, or close for a screenshot."""
+        if self._busy:
+            return
+        if self._format == PICTURE:
+            self.dismiss(PICTURE)
+            return
+        name = self._file.value.strip()
+        wanted = ReportRequest(self._format, self.subject, name)
+        if not name:
+            self.failed("write a name for the file")
+        elif wanted == self._done:
+            self._show_written("It is written already: choose another format, or another name.")
+        else:
+            self._busy = True
+            self._show_status(Text(f"Writing {display_text(name)} …", "$text-muted"))
+            self._write(wanted)
+
+    def written(self, wanted: ReportRequest, path: Path, note: str) -> None:
+        """Show that the report was written; `note` is a further message."""
+        self._busy = False
+        self._done, self.path = wanted, path
+        self._taken.add(path.name.casefold())
+        self._show_written(note)
+
+    def left(self) -> None:
+        """Handle a file that the author did not want to overwrite."""
+        self._busy = False
+        self._hide_status()
+        self._file.focus()
+
+    def failed(self, problem: str) -> None:
+        """Show that the report could not be written."""
+        self._busy = False
+        self._show_status(Text(f"✗ {display_text(problem, newlines=True)}", "$text-error"))
+
+    def _show_written(self, note: str) -> None:
+        if self.path is None:
+            return
+        text = Text("✓ Written: ", "bold $text-success")
+        text.append(display_text(str(self.path)), "not bold $foreground")
+        if note:
+            text.append(f"\n{note}", "not bold $foreground")
+        way = "o opens it, y copies its path"
+        if self.app.is_web:
+            way = "o downloads it once more, y copies its path"
+        elif self._not_opened:
+            way = f"y copies its path; it cannot be opened from here: {self._not_opened}"
+        in_name = " (not in the name: Shift+Tab leaves it)" if self._file.has_focus else ""
+        text.append(f"\n{way}{in_name}", "not bold $text-muted")
+        self._show_status(text)
+
+    def _hide_status(self) -> None:
+        self._status.display = False
+        self.remove_class("-status")
+
+    def _show_status(self, text: Text) -> None:
+        self._status.display = True
+        self.add_class("-status")
+        # The list gets smaller then.
+        self.call_after_refresh(self._list.scroll_to_highlight)
+        self._status.update(themed(text))
+
+    # --- after writing --------------------------------------------------------------------
+
+    @work(exclusive=True, group="open")
+    async def action_open(self) -> None:
+        """Open the report on the desktop; without a desktop, copy its path."""
+        path = self.path
+        if path is None:
+            self.notify("Nothing was written yet: Enter writes.")
+        elif self.app.is_web:
+            # Never a program on the machine of the server.
+            if isinstance(self.app, AppDownloads):
+                self._show_written(self.app.send_to_browser(path))
+        else:
+            self._not_opened = await asyncio.to_thread(open_file, path)
+            self._show_written(self._copy_path(path) if self._not_opened else "Opened.")
+
+    def action_copy(self) -> None:
+        """Copy the path to the clipboard."""
+        if self.path is None:
+            self.notify("Nothing was written yet: Enter writes.")
+        else:
+            self._show_written(self._copy_path(self.path))
+
+    def _copy_path(self, path: Path) -> str:
+        text = str(path)
+        if not text.isprintable():
+            return "Its path holds control characters and was not copied."
+        if isinstance(self.app, AppDownloads):
+            self.app.copy_everywhere(text)
+        return "Its path is in the clipboard."
+
+    def action_close(self) -> None:
+        """Close; a report that is being written is finished."""
+        self.dismiss(None)
+
+
+def _line(name: str, width: int) -> Text:
+    text = Text(f"{display_text(name):<{width}}", "bold")
+    about = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
+    return text.append(about, "not bold $text-muted")

@@ -1,0 +1,508 @@
+"""Help texts: what each pane shows, its keys, and its terms."""
+
+from __future__ import annotations
+
+from textual.dom import DOMNode
+from textual.screen import ModalScreen
+
+from guardtui.tui.help.advice_panes import ADVICE_PANES
+from guardtui.tui.help.pane_help import CLOSE, MOVE, NEXT, PaneHelp
+from guardtui.tui.help.remote_panes import REMOTE_PANES
+from guardtui.tui.help.topic_panes import TOPIC_PANES
+
+FILTER_EXAMPLES = (
+    ("tax home", "prompts that hold both words, in any case"),
+    ('"home office"', "these words, as they stand"),
+    ("fn, fp, tp, tn", "by outcome; also error, mistake, right, regression, fix, added, all"),
+    ("-regression", "all but those; a minus turns any term round"),
+    ("category:short,story", "by a column of the prompt set; commas mean or"),
+    ("score>0.4 score<=0.6", "by score; also line, and match: 0 the description, 2 example 2"),
+    ("was:fn expected:true", "by the outcome in the baseline, and by the label"),
+    ("stopped:weapons, open", "by a topic that stopped it; rows that wait to be scanned"),
+)
+"""Terms of the filter language, and what they match."""
+
+INTRODUCTION = """\
+You edit a topic; every pause in typing evaluates it against your labelled prompts. Keep an edit
+that is better, discard one that is not.
+
+The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
+decides and not subject (a hint at harm, or a plea for protection from it), and in languages other
+than English: there the real guardrail or a judge must decide."""
+
+WORDS = {
+    "topic": "the definition: name, description, examples, intent",
+    "intent": "block: what matches is stopped; allow: what does not match is stopped",
+    "expected": "the label of a prompt: does it belong to the topic",
+    "triggered": "the scanner's answer: the guardrail fires on this prompt",
+    "verdict": "triggered, not triggered, or none (an error), with its score",
+    "TP, TN": "right: triggered and should; not triggered and should not",
+    "FP": "false positive: triggered and should not",
+    "FN": "false negative: not triggered and should",
+    "TPR": "of the prompts that should trigger, the share that does",
+    "TNR": "of the prompts that should not trigger, the share that does not",
+    "coverage": "the smaller of TPR and TNR: the target",
+    "separation": "chance that a prompt of the topic scores above another one (area under the ROC "
+    "curve): the same at every threshold",
+    "cv": "cross-validated: each prompt judged by a threshold that its label had no part in",
+    "precision": "of the prompts that triggered, the share that should",
+    "F1": "one figure from precision and TPR; accuracy: the share of right verdicts",
+    "iteration": "an evaluation that was recorded, as kept or discarded",
+    "baseline": "the iteration that others are compared to: the last kept one, or a pinned one",
+    "regression": "right in the baseline and wrong now",
+    "fix": "wrong in the baseline and right now",
+    "plateau": "five discards in a row: time to try another angle",
+    "threshold": "the score from which on a prompt is triggered",
+}
+"""Meaning of the terms on the screen."""
+
+
+PANES: dict[str, PaneHelp] = {
+    "definition": PaneHelp(
+        "The definition",
+        """\
+Name, description and two to five examples of your topic, as the guardrail is given them. Beside
+each field stand the bytes used: at most 100 for the name, 250 for the description and for each
+example, 1000 together. A letter with an accent takes two bytes, an emoji four. “12 over” says by
+how much a text is too long, ⚠ below the fields what to fix. Over a limit the definition is still
+evaluated here; only the real guardrail refuses it.
+
+Just type. At each pause the metrics and the results follow. Matching is by similarity and not by
+logic: “not about X” attracts X. Say what the topic is, in the words of the prompts it must catch;
+an example close to a missed prompt often repairs several.""",
+        ("topic", "intent"),
+        ("editor",),
+        (
+            ("Enter, Tab", "Go to the next field"),
+            ("Shift+Tab", "Go to the field before"),
+            ("Home", "Start of the line, however many rows it has"),
+            ("End", "End of the line"),
+            ("Ctrl+Home, Ctrl+End", "Start and end of the text"),
+            ("^a", "Select the whole text"),
+            ("^u", "Delete to the start of the line"),
+            ("^k", "Delete to the end of the line"),
+            ("^w", "Delete the word before"),
+        ),
+    ),
+    "intent": PaneHelp(
+        "The intent",
+        """\
+What happens to a prompt that matches the topic. block: it is stopped, as for a topic the assistant
+must not touch. allow: it passes, and everything else is stopped. The labels of the prompt set were
+made for one of the two: when both differ, the header says so, and what counts as a mistake turns
+round.""",
+        ("intent", "expected"),
+        ("editor",),
+        (("Space, Enter, ← →", "Change between block and allow"), NEXT),
+    ),
+    "metrics": PaneHelp(
+        "The metrics",
+        """\
+How good the definition is, measured on your prompts. Coverage decides: a topic is as good as its
+weaker side. ▲ and ▼ tell the change against the baseline, ─ none; the brackets hold the interval in
+which the rate lies with a confidence of 95 %, so a change smaller than that may be chance. Below
+them: how many prompts are right and wrong, what the edit broke and fixed, and how likely such a
+difference is by chance alone (p).
+
+With ten labels of each class the threshold is fitted to them once, when the prompts are opened: cv
+is then the coverage to trust. Separation does not depend on the threshold: judge edits by it where
+that of the real guardrail is not known. ⚠ says when another threshold would now give more.
+
+history draws the coverage of the recorded iterations as bars, from the lowest of them to the
+highest, and names these two; every figure is in the history. “edit” says what differs from the
+baseline, “preview” that this is not recorded. “proxy” is the scanner. Of fewer than ten prompts of
+a class no rate can be told: then it is not bold, and a line says so.""",
+        (
+            "coverage",
+            "separation",
+            "cv",
+            "TPR",
+            "TNR",
+            "precision",
+            "F1",
+            "baseline",
+            "regression",
+            "fix",
+            "plateau",
+            "threshold",
+        ),
+        (),
+        (MOVE, NEXT),
+    ),
+    "beside": PaneHelp(
+        "History and categories",
+        """\
+What stands beside the results on a screen of 160 columns or more. History has every recorded
+iteration, newest first: ★ is the best, ◆ the baseline. Categories has the rates and mistakes of
+each category; Enter shows only that category in the results, Esc there brings the others back. Both
+follow what you do. F4 opens the whole history, to compare and restore.""",
+        ("iteration", "baseline", "TPR", "TNR"),
+        (),
+        (MOVE, ("Enter", "In the categories: show that category only"), NEXT),
+    ),
+    "results": PaneHelp(
+        "The results",
+        """\
+One line for each prompt. At the left what the edit did to it: ✗R a regression, ✓F a fix; then the
+outcome, the prompt, its score, the part of the definition it is nearest to (desc, or ex and the
+number) and its outcome in the baseline. Regressions come first. The line above counts each group;
+its number shows it.
+
+Start with the mistakes. Choose one and read in the detail below why it was judged so. When the
+definition misses a prompt that stands for many, take it as an example. The chosen prompt stays
+chosen while you type, filter and sort.""",
+        ("FP", "FN", "TP, TN", "regression", "fix", "verdict"),
+        ("table", "results"),
+        (
+            ("↑ ↓ j k PgUp PgDn", "Choose a prompt"),
+            ("Home, End", "The first and the last"),
+            ("Enter", "Go to the detail of the prompt"),
+        ),
+    ),
+    "filter": PaneHelp(
+        "The filter",
+        """\
+What you type here leaves only prompts that all terms let through, among the group chosen above.
+The table follows as you type. A line under an invalid term points at the error, and the
+table does not change.""",
+        ("regression", "fix", "baseline"),
+        (),
+        (
+            ("Enter", "Go to the prompts found; n and N walk through them"),
+            ("Esc", "Leave the filter and show the whole group again"),
+            ("↑ ↓", "Lines used before"),
+        ),
+    ),
+    "detail": PaneHelp(
+        "The detail",
+        """\
+The chosen prompt, whole. First its line in the file, its outcome (✓ right, ✗ wrong, ? no verdict),
+its label and its score beside the threshold; then the part of the definition it is nearest to, and
+the words that drove the score with what each adds (+) or takes (-).
+
+In the prompt itself ▴ stands behind a word that raises the score, ▾ behind one that lowers it; up
+to three of them tell how strongly. They are no part of the prompt, are left out when you copy, and
+can be hidden. “verdicts” has one sign for each iteration, oldest first: ✓ right, ✗ wrong, ? no
+verdict, · not in the prompt set then; ┃ stands where it changed.
+
+Control characters and the like are drawn as visible signs, and counted. Text can be selected with
+the mouse and copied with ^c.""",
+        ("verdict", "threshold", "iteration", "TP, TN", "FP", "FN"),
+        ("detail",),
+        (MOVE, NEXT),
+    ),
+    "export": PaneHelp(
+        "Export",
+        """\
+Writes a report on the definition as it is, or on an earlier iteration (← →), in the format chosen.
+It is compared with the pinned baseline, or with the iteration kept before. The name proposed is
+free; a file that is there is written over only when you say so, and your topic and prompts never
+are. A path can be written in place of the name: else it lands in the folder of the topic file.
+
+The full path of the report is shown. o opens it with the program of your desktop; where
+there is none, as over SSH, its path is copied. In a browser it is downloaded. The last line makes a
+screenshot of the screen behind.""",
+        ("iteration", "baseline"),
+        (),
+        (
+            ("↑ ↓", "Choose a format"),
+            ("← →", "An iteration before or after"),
+            ("Enter", "Write it"),
+            ("Tab", "Go to the name and back"),
+            ("o", "Open what was written"),
+            ("y", "Copy its path"),
+            CLOSE,
+        ),
+    ),
+    "scanner": PaneHelp(
+        "The scanner",
+        """\
+What answers for the guardrail here. The threshold is the score from which on a prompt is triggered:
+a lower one triggers more (TPR rises, TNR falls). Empty means the one it was shipped with. Fitted
+takes the one with the largest coverage on your labels; trust the cross-validated figure. minilm
+reads English, pair 16 languages, static is fastest; scores of one cannot be compared with those of
+another.
+
+Tune the definition first: the real guardrail has its own threshold.""",
+        ("threshold", "triggered", "coverage"),
+        (),
+        (("Enter", "Set what was typed, or press the button"), NEXT, CLOSE),
+    ),
+    "confirm": PaneHelp(
+        "A question",
+        """\
+Something would be lost, or may not be what you meant. Esc always changes nothing.""",
+        keys=(("y", "Yes"), ("n, Esc", "No"), NEXT, ("Enter", "Press the button")),
+    ),
+    "settings": PaneHelp(
+        "Settings",
+        """\
+How the app looks and behaves. A change holds at once and is written to the settings file; beside
+each value stands where it comes from. What the command line or the environment says wins over the
+file for as long as it is given. Type to narrow the list.""",
+        keys=(
+            ("↑ ↓ PgUp PgDn Home End", "Choose a setting"),
+            ("Enter", "Change it, or edit its value"),
+            ("Space, Del", "In the list: change it, reset it"),
+            NEXT,
+            ("Esc", "Close it"),
+        ),
+    ),
+    "columns": PaneHelp(
+        "Columns",
+        """\
+Which columns the results show, how wide, and in which order; x marks those that are shown. Any
+column of your prompt set can be among them. What you change is seen at once. On a narrow screen a
+column may find no room, and is then left out.""",
+        keys=(
+            ("↑ ↓, j k", "Choose a column"),
+            ("Space", "Show or hide it"),
+            ("alt+↑ alt+↓, K J", "Move it"),
+            ("+ - 0", "Wider, narrower, its own width"),
+            ("r", "All as at first"),
+            ("Esc, Enter", "Leave; the columns stay as you see them"),
+        ),
+    ),
+    "prompt": PaneHelp(
+        "A prompt",
+        """\
+Adds a prompt to your prompt set, or edits one: its text, its label and its further columns. The
+label says whether the prompt belongs to the topic, whatever the scanner makes of it. With another
+text a prompt is another one: verdicts that were recorded for the old text no longer count. u in
+the results undoes it.""",
+        ("expected",),
+        (),
+        (
+            NEXT,
+            ("Ctrl+Home, Ctrl+End", "Start and end of the text"),
+            ("^s or F2", "Save it"),
+            ("Space", "On the label: turn it"),
+            CLOSE,
+        ),
+    ),
+    "views": PaneHelp(
+        "Views",
+        """\
+A view is what you look at in the results, under a name. Save one that you come back to, such as the
+regressions of one category. One saved under a name that is taken replaces it; a view is removed at
+once, and without a question.""",
+        keys=(
+            ("↑ ↓", "Choose a view"),
+            ("Enter", "Apply it; after typing a name: save"),
+            ("Del, d, x", "In the list: remove it"),
+            ("Esc", "Close it"),
+        ),
+    ),
+    "theme": PaneHelp(
+        "Themes",
+        """\
+Colours for the whole screen; it changes as you move through the list. Nothing is shown by colour
+alone: every theme also uses letters or signs.""",
+        keys=(
+            ("↑ ↓", "Try a theme"),
+            ("Enter", "Keep it, in the settings"),
+            ("Esc", "Go back to the one before"),
+        ),
+    ),
+    "palette": PaneHelp(
+        "The command palette",
+        """\
+Every action under its name. Type part of the name, choose with the arrows.""",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Do it"), CLOSE),
+    ),
+    "menu": PaneHelp(
+        "The menu",
+        """\
+The next keys, each with what it does. A letter does it, or opens the menu named behind it. What
+cannot be done now is dim, and says why when it is chosen. Every other key goes on working.""",
+        keys=(
+            ("↑ ↓", "Scroll, where there is no room for all"),
+            ("Backspace", "Back to the menu before"),
+            ("Esc", "Close it"),
+        ),
+    ),
+    "tour": PaneHelp(
+        "The tour",
+        """\
+Six short steps over the live app. Everything works while it is shown: try what a step says.""",
+        keys=(
+            ("alt+→ or alt+n", "Next step"),
+            ("alt+← or alt+w", "Previous step"),
+            ("Esc", "Close the tour"),
+        ),
+    ),
+    "open_outputs": PaneHelp(
+        "A file of outputs",
+        """\
+A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
+input, target and output. A target may be a list of texts in brackets. Problems of a file are
+shown here, with its lines, before anything opens.""",
+        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), CLOSE),
+    ),
+    "score_line": PaneHelp(
+        "The scorer",
+        """\
+Write a scorer as in Python, such as match("any") or pattern(r"(\\d+)"); it is only read, never run
+as a program. At each pause all rows are scored again. An error in the line is
+shown below it, and the scores do not change. A scorer that uses a model runs only on Enter, shows
+its progress, and can be stopped; graded rows are kept.
+
+Pin a scorer to keep its values in sight, and write another one beside it.""",
+        (),
+        ("scores",),
+        (("Enter", "Score now"), ("↑ ↓", "Lines used before"), NEXT),
+    ),
+    "score_metrics": PaneHelp(
+        "The metrics of the scores",
+        """\
+A line for each scorer: ▶ the one of the line, ◆ those that are pinned; its metrics with the
+standard error behind ±, and how often it gave each value. n/a is what is not defined, as over no
+rows. Unscored rows have no value and are in no metric; errors are rows that failed.""",
+        (),
+        ("scores",),
+        (MOVE, NEXT),
+    ),
+    "score_rows": PaneHelp(
+        "The scored rows",
+        """\
+One line for each row of the file: its value by each scorer (C correct, I incorrect, P partly, N no
+answer, or a number; n/a without a value, – left out by the scorer, … not scored yet), the answer
+that was found in the output, the output and the target. The chosen row stays chosen while you
+write, filter and sort.""",
+        (),
+        ("table", "scores"),
+        (("↑ ↓ j k PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), NEXT),
+    ),
+    "score_filter": PaneHelp(
+        "The filter of the scores",
+        """\
+All terms must hold. C, I, P or N: the value. value<0.5, value:B: by number or text. scorer:match:
+what is said of values is said of this scorer; else any of those shown will do. differ: the scorers
+do not agree. error, unscored, declined: rows without a value. category:short is a column of the
+file; answer:, explanation:, input:, target:, output: and id: look inside of one text, other words
+in input, target and output. A minus turns a term round; quotes hold words together.""",
+        (),
+        ("scores",),
+        (("Enter", "Go to the rows"), ("↑ ↓", "Lines used before")),
+    ),
+    "score_detail": PaneHelp(
+        "The detail of a row",
+        """\
+The chosen row, whole: its values, the output with ▸ and ◂ around the answer where it stands last,
+the target, the input, what each scorer says in explanation, and the other columns of the file.
+The signs are no part of the output, and are left out when you copy; m hides them.""",
+        (),
+        ("scores",),
+        (MOVE, NEXT),
+    ),
+    "score_choice": PaneHelp(
+        "A list of the scores",
+        "Something to choose for the scores: a scorer, a column, a reducer or a form of report.",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), CLOSE),
+    ),
+    "score_page": PaneHelp(
+        "Metrics by group",
+        """\
+The metrics over all rows, then over those of each value of the column, in the order of the file; n
+is the number of their rows. Below: warnings of scorers and metrics.""",
+        keys=(MOVE, CLOSE),
+    ),
+    "check": PaneHelp(
+        "Check of the data",
+        """\
+First what is wrong or doubtful: texts over a limit, duplicates, labels that contradict each other,
+test prompts among the examples, a small class, negatives that are all far from the topic; with the
+lines of the prompt file. Below, the rates and mistakes of each category, by the verdicts that the
+metrics show: where one is much worse than the others, look at its prompts.
+
+Enter leaves only the prompts of that category in the results table; Esc there brings the others
+back.""",
+        ("TPR", "TNR", "FN", "FP"),
+        (),
+        (
+            ("↑ ↓, j k", "Choose a category"),
+            ("Enter", "Show its prompts in the results table"),
+            ("Tab", "To the findings, to scroll them, and back"),
+            CLOSE,
+        ),
+    ),
+    "messages": PaneHelp(
+        "Recent messages",
+        "Messages of the line at the top since the app was opened, newest first.",
+        keys=(MOVE, CLOSE),
+    ),
+    "one_prompt": PaneHelp(
+        "One prompt",
+        "The prompt in full, with each scanner's verdict and its reason.",
+        ("verdict", "expected"),
+        keys=(MOVE, CLOSE),
+    ),
+    "page": PaneHelp(
+        "A page to read",
+        "Text about the definition or the prompts. It changes nothing; its text can be selected.",
+        keys=(MOVE, CLOSE),
+    ),
+    "choice": PaneHelp(
+        "A list",
+        "Choose one, or leave it as it is.",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), CLOSE),
+    ),
+    "dialog": PaneHelp(
+        "A dialog",
+        "Answer its question, or close it without changing anything.",
+        keys=(NEXT, ("Enter, Space", "Press what has the focus"), CLOSE),
+    ),
+    **REMOTE_PANES,
+    **TOPIC_PANES,
+    **ADVICE_PANES,
+}
+"""Help by the name of the pane; `pane_of` returns the pane of a widget."""
+
+OVERVIEW = ("definition", "intent", "metrics", "results", "filter", "detail")
+"""Panes of the main screen, in the order of the full list."""
+
+_BY_ID = {
+    "intent": "intent",
+    "editor": "definition",
+    "metrics": "metrics",
+    "search": "filter",
+    "filters": "filter",
+    "results": "results",
+    "detail": "detail",
+    "tour": "tour",
+}
+
+_BY_CLASS = {
+    "ConfirmDialog": "confirm",
+    "ScannerDialog": "scanner",
+    "CommandPalette": "palette",
+    "ColumnsDialog": "columns",
+    "SavedViewsDialog": "views",
+    "PromptDialog": "prompt",
+    "SettingsScreen": "settings",
+    "ThemeScreen": "theme",
+    "ChoiceDialog": "choice",
+    "TextPage": "page",
+    "ModalScreen": "dialog",
+}
+
+
+def pane_of(node: DOMNode | None) -> str | None:
+    """Return the pane of a widget or screen; None if it has no help.
+
+    A class or an instance can name it with an attribute `help_pane`.
+    """
+    if node is None:
+        return None
+    nodes = node.ancestors_with_self
+    on_main = not any(isinstance(ancestor, ModalScreen) for ancestor in nodes)
+    for ancestor in nodes:
+        named = getattr(ancestor, "help_pane", None)
+        if isinstance(named, str) and named in PANES:
+            return named
+        if on_main and ancestor.id in _BY_ID:
+            return _BY_ID[ancestor.id]
+        for kind in type(ancestor).__mro__:
+            if kind.__name__ in _BY_CLASS:
+                return _BY_CLASS[kind.__name__]
+    return None

@@ -1,0 +1,184 @@
+"""The help screen: the focused pane first, then every pane, key and term."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Static
+
+from guardtui.tui.help.panes import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.registry.actions import (
+    ADVICE,
+    DETAIL,
+    EDITOR,
+    LISTS,
+    RESULTS,
+    SCORES,
+    SCREEN,
+    TABLE,
+    in_scope,
+    key_names,
+)
+from guardtui.tui.textual_compat import keymap_of
+
+_KEY_CELLS = 20
+_USUAL_WIDTH = 110
+_NARROWEST = 20
+_TITLES = (
+    (SCREEN, "Everywhere"),
+    (LISTS, "In every list, table and page"),
+    (ADVICE, "In the list of advice"),
+    (RESULTS, "In the results"),
+    (TABLE, "In the table of results"),
+    (EDITOR, "In the definition"),
+    (DETAIL, "In the detail"),
+    (SCORES, "In the scores"),
+)
+
+Keymap = Mapping[str, str] | None
+"""Keys that the author set, by the id of the binding."""
+
+
+def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
+    """Return the help of a pane: what it shows, its keys, its terms, and global keys.
+
+    `width` in cells is what the lists are wrapped to; paragraphs are left to the screen.
+    """
+    known = PANES[pane]
+    text = Text()
+    text.append(f"{known.title}\n\n", "bold")
+    text.append(f"{_flowing(known.prose)}\n")
+    text.append("\nKeys here\n", "bold")
+    _rows(text, width, known.keys)
+    for scope in known.scopes:
+        _actions(text, scope, keymap, width)
+    if pane == "filter":
+        text.append("\nThe filter\n", "bold")
+        _rows(text, width, FILTER_EXAMPLES)
+    if known.words:
+        text.append("\nWords\n", "bold")
+        _rows(text, width, ((word, WORDS[word]) for word in known.words))
+    if pane in OVERVIEW:
+        text.append("\nEverywhere\n", "bold")
+        _actions(text, SCREEN, keymap, width)
+    return text
+
+
+def help_text(keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
+    """Return the full help: introduction, every key, the filter, every term, every pane."""
+    text = Text(f"{_flowing(INTRODUCTION)}\n")
+    for scope, title in _TITLES:
+        text.append(f"\n{title}\n", "bold")
+        _actions(text, scope, keymap, width)
+    _rows(text, width, (("Tab, Enter", "Go to the next field"), ("^p", "The command palette")))
+    text.append("\nThe filter\n", "bold")
+    _rows(text, width, FILTER_EXAMPLES)
+    text.append("\nWords\n", "bold")
+    _rows(text, width, WORDS.items())
+    for pane in OVERVIEW:
+        text.append(f"\n{PANES[pane].title}\n", "bold")
+        text.append(f"{_flowing(PANES[pane].prose)}\n")
+    return text
+
+
+def _flowing(prose: str) -> str:
+    """Return paragraphs without line breaks: the screen wraps them."""
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in prose.split("\n\n"))
+
+
+def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
+    rows = (
+        (key_names(action, keymap), f"{action.title}: {action.tooltip}")
+        for action in in_scope(scope)
+    )
+    _rows(text, width, rows)
+
+
+def _rows(text: Text, width: int, rows: Iterable[tuple[str, str]]) -> None:
+    """Append two columns; a name that is too long for the first gets its own line."""
+    indent = _KEY_CELLS + 3
+    for name, meaning in rows:
+        text.append(f"  {name:<{_KEY_CELLS}} ", "bold")
+        if len(name) > _KEY_CELLS:
+            text.append("\n" + " " * indent)
+        lines = textwrap.wrap(meaning, max(_NARROWEST, width - indent)) or [""]
+        text.append(f"\n{' ' * indent}".join(lines) + "\n")
+
+
+class HelpScreen(TextPage):
+    """Help of a pane; a key shows the full help."""
+
+    BINDINGS = [
+        ("a", "toggle_all", "Every key and word"),
+        ("escape,q,enter,f1,alt+h", "close", "Close"),
+    ]
+
+    def __init__(self, pane: str | None, keymap: Keymap = None) -> None:
+        super().__init__("Help", Text())
+        self._pane, self._keymap = pane, keymap
+        self._all = pane is None
+        self._text = Static("", markup=False)
+        # Stored, not queried: a resize may be handled after the screen has closed.
+        self._scrolled = VerticalScroll(id="help-body")
+        self._other = Button("", id="all", compact=True)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Help"
+            page.border_subtitle = "Esc closes"
+            with self._scrolled:
+                yield self._text
+            with Horizontal(classes="buttons"):
+                yield self._other
+                yield Button("Close (Esc)", id="close", compact=True)
+
+    def on_mount(self) -> None:
+        self._show()
+        self._scrolled.focus()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        pane = None if self._all else self._pane
+        width = self._scrolled.scrollable_content_region.width or _USUAL_WIDTH
+        self._text.update(
+            themed(
+                help_text(self._keymap, width)
+                if pane is None
+                else context_text(pane, self._keymap, width)
+            )
+        )
+        back = self._pane is not None
+        self._other.display = back
+        self._other.label = "Only this pane (a)" if self._all else "Every key and word (a)"
+
+    def action_toggle_all(self) -> None:
+        if self._pane is not None:
+            self._all = not self._all
+            self._show()
+            self._scrolled.scroll_home(animate=False)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "all":
+            self.action_toggle_all()
+        else:
+            self.action_close()
+
+
+def show_help(app: App[Any]) -> None:
+    """Open the help of the focused widget, or close it."""
+    screen = app.screen
+    if isinstance(screen, HelpScreen):
+        screen.action_close()
+    else:
+        app.push_screen(HelpScreen(pane_of(screen.focused or screen), keymap_of(app)))

@@ -1,0 +1,1 @@
+"""The history of iterations, and the trials between them."""

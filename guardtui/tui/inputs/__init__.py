@@ -1,0 +1,1 @@
+"""Single-line inputs: plain, secret, with history, paths and filters."""

@@ -1,0 +1,39 @@
+"""Completion of paths in an input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from textual.suggester import Suggester
+
+from guardtui.domain.text import display_text
+
+
+class PathSuggester(Suggester):
+    """Suggest the rest of a file or folder name, except names with invisible characters."""
+
+    def __init__(self, endings: Collection[str] | None = None) -> None:
+        """`endings` are those of the files to suggest besides folders; None: all files."""
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._endings = endings
+
+    async def get_suggestion(self, value: str) -> str | None:
+        folder, begun = os.path.split(value)
+        if not value:
+            return None
+        try:
+            names = sorted(os.listdir(Path(folder or ".").expanduser()))  # noqa: PTH208
+        except (OSError, RuntimeError, ValueError):  # such as the home folder of an unknown user
+            return None
+        for name in names:
+            if name.startswith(begun) and name != begun and display_text(name) == name:
+                if name.startswith(".") and not begun:
+                    continue
+                whole = Path(folder or ".").expanduser() / name
+                if whole.is_dir():
+                    return f"{value}{name[len(begun) :]}/"
+                if self._endings is None or whole.suffix.lower() in self._endings:
+                    return value + name[len(begun) :]
+        return None

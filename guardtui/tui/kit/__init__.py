@@ -1,0 +1,1 @@
+"""Parts that dialogs and panes share; none of them belongs to a feature."""

@@ -1,0 +1,30 @@
+"""Values from 0 to 1 as columns of block characters, several lines high."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+UNDEFINED = "·"
+
+
+def columns(values: Sequence[float | None], height: int) -> list[str]:
+    """Return lines from the top with one character for each value; "·" at the bottom for None.
+
+    A value above 0 is never drawn as nothing. Raises ValueError for a height below 1.
+    """
+    if height < 1:
+        raise ValueError(f"height {height}")
+    lines = []
+    for level in range(height - 1, -1, -1):
+        line = ""
+        for value in values:
+            if value is None:
+                line += UNDEFINED if level == 0 else " "
+                continue
+            eighths = round(min(max(value, 0.0), 1.0) * height * 8)
+            if value > 0:
+                eighths = max(eighths, 1)
+            line += _BLOCKS[min(max(eighths - level * 8, 0), 8)]
+        lines.append(line)
+    return lines

@@ -1,0 +1,219 @@
+"""Dialogs without a feature: a question, several answers, a line, a page of text, a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_text
+from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.styled_text import themed
+
+
+class ConfirmDialog(Modal[bool]):
+    """A question with two answers; Escape is no."""
+
+    BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
+
+    def __init__(self, question: str, yes: str, no: str, *, calm: float = 0.0) -> None:
+        """An unexpected question ignores answers for the first `calm` seconds."""
+        super().__init__()
+        self._question, self._yes, self._no = question, yes, no
+        self._calm = calm
+
+    def on_mount(self) -> None:
+        if self._calm:
+            self.set_timer(self._calm, self._accept_answers)
+
+    def _accept_answers(self) -> None:
+        self._calm = 0.0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(display_text(self._question, newlines=True), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Text(f"{self._yes} (y)"), id="yes", variant="primary", compact=True)
+                yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
+
+    def action_answer(self, answer: bool) -> None:
+        if not self._calm:
+            self.dismiss(answer)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id == "yes")
+
+
+def close_after_question(dialog: Modal[Any], question: str) -> None:
+    """Close a dialog without a result if the author agrees to lose what was typed."""
+
+    def close() -> None:
+        dialog.dismiss(None)
+
+    def answered(agreed: bool | None) -> None:
+        if agreed:
+            dialog.call_later(close)  # once the question is gone
+
+    dialog.app.push_screen(ConfirmDialog(question, "Discard", "Keep editing"), answered)
+
+
+class AnswersDialog(Modal[str | None]):
+    """A question with several answers, each with its key; Escape is none of them."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
+
+    help_pane = "confirm"
+
+    def __init__(self, question: str, answers: Sequence[tuple[str, str, str]]) -> None:
+        """`answers` are (key, id, words)."""
+        super().__init__()
+        self._question, self._answers = question, answers
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(display_text(self._question, newlines=True), markup=False)
+            with Horizontal(classes="buttons"):
+                for index, (key, name, words) in enumerate(self._answers):
+                    yield Button(
+                        Text(f"{words} ({key})"),
+                        id=name,
+                        variant="default" if index else "primary",
+                        compact=True,
+                    )
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
+
+    def on_key(self, event: events.Key) -> None:
+        for key, name, _ in self._answers:
+            if event.key == key:
+                event.stop()
+                self.dismiss(name)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(None if event.button.id == "leave" else event.button.id)
+
+
+class LineDialog(Modal[str | None]):
+    """A question for one line of text; Enter accepts it unless it has a problem."""
+
+    help_pane = "dialog"
+
+    def __init__(
+        self,
+        title: str,
+        question: str,
+        placeholder: str,
+        yes: str,
+        problem: Callable[[str], str],
+        *,
+        longest: int,
+        help_pane: str,
+        note: Callable[[str], str] = lambda _: "",
+        risk: str = "",
+    ) -> None:
+        """`problem` returns the problem of a line or "", `note` a hint while it is typed.
+
+        `risk` is a warning in the frame for what cannot be undone. `longest` is in characters.
+        """
+        super().__init__()
+        self.help_pane = help_pane
+        self._title, self._question, self._yes, self._risk = title, question, yes, risk
+        self._problem_of, self._note_of = problem, note
+        self._input = LineInput(placeholder=placeholder, max_length=longest, compact=True)
+        self._problem = Label("", id="problem", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = self._title
+            dialog.border_subtitle = self._risk
+            with VerticalScroll(classes="line-question"):
+                yield Label(self._question, markup=False)
+            yield self._input
+            yield self._problem
+            with Horizontal(classes="buttons"):
+                yield Button(
+                    Text(f"{self._yes} (Enter)"),
+                    id="yes",
+                    variant="error" if self._risk else "primary",
+                    compact=True,
+                )
+                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+
+    def on_mount(self) -> None:
+        self._input.focus()
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        self._problem.update(self._note_of(event.value.strip()))
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        line = self._input.value.strip()
+        if problem := self._problem_of(line):
+            self._problem.update(problem)
+        else:
+            self.dismiss(line)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.submitted()
+        else:
+            self.dismiss(None)
+
+
+class TextPage(Modal[None]):
+    """A page of text; Escape, q or the key that opened it close it."""
+
+    BINDINGS = [("escape,q,enter,f1", "close", "Close")]
+
+    def __init__(self, title: str, body: Text, help_pane: str = "page") -> None:
+        """`help_pane` names the help of the page."""
+        super().__init__()
+        self._title, self._body = title, body
+        self.help_pane = help_pane
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="page") as page:
+            page.border_title = Text(self._title).plain
+            page.border_subtitle = "Esc closes"
+            yield Static(themed(self._body), markup=False)
+
+
+class ChoiceDialog(Modal[str | None]):
+    """A list to choose from; Enter chooses, Escape closes."""
+
+    help_pane = "choice"
+
+    def __init__(
+        self,
+        title: str,
+        options: Sequence[tuple[str, Text]],
+        keys: str = "",
+        help_pane: str = "choice",
+    ) -> None:
+        super().__init__()
+        self.help_pane = help_pane
+        self._title, self._options, self._keys = title, options, keys
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page short-page") as page:
+            page.border_title = Text(self._title).plain
+            page.border_subtitle = self._keys or "Enter chooses, Esc closes"
+            yield OptionList(
+                *(Option(themed(text), id=name) for name, text in self._options),
+                markup=False,
+                compact=True,
+            )
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option.id)

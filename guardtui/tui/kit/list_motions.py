@@ -1,0 +1,80 @@
+"""Moving in the focused table, list or page with the keys of scope LISTS."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from textual.containers import ScrollableContainer
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from guardtui.tui.table.frame_table import FrameTable
+
+Motion: TypeAlias = Literal["down", "up", "first", "last", "half_down", "half_up"]
+
+
+def move(widget: Widget | None, motion: Motion) -> None:
+    """Move the cursor of a table or list, or scroll a page; other widgets stay as they are."""
+    if isinstance(widget, FrameTable):
+        _move_in_table(widget, motion)
+    elif isinstance(widget, OptionList):
+        _move_in_options(widget, motion)
+    elif isinstance(widget, ScrollableContainer):
+        _scroll(widget, motion)
+
+
+def _move_in_table(table: FrameTable, motion: Motion) -> None:
+    match motion:
+        case "down":
+            table.action_cursor_down()
+        case "up":
+            table.action_cursor_up()
+        case "first":
+            table.action_first_row()
+        case "last":
+            table.action_last_row()
+        case "half_down":
+            table.move_half_page(1)
+        case "half_up":
+            table.move_half_page(-1)
+
+
+def _move_in_options(options: OptionList, motion: Motion) -> None:
+    match motion:
+        case "down":
+            options.action_cursor_down()
+        case "up":
+            options.action_cursor_up()
+        case "first":
+            options.action_first()
+        case "last":
+            options.action_last()
+        case "half_down":
+            _move_half_page(options, 1)
+        case "half_up":
+            _move_half_page(options, -1)
+
+
+def _move_half_page(options: OptionList, direction: int) -> None:
+    """Highlight the enabled option half a page away; an option may be several lines high."""
+    enabled = [index for index, option in enumerate(options.options) if not option.disabled]
+    if not enabled:
+        return
+    lines = max(1, options.virtual_size.height)
+    half = options.scrollable_content_region.height * options.option_count // (2 * lines)
+    here = enabled.index(options.highlighted) if options.highlighted in enabled else 0
+    there = here + direction * max(1, half)
+    options.highlighted = enabled[max(0, min(there, len(enabled) - 1))]
+
+
+def _scroll(page: ScrollableContainer, motion: Motion) -> None:
+    half = max(1, page.scrollable_content_region.height // 2)
+    match motion:
+        case "first":
+            page.scroll_home(animate=False)
+        case "last":
+            page.scroll_end(animate=False)
+        case "down" | "up":
+            page.scroll_relative(y=1 if motion == "down" else -1, animate=False)
+        case "half_down" | "half_up":
+            page.scroll_relative(y=half if motion == "half_down" else -half, animate=False)

@@ -1,0 +1,1 @@
+"""Large prompt sets, of which the main screen shows a sample."""

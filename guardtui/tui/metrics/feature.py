@@ -1,0 +1,191 @@
+"""The header, the metrics and the one-line summary of the main screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from guardtui.app.recording import is_recorded
+from guardtui.app.services import Services
+from guardtui.app.state import AppState, ScanStatus
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import DECISION, badge
+from guardtui.domain.text import display_start, display_text
+from guardtui.scanners.decision.scanner import THRESHOLD
+from guardtui.session.session import PLATEAU
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.large_set.sample_text import prompt_count_text, sample_text
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.metrics.pane import Dashboard, summary
+
+_PADDING = 2
+"""Cells of padding of the line."""
+
+
+_BADGE_STYLES = {"ENGINE": "bold $text-warning", "FORECAST": "bold $text-accent"}
+
+
+class HeaderFeature:
+    """The header: files, saved or not, the scan, and the guardrail of the figures."""
+
+    actions: Mapping[str, ActionMethod] = {}
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Draw the header if its content changed."""
+        if (
+            new.topic is not old.topic
+            or new.files != old.files
+            or new.connection != old.connection
+            or _scan_text(new.scan) != _scan_text(old.scan)
+            or (new.evaluation is not old.evaluation and _badge(new) != _badge(old))
+        ):
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw the header for the current width: states first, then names as far as they fit."""
+        state = self._services.state
+        room = max(1, self._window.size.width - _PADDING)
+        right = Text().append(_badge(state), _badge_style(state))
+        states = self._states(state)
+        right.truncate(max(0, room - states.cell_len), overflow="ellipsis")
+        room -= right.cell_len + states.cell_len + 1
+        line = next((name for name in self._names() if cell_len(name) <= room), "")
+        text = Text(line).append_text(states)
+        target = _target(state)
+        if target and cell_len(target) <= room - cell_len(line):
+            text.append(target, "$text-muted")
+        text.append(
+            " " * max(1, self._window.size.width - _PADDING - text.cell_len - right.cell_len)
+        )
+        self._window.panes.header.update(themed(text.append_text(right)), layout=False)
+
+    def _names(self) -> Iterator[str]:
+        """Yield texts that name the files, from the longest to the shortest."""
+        workspace, width = self._services.workspace, self._window.size.width
+        file = display_text(workspace.topic_file.path.name)
+        prompts = display_text(workspace.prompts_path.name)
+        count = prompt_count_text(workspace, width)
+        yield f"guardtui  {file} × {prompts} ({count})"
+        yield f"{file} × {prompts} ({count})"
+        yield f"{file} ({count})"
+        yield from (display_start(file, cells) for cells in range(len(file), 0, -1))
+
+    def _states(self, state: AppState) -> Text:
+        """Return the states that are never cut: saved, the scan, labels of another intent."""
+        workspace, text = self._services.workspace, Text()
+        if workspace.unsaved:
+            text.append("  ● unsaved", "bold $text-warning")
+        else:
+            text.append("  saved", "$text-muted")
+        text.append(*_scan_text(state.scan))
+        known = workspace.prompts
+        if known.intent_given and workspace.session.topic.intent is not known.intent:
+            text.append(f"  ⚠ the prompt set says {known.intent.value}", "bold $text-error")
+        return text
+
+
+def _scan_text(scan: ScanStatus | None) -> tuple[str, str]:
+    """Return whether a scan is running, paused or stopped, and the style."""
+    if scan is None:
+        return "", ""
+    if scan.stopped is not None:
+        return "  ✗ scan stopped", "bold $text-error"
+    if scan.progress is None or scan.progress.done >= scan.progress.total:
+        return "", ""
+    if scan.traffic is not None and scan.traffic.held:
+        return "  ⏸ scan paused", "bold $text-warning"
+    return "  ▶ scanning", "bold $text-accent"
+
+
+def _badge(state: AppState) -> str:
+    """Return the guardrail of the figures that are shown."""
+    if state.evaluation is None:
+        return ""
+    return " ".join(filter(None, badge(state.evaluation.settings)))
+
+
+def _badge_style(state: AppState) -> str:
+    """Return the style of the badge: embedded engine, forecast or guardrail."""
+    kind = _badge(state).partition(" ")[0]
+    return _BADGE_STYLES.get(kind, "bold $text-success")
+
+
+def _target(state: AppState) -> str:
+    """Return what a scan would use, if the figures are of something else."""
+    connection = state.connection
+    if connection is None:
+        return ""
+    revision = "" if connection.revision is None else f" r{connection.revision}"
+    index = f"{connection.who} {display_text(connection.place)}{revision}"
+    return "" if _badge(state).lower() == index.lower() else f"  scans ask {index}"
+
+
+class MetricsFeature:
+    """The dashboard, made of the shown evaluation and the session's iterations."""
+
+    actions: Mapping[str, ActionMethod] = {}
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show the newest figures if any changed."""
+        evaluation = new.evaluation
+        if evaluation is None or (
+            evaluation is old.evaluation
+            and new.comparison is old.comparison
+            and new.figures is old.figures
+            and new.iterations is old.iterations
+            and new.fit is old.fit
+            and new.decision_fit is old.decision_fit
+            and new.better is old.better
+        ):
+            return
+        dashboard = self._dashboard(new, evaluation)
+        self._window.panes.metrics.dashboard = dashboard
+        self._window.panes.mark_focus()
+        self._window.panes.summary.update(themed(summary(dashboard)), layout=False)
+
+    def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
+        workspace, session = self._services.workspace, self._services.session
+        best, baseline = session.best, session.baseline
+        return Dashboard(
+            evaluation=evaluation,
+            comparison=state.comparison,
+            baseline=baseline.number if baseline else None,
+            pinned=session.pinned is not None,
+            history=[iteration.evaluation.metrics.coverage for iteration in session.comparable],
+            numbers=[iteration.number for iteration in session.comparable],
+            best=best.number if best else None,
+            best_coverage=session.best_coverage,
+            best_recorded=best.evaluation.metrics.coverage if best else None,
+            discards=session.discards_in_a_row,
+            plateau=PLATEAU,
+            changes=workspace.changes,
+            recorded=is_recorded(session, evaluation),
+            fit=state.fit_for(evaluation.settings),
+            fits_later=self._services.operating_point.pending,
+            held_out=state.held_out,
+            shipped=self._shipped(evaluation),
+            better=state.better,
+            partial=state.partial,
+            forecast=state.forecast,
+            figures=state.figures,
+            sample=sample_text(workspace),
+            proportional=workspace.large is None or workspace.large[1].proportional,
+        )
+
+    def _shipped(self, evaluation: Evaluation) -> float | None:
+        """Return the default threshold of the scanner; None for a scanner without thresholds."""
+        settings = evaluation.settings
+        if settings.threshold is None:
+            return None  # the engine may not be loaded
+        if settings.name == DECISION:
+            return THRESHOLD
+        return self._services.engine.scanner.shipped_threshold

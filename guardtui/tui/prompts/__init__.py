@@ -1,0 +1,1 @@
+"""Prompts: adding, editing and copying them, and checks of the whole set."""

@@ -1,0 +1,989 @@
+"""The registry of actions: bindings, footer, palette, menu and help are made from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from textual.binding import Binding, BindingType
+
+SCREEN = "screen"
+RESULTS = "results"
+EDITOR = "editor"
+DETAIL = "detail"
+TABLE = "table"
+LISTS = "lists"
+"""Every table, list and scrolling page; actions of the pane take precedence."""
+ADVICE = "advice"
+"""Entries of the advice list: they have a letter there, and are in the palette."""
+SCORES = "scores"
+"""The screen of scored outputs."""
+LETTERS = "letters"
+"""Not a scope: the first part of the ids of keys that work outside of text fields."""
+
+MENU_GROUPS: Mapping[str, str] = {
+    "s": "Scan",
+    "r": "AIRS",
+    "t": "Threshold",
+    "a": "Advice",
+    "f": "File",
+    "v": "View",
+}
+"""Submenus of the menu by their letters. The entries of Advice have letters of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action of the author.
+
+    `name` is the method `action_<name>` of the widget in whose `scope` it works; `keys` are
+    Textual key names, the second for terminals that swallow the first. `letters` are more keys,
+    which work on every screen but not in text fields. `shown` puts it into the footer, with the
+    text `footer`; a lower `rank` is more useful. `menu` is its path in the menu: the letters that
+    lead there ("s m"), or several paths separated by commas.
+    """
+
+    name: str
+    keys: str
+    title: str
+    tooltip: str
+    scope: str = SCREEN
+    shown: bool = False
+    footer: str = ""
+    letters: str = ""
+    rank: int = 50
+    menu: str = ""
+
+    @property
+    def letter_binding(self) -> Binding | None:
+        """The keys that work only outside of text fields, or None."""
+        if not self.letters:
+            return None
+        text, tooltip = self.footer or self.title, self.tooltip
+        return Binding(
+            self.letters,
+            self.name,
+            text,
+            show=self.shown,
+            tooltip=tooltip,
+            id=f"{LETTERS}.{self.name}",
+        )
+
+    @property
+    def binding(self) -> Binding:
+        return Binding(
+            self.keys,
+            self.name,
+            self.footer or self.title,
+            show=self.shown,
+            tooltip=self.tooltip,
+            id=f"{self.scope}.{self.name}",
+            # The editor's fields have undo and redo of their own, for one field only, and type the
+            # letter of an Alt combination.
+            priority=self.scope in (SCREEN, EDITOR),
+        )
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action(
+        "show_help",
+        "f1,alt+h",
+        "Help",
+        "What this pane shows, its keys and words; then every key",
+        shown=True,
+        letters="question_mark",
+        rank=2,
+        menu="question_mark",
+    ),
+    Action(
+        "open_menu",
+        "ctrl+space,ctrl+@",
+        "Menu",
+        "The next keys with what they do; in text fields by ^Space only",
+        shown=True,
+        letters="comma",
+        rank=1,
+    ),
+    Action(
+        "keep",
+        "f2,ctrl+g",
+        "Keep",
+        "Record this definition as kept, and save it to the topic file",
+        shown=True,
+        rank=10,
+        menu="k",
+    ),
+    Action(
+        "discard",
+        "f3,ctrl+b",
+        "Discard",
+        "Record this definition as discarded, and go back to the best one",
+        shown=True,
+        rank=11,
+        menu="d",
+    ),
+    Action(
+        "show_history",
+        "f4,ctrl+t",
+        "History",
+        "All iterations as list and chart: compare two, restore one, pin one, import others",
+        shown=True,
+        rank=30,
+        menu="h,f h",
+    ),
+    Action(
+        "show_trials",
+        "alt+shift+t,super+t",
+        "Trials",
+        "What was measured at the last pauses, with its figures; any of them back by Enter",
+        letters="T",
+        menu="T",
+    ),
+    Action(
+        "next_pane",
+        "f5,ctrl+n",
+        "Next pane",
+        "Go to the next pane; on a small screen, show it",
+        shown=True,
+        footer="Pane",
+        rank=12,
+        menu="p",
+    ),
+    Action(
+        "zoom_pane",
+        "alt+shift+z,ctrl+f3",
+        "Zoom",
+        "Show only this pane, or all panes again; Esc goes back too",
+        letters="z",
+        shown=True,
+        rank=40,
+        menu="z",
+    ),
+    Action(
+        "show_check",
+        "f6,ctrl+l",
+        "Check the data",
+        "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
+        footer="Check",
+        shown=True,
+        rank=36,
+        menu="c",
+    ),
+    Action(
+        "pin_baseline",
+        "f7,alt+p",
+        "Pin or unpin the baseline",
+        "Compare with the last iteration from now on, or with the last kept one again",
+        footer="Pin",
+        rank=60,
+        menu="b",
+    ),
+    Action(
+        "export",
+        "f8,ctrl+o",
+        "Export",
+        "Write a report: HTML, Markdown, JSON, CSV and more; it says where, and opens it",
+        shown=True,
+        rank=34,
+        menu="f e",
+    ),
+    Action(
+        "screenshot",
+        "ctrl+f8,ctrl+f6",
+        "Screenshot",
+        "Write what is on the screen as a picture (SVG), beside the topic file",
+        menu="f p",
+    ),
+    Action(
+        "scanner_settings",
+        "f9,alt+e",
+        "Scanner",
+        "Threshold (shipped, by hand, fitted) and encoder",
+        menu="t t",
+    ),
+    Action(
+        "fit_threshold",
+        "ctrl+f10,ctrl+f4",
+        "Fit the threshold",
+        "Fit the engine's threshold to the labels again, at the definition as it is now",
+        footer="Fit",
+        menu="t f",
+    ),
+    Action(
+        "show_difference",
+        "f12,alt+d",
+        "Difference",
+        "What the edit changes against the baseline, word by word",
+        shown=True,
+        footer="Diff",
+        rank=22,
+        menu="v d",
+    ),
+    Action(
+        "open_editor",
+        "f11,alt+o",
+        "Your editor",
+        "Edit the definition in $VISUAL or $EDITOR, and come back with it",
+        menu="f o",
+    ),
+    Action("to_regression(1)", "f10,alt+r", "To the next regression", "From any pane", menu="n"),
+    Action(
+        "to_regression(-1)",
+        "shift+f10,alt+t",
+        "To the previous regression",
+        "From any pane",
+        menu="N",
+    ),
+    Action(
+        "jump",
+        "alt+g,ctrl+underscore",
+        "Jump",
+        "Show a letter on every place in sight; pressing it goes there",
+        shown=True,
+        rank=40,
+        menu="v j",
+    ),
+    Action(
+        "tour",
+        "alt+i,ctrl+backslash",
+        "Tour",
+        "Six short steps over the app, or leave them",
+        menu="v i",
+    ),
+    Action(
+        "settings",
+        "shift+f9,alt+u",
+        "Settings",
+        "Theme, keys, pause before the preview and all else that can be set",
+        menu="v s",
+    ),
+    Action(
+        "choose_theme",
+        "shift+f8,alt+c",
+        "Theme",
+        "Choose the colours; the screen shows them while you look through the list",
+        menu="v t",
+    ),
+    Action(
+        "scan",
+        "ctrl+r,alt+l",
+        "Scan",
+        "Scan all prompts with AIRS (applies the definition first) or the judge",
+        shown=True,
+        rank=20,
+        menu="s s",
+    ),
+    Action(
+        "scan_options",
+        "shift+f2,ctrl+f2",
+        "Scan, but ask first",
+        "What it changes and costs; all prompts, or only the likely changes",
+        menu="s a",
+    ),
+    Action(
+        "scan_missing",
+        "alt+m,shift+f3",
+        "Scan what is missing",
+        "Scan only the prompts without a verdict",
+        footer="Resume",
+        menu="s m",
+    ),
+    Action(
+        "pause_scan",
+        "shift+f5,ctrl+f5",
+        "Pause the scan",
+        "Send nothing more, or go on",
+        footer="Pause",
+        menu="s p",
+    ),
+    Action(
+        "stop_scan",
+        "shift+f6,alt+z",
+        "Stop the scan",
+        "Verdicts received so far are kept",
+        footer="Stop",
+        menu="s x",
+    ),
+    Action(
+        "choose_guardrail",
+        "alt+shift+g,super+g",
+        "Guardrail",
+        "What scans use: AIRS, a judge, or nothing; with profile, tenant, model and key",
+        menu="s g,r g",
+    ),
+    Action(
+        "check_flips",
+        "ctrl+f11,ctrl+f12",
+        "Check the likely flips",
+        "Scan only prompts in doubt, the most informative first, until coverage is precise",
+        footer="Check flips",
+        menu="s f",
+    ),
+    Action(
+        "swap_preview",
+        "shift+f4,alt+v",
+        "Preview or scan",
+        "Show the embedded engine's verdicts instead of AIRS's, or the other way round",
+        menu="s v",
+    ),
+    Action(
+        "advice",
+        "shift+f1,alt+y",
+        "Advice",
+        "What to change next, what is doubtful and how sure: a list that opens each",
+        shown=True,
+        rank=32,
+        menu="a",
+    ),
+    Action(
+        "take_next_step",
+        "alt+shift+n,super+n",
+        "Take the next step",
+        "Do what the line below the definition says; an edit goes into the editor",
+        menu="y",
+    ),
+    Action(
+        "next_steps",
+        "alt+shift+w,super+w",
+        "Next steps",
+        "At most five things to do now, measured, the best first",
+        letters="full_stop",
+        shown=True,
+        footer="Next",
+        rank=31,
+        menu="w",
+    ),
+    Action(
+        "remote_topics",
+        "shift+f11,ctrl+right_square_bracket",
+        "Topics in AIRS",
+        "All of the tenant: look, take one over, apply, take back, create, delete",
+        menu="r t",
+    ),
+    Action(
+        "revert_remote",
+        "shift+f12,ctrl+circumflex_accent",
+        "Take back in AIRS",
+        "Revert the last apply of this session",
+        menu="r r",
+    ),
+    Action(
+        "companions",
+        "ctrl+f9,ctrl+f7",
+        "Topics measured together",
+        "Other topics of the profile: every verdict is then that of the whole profile",
+        menu="r c",
+    ),
+    Action(
+        "recent_messages",
+        "ctrl+f1,alt+shift+m",
+        "Recent messages",
+        "Messages of the line at the top, newest first",
+        menu="m",
+    ),
+    Action(
+        "undo",
+        "ctrl+z,super+z",
+        "Undo",
+        "Take back the last edit of the definition",
+        shown=True,
+        rank=21,
+        menu="u",
+    ),
+    Action("redo", "ctrl+y,super+y", "Redo", "Redo what was undone", menu="U"),
+    Action(
+        "save",
+        "ctrl+s,alt+s",
+        "Save",
+        "Write the definition to the topic file",
+        shown=True,
+        rank=24,
+        menu="f s",
+    ),
+    Action(
+        "open_topic",
+        "alt+shift+o,super+o",
+        "Open topic",
+        "Another topic file with its prompts, in the place of this one; edits are kept",
+        menu="f t",
+    ),
+    Action(
+        "new_topic",
+        "alt+shift+e,super+e",
+        "New topic",
+        "Write a topic file and the first rows of its prompts, and open them",
+        menu="f n",
+    ),
+    Action(
+        "recent_topics",
+        "alt+shift+r,super+r",
+        "Recent topics",
+        "Topics that were opened before, with their coverage, and those of this folder",
+        menu="f r",
+    ),
+    Action(
+        "score_outputs",
+        "shift+f7,alt+a",
+        "Score outputs",
+        "Open a file of a model's outputs and try scorers on it",
+        menu="f c",
+    ),
+    Action(
+        "quit",
+        "ctrl+q,alt+q",
+        "Quit",
+        "Leave the app; everything is saved",
+        shown=True,
+        rank=33,
+        menu="q",
+    ),
+    Action(
+        "search",
+        "slash,ctrl+f",
+        "Filter",
+        "Find prompts by words, outcome, category, score and more",
+        RESULTS,
+        shown=True,
+        rank=1,
+        menu="slash",
+    ),
+    Action(
+        "next_hit", "n", "Next hit", "Go to the next prompt that the filter lets through", RESULTS
+    ),
+    Action("previous_hit", "N", "Previous hit", "Go to the previous hit", RESULTS),
+    Action("filter('mistakes')", "1", "Mistakes", "Show false positives and negatives", RESULTS),
+    Action("filter('fp')", "2", "False positives", "Show false positives", RESULTS),
+    Action("filter('fn')", "3", "False negatives", "Show false negatives", RESULTS),
+    Action("filter('regressions')", "4", "Regressions", "Show what the edit broke", RESULTS),
+    Action("filter('fixes')", "5", "Fixes", "Show what the edit fixed", RESULTS),
+    Action("filter('errors')", "6", "Errors", "Show prompts without a verdict", RESULTS),
+    Action("filter('all')", "7,a", "All prompts", "Show every prompt", RESULTS),
+    Action("filter('flaky')", "8", "Flaky prompts", "Show what epochs disagree on", RESULTS),
+    Action("filter('open')", "9", "Open prompts", "Show prompts not scanned yet", RESULTS),
+    Action(
+        "next_filter",
+        "f",
+        "Next filter",
+        "Show the next group: mistakes, FP, FN, regressions, fixes, errors, all",
+        RESULTS,
+        shown=True,
+        rank=6,
+        footer="Group",
+    ),
+    Action(
+        "next_category",
+        "c",
+        "Next category",
+        "Show one category only, then the next",
+        RESULTS,
+        shown=True,
+        rank=8,
+        footer="Category",
+    ),
+    Action(
+        "next_sort",
+        "s",
+        "Sort",
+        "Sort by the next column that is shown",
+        RESULTS,
+        shown=True,
+        rank=7,
+    ),
+    Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
+    Action(
+        "next_regression",
+        "r",
+        "Next regression",
+        "Go to the next prompt that broke",
+        RESULTS,
+        shown=True,
+        rank=14,
+        footer="Regression",
+    ),
+    Action(
+        "previous_regression",
+        "R",
+        "Previous regression",
+        "Go to the previous prompt that broke",
+        RESULTS,
+    ),
+    Action(
+        "use_as_example",
+        "e",
+        "Use as example",
+        "Add the marked prompts to the examples",
+        RESULTS,
+        shown=True,
+        rank=2,
+        footer="Example",
+    ),
+    Action(
+        "copy_prompt",
+        "y",
+        "Copy",
+        "Copy the marked prompts to the clipboard",
+        RESULTS,
+        shown=True,
+        rank=9,
+    ),
+    Action("copy_rows", "Y", "Copy as a table", "Copy the marked rows with all columns", RESULTS),
+    Action("copy_list", "A", "Copy the list", "All rows that are shown, as a table", RESULTS),
+    Action("mark_all", "m,ctrl+a", "Mark all", "Mark every row that is shown", RESULTS),
+    Action("clear_marks", "U", "Clear the marks", "Remove all marks", RESULTS),
+    Action(
+        "relabel",
+        "t",
+        "Turn the label",
+        "Relabel the marked prompts, or this one",
+        RESULTS,
+        shown=True,
+        rank=3,
+        footer="Label",
+    ),
+    Action(
+        "add_prompt",
+        "i,insert",
+        "Add a prompt",
+        "Add a prompt to the set",
+        RESULTS,
+        shown=True,
+        rank=4,
+        footer="Add",
+    ),
+    Action(
+        "add_like_this", "I", "Add one like this", "Begin with the text of this prompt", RESULTS
+    ),
+    Action(
+        "edit_prompt",
+        "E",
+        "Edit the prompt",
+        "Its text, its label and every further column, in the file",
+        RESULTS,
+        shown=True,
+        rank=8,
+        footer="Edit",
+        menu="e",
+    ),
+    Action("duplicate_prompts", "d", "Duplicate", "Copy the marked rows in the file", RESULTS),
+    Action(
+        "remove_prompts",
+        "x,delete",
+        "Remove",
+        "Remove the marked rows from the file",
+        RESULTS,
+        shown=True,
+        rank=13,
+    ),
+    Action(
+        "undo_prompts", "u", "Undo in the prompts", "Undo the last edit of the prompts", RESULTS
+    ),
+    Action(
+        "choose_columns",
+        "C",
+        "Columns",
+        "Which to show, their order and width",
+        RESULTS,
+        menu="v c",
+    ),
+    Action("resize_column(-2)", "less_than_sign", "Narrower", "The column sorted by", RESULTS),
+    Action("resize_column(2)", "greater_than_sign", "Wider", "The column sorted by", RESULTS),
+    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS, menu="v v"),
+    Action(
+        "save_view",
+        "V",
+        "Save the view",
+        "Filter, sorting and columns under a name",
+        RESULTS,
+        menu="v V",
+    ),
+    Action(
+        "step_back",
+        "escape",
+        "One step back",
+        "Leave the filter line; clear the marks, the filter, the category",
+        RESULTS,
+    ),
+    Action(
+        "clear_field",
+        "alt+shift+x,ctrl+delete",
+        "Clear the field",
+        "Undo brings the text back",
+        EDITOR,
+    ),
+    Action(
+        "move_example(-1)",
+        "alt+up,alt+k",
+        "Move the example up",
+        "Change places",
+        EDITOR,
+        shown=True,
+        rank=23,
+        footer="Move up",
+    ),
+    Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
+    Action(
+        "remove_example",
+        "alt+x",
+        "Remove the example",
+        "Undo brings it back",
+        EDITOR,
+        shown=True,
+        rank=25,
+        footer="Remove",
+    ),
+    Action(
+        "toggle_marks",
+        "m",
+        "Signs behind the words",
+        "Show or hide them in the prompt",
+        DETAIL,
+        shown=True,
+        rank=2,
+        footer="Signs",
+    ),
+    Action(
+        "copy_shown",
+        "y",
+        "Copy the prompt shown",
+        "Whole, and without the signs",
+        DETAIL,
+        shown=True,
+        rank=1,
+        footer="Copy",
+    ),
+    Action(
+        "leave_detail",
+        "escape",
+        "Back to the results",
+        "From the detail",
+        DETAIL,
+        shown=True,
+        rank=0,
+        footer="Results",
+    ),
+    Action(
+        "toggle_mark",
+        "space",
+        "Mark",
+        "Mark the row, or take its mark away; go down",
+        TABLE,
+        shown=True,
+        rank=5,
+    ),
+    Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
+    Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
+    Action("move_in_list('down')", "j", "Down", "To the next row, entry or line", LISTS),
+    Action("move_in_list('up')", "k", "Up", "To the row, entry or line before", LISTS),
+    Action("move_in_list('first')", "g", "First", "To the first row, entry or line", LISTS),
+    Action("move_in_list('last')", "G", "Last", "To the last row, entry or line", LISTS),
+    Action("move_in_list('half_down')", "ctrl+d", "Half a page down", "In the same list", LISTS),
+    Action("move_in_list('half_up')", "ctrl+u", "Half a page up", "In the same list", LISTS),
+    Action(
+        "what_if",
+        "w",
+        "What to change next",
+        "Edits that are measured already, best first; Enter applies one",
+        ADVICE,
+    ),
+    Action(
+        "refine",
+        "r",
+        "Search for better",
+        "Several edits at once, for a minute at most; the result is a proposal",
+        ADVICE,
+    ),
+    Action(
+        "try_wordings",
+        "b",
+        "Try wordings",
+        "Many wordings asked of the decision model at once; only what is better is offered",
+        ADVICE,
+    ),
+    Action(
+        "show_effects",
+        "e",
+        "What each part does",
+        "Each example and each phrase left out: what would change",
+        ADVICE,
+    ),
+    Action(
+        "show_lint",
+        "d",
+        "Advice on the definition",
+        "What is known to go wrong with definitions, each with what coverage does without it",
+        ADVICE,
+    ),
+    Action(
+        "show_prompt_set",
+        "c",
+        "The prompt set",
+        "Clusters with their error rates, near-duplicates, where a label would teach most",
+        ADVICE,
+    ),
+    Action(
+        "show_sweep",
+        "t",
+        "Threshold",
+        "TPR and TNR against the threshold, curves; move it by keys while the table follows",
+        ADVICE,
+        menu="t s",
+    ),
+    Action(
+        "suggest",
+        "s",
+        "Wordings of a model",
+        "Ask the judge's model for definitions, in one call; what helps joins the next steps",
+        ADVICE,
+    ),
+    Action(
+        "show_agreement",
+        "a",
+        "Scan and engine",
+        "How well the embedded engine predicts the last scan; its threshold fitted to it",
+        ADVICE,
+    ),
+    Action(
+        "show_forecast_trust",
+        "h",
+        "How right forecasts were",
+        "Every scan so far held against the forecast that the scans before it would have given",
+        ADVICE,
+    ),
+    Action(
+        "show_panel",
+        "p",
+        "Scanners side by side",
+        "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
+        ADVICE,
+    ),
+    Action(
+        "show_suspects",
+        "l",
+        "Labels in doubt",
+        "Prompts whose label at least two independent scanners contradict",
+        ADVICE,
+    ),
+    Action(
+        "show_whole",
+        "f",
+        "All of the large set",
+        "Every prompt of what this is a sample of: rates, what changed, all mistakes, a report",
+        ADVICE,
+    ),
+    Action(
+        "run_scorer",
+        "f2,ctrl+r",
+        "Score",
+        "Score by the line now, even if that uses a model",
+        SCORES,
+        menu="g",
+        shown=True,
+        rank=13,
+    ),
+    Action(
+        "pin_scorer",
+        "f3,ctrl+b",
+        "Pin the scorer",
+        "Pin it beside others to compare them, or unpin it",
+        SCORES,
+        menu="k",
+        shown=True,
+        footer="Pin",
+        rank=12,
+    ),
+    Action(
+        "list_scorers",
+        "f4,ctrl+t",
+        "Scorers",
+        "All scorers with their parameters; the chosen one is written into the line",
+        SCORES,
+        menu="l",
+        shown=True,
+        rank=10,
+    ),
+    Action(
+        "next_score_pane",
+        "f5,ctrl+n",
+        "Next pane of the scores",
+        "The line, the rows, the detail, the metrics",
+        SCORES,
+        menu="p",
+        shown=True,
+        footer="Pane",
+        rank=10,
+    ),
+    Action(
+        "score_groups",
+        "f6,ctrl+l",
+        "Metrics by group",
+        "For each value of a column, and warnings of scorers",
+        SCORES,
+        menu="c",
+        shown=True,
+        footer="Groups",
+        rank=14,
+    ),
+    Action(
+        "pinned_scorers",
+        "f7,alt+p",
+        "Pinned scorers",
+        "Take one back into the line",
+        SCORES,
+        menu="b",
+    ),
+    Action(
+        "export_scores",
+        "f8,ctrl+o",
+        "Export the scores",
+        "A report beside the file: CSV, JSON or a table",
+        SCORES,
+        menu="e",
+        shown=True,
+        footer="Export",
+        rank=15,
+    ),
+    Action(
+        "choose_reducer",
+        "f9,alt+e",
+        "Reducer",
+        "How the epochs of a sample become one score",
+        SCORES,
+        menu="u",
+    ),
+    Action("open_outputs", "f11,alt+o", "Another file", "With the same scorers", SCORES, menu="o"),
+    Action(
+        "filter_scores",
+        "slash,alt+l",
+        "Filter the rows",
+        "By value, scorer, words and more",
+        SCORES,
+        menu="slash",
+        shown=True,
+        footer="Filter",
+        rank=11,
+    ),
+    Action(
+        "next_value", "f,alt+v", "Next value", "Show the rows of one value only", SCORES, menu="n"
+    ),
+    Action(
+        "show_differing",
+        "d,alt+d",
+        "Where scorers differ",
+        "Those rows, or all again",
+        SCORES,
+        menu="d",
+    ),
+    Action("sort_scores", "s,alt+s", "Sort the rows", "By the next column", SCORES, menu="z"),
+    Action("reverse_scores", "S,alt+r", "The other way round", "Turn the order", SCORES, menu="Z"),
+    Action("copy_output", "y,alt+y", "Copy the output", "Of the chosen row", SCORES, menu="y"),
+    Action(
+        "leave_scores",
+        "escape",
+        "A step back",
+        "Stop, unfilter, leave the scores",
+        SCORES,
+        letters="q",
+    ),
+)
+
+
+def _bindings(scope: str) -> Iterable[Binding]:
+    for action in in_scope(scope):
+        yield action.binding
+        if action.letter_binding is not None:
+            yield action.letter_binding
+
+
+def bindings(scope: str) -> list[BindingType]:
+    """Return the bindings of a scope, in the order of the registry."""
+    return list(_bindings(scope))
+
+
+def call_of(name: str) -> str:
+    """Return the call that runs an action on the main screen, such as `perform('keep')`."""
+    method, _, arguments = name.partition("(")
+    return f"perform({', '.join(filter(None, (repr(method), arguments.removesuffix(')'))))})"
+
+
+def performed(scope: str) -> list[BindingType]:
+    """Return the bindings of a scope whose actions are run by features of the main screen."""
+    return [replace(binding, action=call_of(binding.action)) for binding in _bindings(scope)]
+
+
+def binding_ids(action: Action) -> tuple[str, ...]:
+    """Return the ids of an action in the setting `keys`."""
+    both = (action.binding, action.letter_binding)
+    return tuple(binding.id or "" for binding in both if binding is not None)
+
+
+def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
+    """Return the keys of an action for display; `keymap` has other keys by the binding's id."""
+    shipped = zip(binding_ids(action), (action.keys, action.letters), strict=False)
+    keys = [key for id_, keys in shipped for key in (keymap or {}).get(id_, keys).split(",")]
+    return " or ".join(dict.fromkeys(map(key_name, keys)))
+
+
+def first_key(name: str, keymap: Mapping[str, str] | None = None) -> str:
+    """Return the first key of an action, by the action's name, for display."""
+    return key_names(action_named(name), keymap).partition(" or ")[0]
+
+
+def action_named(name: str) -> Action:
+    """Return the action of this name."""
+    return next(action for action in ACTIONS if action.name == name)
+
+
+def menu_paths(
+    action: Action, keymap: Mapping[str, str] | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the paths of letters that lead to an action in the menu."""
+    paths = [tuple(path.split()) for path in action.menu.split(",") if path]
+    if action.scope == ADVICE:
+        keys = (keymap or {}).get(action.binding.id or "", action.keys).split(",")
+        paths += [("a", key) for key in keys if len(key) == 1]
+    return tuple(paths)
+
+
+def key_name(key: str) -> str:
+    """Return a key of Textual for display: "^r" for "ctrl+r"."""
+    if key == "ctrl+@":  # what most terminals send for Ctrl+Space
+        return key_name("ctrl+space")
+    return "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
+
+
+_NAMES = {
+    "slash": "/",
+    "backslash": "\\",
+    "right_square_bracket": "]",
+    "circumflex_accent": "^",
+    "underscore": "_",
+    "comma": ",",
+    "full_stop": ".",
+    "question_mark": "?",
+    "escape": "Esc",
+    "delete": "Del",
+    "insert": "Ins",
+    "space": "Space",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "ctrl+": "^",
+    "super+": "⌘",
+}
+
+
+def _part_name(part: str) -> str:
+    """Return a modifier with its plus sign, or a key, for display."""
+    known = _NAMES.get(part)
+    if known is not None:
+        return known
+    return part.upper() if re.fullmatch(r"f\d+", part) else part
+
+
+def in_scope(scope: str) -> Iterable[Action]:
+    """Return all actions of a scope."""
+    return (action for action in ACTIONS if action.scope == scope)

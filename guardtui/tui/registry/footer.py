@@ -1,0 +1,121 @@
+"""The footer: keys of the focused pane, the most useful first, as many as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.widgets import Footer, Static
+
+from guardtui.tui.registry.actions import ACTIONS, Action, binding_ids
+from guardtui.tui.textual_compat import FooterKey
+
+AT_THE_END = ("open_menu", "show_help")
+"""Actions that are always shown, at the right end: they lead to all others."""
+
+_ACTIONS = {name: action for action in ACTIONS for name in binding_ids(action)}
+
+
+@dataclass(frozen=True, slots=True)
+class FooterEntry:
+    """A key of the footer: its action, its binding in force, and how the key is displayed."""
+
+    action: Action
+    binding: Binding
+    display: str
+    enabled: bool = True
+
+    @property
+    def text(self) -> str:
+        """The action in a word or two."""
+        return self.binding.description
+
+    @property
+    def cells(self) -> int:
+        """Its width, with the blank behind it."""
+        return cell_len(f"{self.display} {self.text} ")
+
+
+class FittingFooter(Footer):
+    """A compact footer without cut keys: a key that does not fit is left out.
+
+    A screen may name actions that come first (`footer_first`), such as those of a running scan,
+    and others that are left out (`footer_without`).
+    """
+
+    _composed: tuple[object, ...] = ()
+
+    async def recompose(self) -> None:
+        """Rebuild the keys only when they changed; Textual asks at every change of focus."""
+        if not self.is_attached:
+            return  # the screen was removed because another topic was opened
+        keys = (self.app.size.width, *self._entries())
+        if keys != self._composed:
+            self._composed = keys
+            await super().recompose()
+
+    def compose(self) -> ComposeResult:
+        shown, at_the_end = fitting(self._entries(), self.app.size.width)
+        yield from map(self._key, shown)
+        yield Static("", classes="footer-gap")
+        yield from map(self._key, at_the_end)
+
+    def _key(self, entry: FooterEntry) -> FooterKey:
+        binding = entry.binding
+        key = FooterKey(
+            binding.key, entry.display, entry.text, binding.action, tooltip=binding.tooltip
+        )
+        return key.data_bind(compact=Footer.compact)
+
+    def _entries(self) -> list[FooterEntry]:
+        first: Sequence[str] = getattr(self.screen, "footer_first", ())
+        without: Sequence[str] = getattr(self.screen, "footer_without", ())
+        entries = ordered(self.screen.active_bindings, self.app.get_key_display, first)
+        return [entry for entry in entries if entry.action.name not in without]
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self.recompose)
+
+
+def ordered(
+    active: Mapping[str, tuple[object, Binding, bool, str]],
+    display: Callable[[Binding], str],
+    first: Sequence[str] = (),
+) -> list[FooterEntry]:
+    """Return a key for each enabled action, the most useful first.
+
+    The actions `first` come first, the others by rank. A letter is shown before another key.
+    """
+    entries: dict[str, FooterEntry] = {}
+    for _, binding, enabled, _ in active.values():
+        action = _ACTIONS.get(binding.id or "")
+        if action is None or not enabled or not (binding.show or action.name in first):
+            continue
+        letter = binding.id != action.binding.id
+        if action.name not in entries or letter:
+            entries[action.name] = FooterEntry(action, binding, display(binding))
+
+    def index(entry: FooterEntry) -> tuple[int, int]:
+        name = entry.action.name
+        return (0, first.index(name)) if name in first else (1, entry.action.rank)
+
+    return sorted(entries.values(), key=index)
+
+
+def fitting(
+    entries: Iterable[FooterEntry], room: int
+) -> tuple[list[FooterEntry], list[FooterEntry]]:
+    """Return the entries that fit into so many cells, and those of the right end."""
+    entries = list(entries)
+    at_the_end = [entry for entry in entries if entry.action.name in AT_THE_END]
+    room -= sum(entry.cells for entry in at_the_end)
+    shown = []
+    for entry in entries:
+        if entry.action.name not in AT_THE_END and entry.cells <= room:
+            shown.append(entry)
+            room -= entry.cells
+    return shown, at_the_end

@@ -1,0 +1,1 @@
+"""The results table of the main screen: rows, columns, filters and views."""

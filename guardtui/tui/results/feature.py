@@ -1,0 +1,128 @@
+"""The results and the detail on the main screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.verdicts import Outcome
+from guardtui.scanners.base import ScannerError
+from guardtui.tui.detail.pane import PromptDetail
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.results.model import Results, ResultsView, build_results
+
+EXPLAIN_AFTER = 0.03
+"""Seconds for which a prompt is selected before its score is explained."""
+
+HISTORY_SHOWN = 20
+"""Iterations in the history of a prompt."""
+
+
+class ResultsFeature:
+    """Updates the table and the detail after changes of the evaluation or the view."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._table, self._detail = window.panes.results, window.panes.detail
+        self.results: Results | None = None
+        self._of: tuple[Evaluation, PromptSet] | None = None
+        """The source of the results; the state may already be newer."""
+        self._shown: PromptDetail | None = None
+        self.actions: Mapping[str, ActionMethod] = {"to_regression": self.to_regression}
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Build the rows of another evaluation or prompt set."""
+        same = new.evaluation is old.evaluation and new.comparison is old.comparison
+        if not same or new.evaluated is not old.evaluated:
+            self.build(self._table.view)
+
+    def build(self, view: ResultsView) -> None:
+        """Build the rows of a view; a newer one cancels this."""
+        self._window.start(self._build(view), group="view", exclusive=True)
+
+    async def _build(self, view: ResultsView) -> None:
+        state = self._services.state
+        evaluation, comparison, prompts = state.evaluation, state.comparison, state.evaluated
+        if evaluation is None or prompts is None:
+            return
+        results = await asyncio.to_thread(build_results, prompts, evaluation, comparison, view)
+        # A newer evaluation may have arrived meanwhile.
+        if evaluation is self._services.state.evaluation and view == self._table.view:
+            self.results, self._of = results, (evaluation, prompts)
+            self._table.show(results)
+            self.show_detail(self._table.table.cursor_row_id)
+
+    def to_regression(self, step: int) -> None:
+        """Go to the next regression (1) or the previous one (-1), from any pane."""
+        self._window.panes.show("results")
+        self._table.action_next_regression(step)
+
+    # --- the selected prompt --------------------------------------------------------------
+
+    def show_detail(self, row_id: int | None) -> None:
+        """Show a prompt in full, and a moment later the words behind its score."""
+        self._shown = detail = self.detail_of(row_id)
+        self._detail.show(detail, evaluated=self._of is not None)
+        if detail is not None:
+            self._window.start(self._explain(detail), group="explain", exclusive=True)
+
+    def detail_of(self, row_id: int | None) -> PromptDetail | None:
+        """Return the detail of a prompt, or None if it is not in the results."""
+        if row_id is None or self.results is None or self._of is None:
+            return None
+        evaluation, prompts = self._of
+        row = self.results.row_of(row_id)
+        if row is None:
+            return None
+        verdicts, score = evaluation.verdicts, float(evaluation.verdicts.score[row])
+        return PromptDetail(
+            prompt=prompts.frame["prompt"][row],
+            line=int(prompts.frame["line"][row]),
+            expected=bool(evaluation.expected[row]),
+            outcome=Outcome(int(evaluation.codes[row])),
+            score=None if np.isnan(score) else score,
+            threshold=evaluation.settings.threshold,
+            matched=int(verdicts.matched[row]),
+            error=verdicts.errors.get(row, ""),
+            note=verdicts.notes.get(row, ""),
+            stopped_by=verdicts.stopped_by.get(row, ()),
+            forecast=evaluation.settings.name == FORECAST,
+            with_others=self._with_others(),
+            reason=verdicts.reasons.get(row, ""),
+            topic=evaluation.topic,
+            history=[
+                (iteration.number, _outcome_of(iteration.evaluation, row_id))
+                for iteration in self._services.state.iterations[-HISTORY_SHOWN:]
+            ],
+        )
+
+    def _with_others(self) -> bool:
+        """Return whether other topics of the profile stop prompts too."""
+        state = self._services.state
+        by_others = state.forecast is not None and state.forecast.grounds.by_others > 0
+        return by_others or bool(state.companions is not None and state.companions.topics)
+
+    async def _explain(self, detail: PromptDetail) -> None:
+        await asyncio.sleep(EXPLAIN_AFTER)
+        try:
+            explanation = await asyncio.to_thread(
+                self._services.engine.scanner.explain, detail.topic, detail.prompt
+            )
+        except ScannerError:
+            return
+        if detail is self._shown:  # another row may be selected by now
+            self._detail.show(replace(detail, explanation=explanation))
+
+
+def _outcome_of(evaluation: Evaluation, row_id: int) -> Outcome | None:
+    rows = np.flatnonzero(evaluation.keys == np.uint64(row_id))
+    return Outcome(int(evaluation.codes[rows[0]])) if len(rows) else None

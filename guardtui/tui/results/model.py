@@ -1,0 +1,453 @@
+"""The results: which prompts, in which order, and their cells; no widget."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.comparison import ABSENT, Change, Comparison
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.filter_language import FilterError
+from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.profile import only_others
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.row_filter import FilterRows, parse_filter
+from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.tui.table.rows import Cell, OrderedRows
+
+FILTERS: dict[str, str] = {  # text on the screen, by name
+    "mistakes": "mistakes",
+    "fp": "FP",
+    "fn": "FN",
+    "regressions": "regressions",
+    "fixes": "fixes",
+    "errors": "errors",
+    "all": "all",
+    "flaky": "flaky",
+    "open": "open",
+}
+
+RARE = ("flaky", "open")
+"""Filters that are offered only if they match any prompt."""
+
+DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
+"""Columns that are shown by default; sorting by "change" puts regressions first."""
+
+COLUMNS = (*DEFAULT_COLUMNS, "stopped", "line", "expected", "length")
+"""All columns except those of the prompt set's file."""
+
+_EXTRA = "column:"
+
+_Mask: TypeAlias = "Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]"
+
+
+def _none(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
+    return np.zeros(len(codes), bool)
+
+
+_MASKS: dict[str, _Mask] = {
+    "mistakes": lambda codes, changes: is_wrong(codes),
+    "fp": lambda codes, changes: codes == Outcome.FP,
+    "fn": lambda codes, changes: codes == Outcome.FN,
+    "regressions": lambda codes, changes: (
+        _none(codes) if changes is None else changes == Change.REGRESSION
+    ),
+    "fixes": lambda codes, changes: _none(codes) if changes is None else changes == Change.FIX,
+    "errors": lambda codes, changes: codes == Outcome.ERROR,
+    "open": lambda codes, changes: codes == Outcome.OPEN,
+    "all": lambda codes, changes: np.ones(len(codes), bool),
+}
+"""Filters that need only outcomes and changes."""
+
+_MARKS: dict[int, tuple[str, str]] = {
+    Change.REGRESSION: ("✗R", "regression"),
+    Change.FIX: ("✓F", "fix"),
+    Change.ADDED: ("+", "dim"),
+    Change.RELABELLED: ("~L", "dim"),
+    Change.NO_VERDICT: ("?", "error"),
+    Change.OPEN: ("…", "dim"),
+}
+
+_EMPTY: Cell = ("", "")
+
+_OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
+
+# Looked up for every drawn row: making an enum member costs more than the rest of a cell.
+_WAS = [f"was {outcome.name}" for outcome in Outcome]
+_OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
+
+
+@dataclass(frozen=True, eq=False)
+class PromptSelection:
+    """Prompts selected by something other than the filter line, such as a cluster.
+
+    `name` describes them, and may contain text of others; `keys` are their ids, uint64 [n].
+    """
+
+    name: str
+    keys: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsView:
+    """The view that the author chose; `search` is a line of the filter language.
+
+    `picked` restricts it to those prompts; it is never saved.
+    """
+
+    filter: str = "mistakes"
+    category: str | None = None
+    search: str = ""
+    sort: str = "change"
+    descending: bool = False
+    picked: PromptSelection | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Results(OrderedRows):
+    """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
+
+    `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter;
+    `columns` the keys of the columns whose cells are given, in their order.
+    """
+
+    prompts: PromptSet
+    evaluation: Evaluation
+    comparison: Comparison | None
+    view: ResultsView
+    order: NDArray[np.intp]
+    counts: dict[str, int]
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+
+    def with_columns(self, columns: tuple[str, ...]) -> Results:
+        """Return the same rows with other columns."""
+        return self if columns == self.columns else replace(self, columns=columns)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return self.evaluation.keys
+
+    @property
+    def empty_columns(self) -> frozenset[str]:
+        """Keys of columns that are blank in every row of the prompt set."""
+        before = None if self.comparison is None else self.comparison.before
+        same = before is None or np.all((before == self.evaluation.codes) | (before == ABSENT))
+        return frozenset({"was"} if same else ())
+
+    def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Return the rows of the prompt set, intp [m], those shown first; unknown ids have none."""
+        rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids, assume_unique=True))
+        places = self.positions[rows]
+        return rows[np.argsort(np.where(places < 0, len(self.positions), places), kind="stable")]
+
+    def shown_count(self, rows: NDArray[np.intp]) -> int:
+        """Return how many of these rows of the prompt set are shown."""
+        return int(np.count_nonzero(self.positions[rows] >= 0))
+
+    def row_of(self, row_id: int) -> int | None:
+        """Return the row of the prompt set, shown or not."""
+        return self.prompts.row_of(row_id)
+
+    def next_regression(self, row_id: int | None, step: int = 1) -> int | None:
+        """Return the id of the next regression shown after this row, cyclically; None without any.
+
+        With a step of -1 the previous one.
+        """
+        if self.comparison is None:
+            return None
+        places = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
+        if not len(places):
+            return None
+        here = self.position_of(row_id) if row_id is not None else None
+        if step > 0:
+            later = places[places > (-1 if here is None else here)]
+            return self.row_id(int(later[0] if len(later) else places[0]))
+        earlier = places[places < (len(self.order) if here is None else here)]
+        return self.row_id(int(earlier[-1] if len(earlier) else places[-1]))
+
+    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
+        rows = self.order[start:stop]
+        return list(zip(*(self._column(key, rows) for key in self.columns), strict=True))
+
+    def _column(self, key: str, rows: NDArray[np.intp]) -> list[Cell]:
+        """Return the cells of a column for these rows of the prompt set."""
+        make = _CELLS.get(key)
+        return _extra_cells(self, rows, extra_name(key)) if make is None else make(self, rows)
+
+
+def extra_key(name: str) -> str:
+    """Return the key of a column of the prompt set's file."""
+    return f"{_EXTRA}{name}"
+
+
+def extra_name(key: str) -> str | None:
+    """Return the name of a column of the prompt set's file; None for a built-in key."""
+    return key.removeprefix(_EXTRA) if key.startswith(_EXTRA) else None
+
+
+def known_columns(prompts: PromptSet) -> tuple[str, ...]:
+    """Return the keys of all columns that a prompt set can show."""
+    category = prompts.category_column
+    ours = (key for key in COLUMNS if key != "category" or category is not None)
+    extra = (extra_key(name) for name in prompts.extra_columns if name != category)
+    return (*ours, *extra)
+
+
+_Rows: TypeAlias = "NDArray[np.intp]"
+
+
+def _changes(results: Results, rows: _Rows) -> list[int]:
+    comparison = results.comparison
+    return [0] * len(rows) if comparison is None else comparison.changes[rows].tolist()
+
+
+def _change_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [_MARKS.get(change, _EMPTY) for change in _changes(results, rows)]
+
+
+def _outcome_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
+
+
+def _prompt_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [(text, "") for text in results.prompts.prompts[rows].to_list()]
+
+
+def _score_cells(results: Results, rows: _Rows) -> list[Cell]:
+    scores = results.evaluation.verdicts.score[rows].tolist()
+    return [("n/a" if score != score else f"{score:.2f}", "") for score in scores]
+
+
+def _matched_cells(results: Results, rows: _Rows) -> list[Cell]:
+    verdicts = results.evaluation.verdicts
+    cells = [_part_cell(part) for part in verdicts.matched[rows].tolist()]
+    if verdicts.stopped_by:
+        for index, row in enumerate(rows.tolist()):
+            # The matched part is irrelevant if another topic stopped the prompt.
+            names = only_others(results.evaluation.topic, verdicts.stopped_by.get(row, ()))
+            if names:
+                cells[index] = (f"→ {', '.join(names)}", "dim")
+    return cells
+
+
+def _stopped_cells(results: Results, rows: _Rows) -> list[Cell]:
+    stopped_by = results.evaluation.verdicts.stopped_by
+    return [(", ".join(stopped_by.get(row, ())), "dim") for row in rows.tolist()]
+
+
+def _was_cells(results: Results, rows: _Rows) -> list[Cell]:
+    if results.comparison is None:
+        return [_EMPTY] * len(rows)
+    before = results.comparison.before[rows].tolist()
+    codes = results.evaluation.codes[rows].tolist()
+    return [
+        _EMPTY if old in (code, ABSENT) else (_WAS[old], _MARKS.get(change, _EMPTY)[1])
+        for old, code, change in zip(before, codes, _changes(results, rows), strict=True)
+    ]
+
+
+def _category_cells(results: Results, rows: _Rows) -> list[Cell]:
+    column = results.prompts.category_column
+    if column is None:
+        return [_EMPTY] * len(rows)
+    groups, names = results.prompts.groups(column)
+    return [(names[group], "dim") for group in groups[rows].tolist()]
+
+
+def _line_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [(str(line), "dim") for line in results.prompts.frame["line"][rows].to_list()]
+
+
+def _expected_cells(results: Results, rows: _Rows) -> list[Cell]:
+    labels = results.evaluation.expected[rows].tolist()
+    return [("true" if label else "false", "dim") for label in labels]
+
+
+def _length_cells(results: Results, rows: _Rows) -> list[Cell]:
+    lengths = results.prompts.prompts[rows].str.len_chars().to_list()
+    return [(str(length), "dim") for length in lengths]
+
+
+def _extra_cells(results: Results, rows: _Rows, name: str | None) -> list[Cell]:
+    if name not in results.prompts.extra_columns:
+        return [_EMPTY] * len(rows)
+    return [(value or "", "dim") for value in results.prompts.frame[name][rows].to_list()]
+
+
+_CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
+    "change": _change_cells,
+    "outcome": _outcome_cells,
+    "prompt": _prompt_cells,
+    "score": _score_cells,
+    "matched": _matched_cells,
+    "was": _was_cells,
+    "category": _category_cells,
+    "stopped": _stopped_cells,
+    "line": _line_cells,
+    "expected": _expected_cells,
+    "length": _length_cells,
+}
+
+
+def part_name(matched: int) -> str:
+    """Return a short name of the matched part of the definition."""
+    if matched < 0:
+        return ""
+    return "desc" if matched == 0 else f"ex {matched}"
+
+
+@cache
+def _part_cell(matched: int) -> Cell:
+    return part_name(matched), "dim"
+
+
+def build_results(
+    prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None, view: ResultsView
+) -> Results:
+    """Filter, search and sort; only numpy and polars, so it can run in a thread.
+
+    An invalid line, such as one with a column of other prompts, matches every row.
+    """
+    codes = evaluation.codes
+    changes = comparison.changes if comparison else None
+    if view.filter == "flaky":
+        mask = evaluation.verdicts.flaky.copy()
+    else:
+        mask = _MASKS[view.filter](codes, changes)
+    if view.category is not None and prompts.category_column:
+        groups, names = prompts.groups(prompts.category_column)
+        wanted = names.index(view.category) if view.category in names else -1
+        mask &= groups == wanted
+    if view.picked is not None:
+        mask &= np.isin(evaluation.keys, view.picked.keys)
+    if view.search:
+        with contextlib.suppress(FilterError):
+            chosen = parse_filter(view.search, prompts.extra_columns)
+            mask &= chosen.mask(FilterRows(prompts, evaluation, comparison))
+    order = np.flatnonzero(mask)
+    order = _sorted(order, view, prompts, evaluation, comparison)
+    counts = _counts(evaluation, comparison)
+    return Results(prompts, evaluation, comparison, view, order, counts)
+
+
+def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, int]:
+    metrics = evaluation.metrics
+    return {
+        "mistakes": metrics.fp + metrics.fn,
+        "fp": metrics.fp,
+        "fn": metrics.fn,
+        "regressions": comparison.regressions if comparison else 0,
+        "fixes": comparison.fixes if comparison else 0,
+        "errors": metrics.errors,
+        "open": metrics.open,
+        "all": metrics.prompts,
+        "flaky": int(np.count_nonzero(evaluation.verdicts.flaky)),
+    }
+
+
+def _sorted(
+    order: NDArray[np.intp],
+    view: ResultsView,
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    comparison: Comparison | None,
+) -> NDArray[np.intp]:
+    if view.sort == "change":
+        if comparison is not None and evaluation.settings.name == FORECAST:
+            order = _by_probability(order, evaluation, comparison)
+        elif comparison is not None:
+            changes = comparison.changes.take(order)
+            broken, same = changes == int(Change.REGRESSION), changes == int(Change.SAME)
+            first, last = order[broken], order[same]
+            if len(first) + len(last) == len(order):
+                order = np.concatenate([first, last])
+            else:
+                order = np.concatenate([first, order[~(broken | same)], last])
+        return order[::-1] if view.descending else order
+    if view.sort == "prompt":
+        index = prompts.prompts.gather(order).arg_sort().to_numpy().astype(np.intp)
+    else:
+        column = _sort_column(view.sort, prompts, evaluation, comparison)
+        index = np.argsort(column[order], kind="stable")
+    return order[index[::-1]] if view.descending else order[index]
+
+
+def _by_probability(
+    order: NDArray[np.intp], evaluation: Evaluation, comparison: Comparison
+) -> NDArray[np.intp]:
+    """Return rows of a forecast: likely regressions, likely fixes, others; the likeliest first.
+
+    A flip is another verdict than the baseline's; the scores are probabilities to trigger.
+    """
+    changes = comparison.changes[order]
+    surest = np.abs(evaluation.verdicts.score[order] - 0.5) + 0.5
+    flipped = (changes == int(Change.REGRESSION)) | (changes == int(Change.FIX))
+    probability = np.where(flipped, surest, 1 - surest)
+    rank = np.full(len(order), 2, np.int8)
+    for index, change in ((0, Change.REGRESSION), (1, Change.FIX), (3, Change.SAME)):
+        rank[changes == int(change)] = index
+    return order[np.lexsort((-probability, rank))]
+
+
+def _sort_column(
+    name: str, prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None
+) -> NDArray[np.generic]:
+    if name == "score":
+        return evaluation.verdicts.score
+    if name == "matched":
+        return evaluation.verdicts.matched
+    if name == "was" and comparison is not None:
+        return comparison.before
+    if name == "category" and prompts.category_column:
+        return prompts.groups(prompts.category_column)[0]
+    if name == "expected":
+        return evaluation.expected
+    if name == "stopped":
+        return _stopped_ranks(evaluation)
+    if name in ("line", "length") or extra_name(name) is not None:
+        return _text_column(name, prompts)
+    return evaluation.codes
+
+
+def _stopped_ranks(evaluation: Evaluation) -> NDArray[np.generic]:
+    """Return ranks of the topics that stopped each prompt, by name, [N]; 0 for none."""
+    texts = {row: ", ".join(names) for row, names in evaluation.verdicts.stopped_by.items()}
+    ranks = {text: index for index, text in enumerate(sorted(set(texts.values())), start=1)}
+    column = np.zeros(len(evaluation.keys), np.int32)
+    column[list(texts)] = [ranks[text] for text in texts.values()]
+    return column
+
+
+_KEPT: WeakKeyDictionary[PromptSet, dict[str, NDArray[np.generic]]] = WeakKeyDictionary()
+"""Sort keys of a prompt set, computed once: edits of the definition do not change them."""
+
+
+def _text_column(name: str, prompts: PromptSet) -> NDArray[np.generic]:
+    """Return the sort key of a column that depends only on the prompt set, [N]; NaN is last."""
+    kept = _KEPT.setdefault(prompts, {})
+    if name not in kept:
+        kept[name] = _worked_out(name, prompts)
+    return kept[name]
+
+
+def _worked_out(name: str, prompts: PromptSet) -> NDArray[np.generic]:
+    if name == "line":
+        return prompts.frame["line"].to_numpy()
+    if name == "length":
+        return prompts.prompts.str.len_chars().to_numpy()
+    column = extra_name(name)
+    if column not in prompts.extra_columns:
+        return np.zeros(len(prompts), np.int8)
+    values = prompts.frame[column].str.strip_chars().replace("", None)
+    numbers = values.cast(pl.Float64, strict=False)
+    if numbers.null_count() == values.null_count() < len(values):
+        return numbers.fill_null(np.nan).to_numpy()
+    return values.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -1,0 +1,470 @@
+"""The results pane: groups, filter line, sorting, columns, saved views, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from textual import on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from guardtui.domain.filter_language import RowFilter
+from guardtui.domain.prompt_edit import Add, Rewrite
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.row_filter import FilterRows, parse_filter
+from guardtui.domain.text import display_start, display_text
+from guardtui.session.views import (
+    LINE_LENGTH,
+    SavedView,
+    read_remembered,
+    write_columns,
+    write_history,
+)
+from guardtui.tui.inputs.filter_input import FilterInput
+from guardtui.tui.messages import RemoveView, SaveSettings, SaveView, ViewChanged
+from guardtui.tui.prompts.actions import PromptActions
+from guardtui.tui.registry.actions import RESULTS, bindings
+from guardtui.tui.results.column_layout import ColumnLayout, layout_of, saved_columns
+from guardtui.tui.results.columns_dialog import ColumnsDialog
+from guardtui.tui.results.empty_states import NOT_YET, empty_text
+from guardtui.tui.results.filter_bar import FilterBar
+from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
+from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
+from guardtui.tui.results.views_dialog import SavedViewsDialog, name_dialog, view_text
+from guardtui.tui.table.columns import place_columns
+from guardtui.tui.table.frame_table import FrameTable
+from guardtui.tui.table.messages import ColumnResized, HeaderClicked
+
+_CATEGORY_CHARACTERS = 20
+_PICKED_CHARACTERS = 28
+
+
+class ResultsPane(Vertical):
+    """Owns the view; the screen responds to its changes with new rows."""
+
+    BORDER_TITLE = "Results"
+    BINDINGS = bindings(RESULTS)
+
+    def __init__(self) -> None:
+        super().__init__(id="results")
+        self.view = ResultsView()
+        self.layout_chosen = ColumnLayout()
+        self.results: Results | None = None
+        """The rows that are shown; None before the first evaluation."""
+        self.refusal = ""
+        """Why the prompts cannot be edited; "" if they can."""
+        self._chosen = False
+        self._pending_row: int | None = None
+        self._outdated: PromptSet | None = None  # prompts shown before the edit
+        self._asked_for_all = False
+        self._views: tuple[SavedView, ...] = ()
+        self._touched: str | None = None
+        self._group_before: str | None = None
+        self._bar = FilterBar()
+        self._filter = FilterInput(HINT, "search", "filter", self._parse)
+        self._input = self._filter.input
+        self.table = FrameTable(search_column="prompt", empty_text=NOT_YET, id="table")
+        self._prompts = PromptActions(self)
+
+    def compose(self) -> ComposeResult:
+        yield self._bar
+        yield self._input
+        yield self._filter.problem
+        yield self.table
+
+    # --- what is shown --------------------------------------------------------------------
+
+    def show(self, results: Results) -> None:
+        """Show new rows; the selected prompt stays selected."""
+        before = self.results
+        if before is None or before.prompts is not results.prompts:
+            self._filter.complete_from(prompt_vocabulary(results.prompts))
+            self._drop_lost_marks(results)
+            self.results = results
+            if not self._filter.understood():
+                self.view = replace(self.view, search="")
+        self.table.empty_text = empty_text(results)
+        self.table.search = self._filter.texts
+        self.table.sort = (self.view.sort, self.view.descending)
+        self._draw(results)
+        self._select_pending(results)
+
+    def write_again(self, edit: Add | Rewrite) -> None:
+        """Open the dialog again for a prompt that could not be saved."""
+        self._prompts.write_again(edit)
+
+    def select_when_shown(self, row_id: int, prompts: PromptSet) -> None:
+        """Select a prompt once these prompts are shown; if the view hides it, show all prompts."""
+        self._pending_row, self._asked_for_all = row_id, False
+        shown = None if self.results is None else self.results.prompts
+        self._outdated = None if shown is prompts else shown
+        if self.results is not None:
+            self._select_pending(self.results)
+
+    def _select_pending(self, results: Results) -> None:
+        wanted = self._pending_row
+        if wanted is None or results.prompts is self._outdated or results.row_of(wanted) is None:
+            return
+        if self.table.select_row(wanted):
+            self._chosen = True
+        elif not self._asked_for_all:
+            self._asked_for_all = True
+            self._filter.write("")
+            self._filter.hide()
+            self._group_before = None
+            self._request_view(filter="all", category=None, search="", picked=None)
+            return
+        self._pending_row = None
+
+    def _drop_lost_marks(self, results: Results) -> None:
+        """Remove the marks of prompts that the prompt set no longer has."""
+        marked = self.table.marked_ids
+        if len(marked):
+            self.table.drop_marks(np.setdiff1d(marked, results.evaluation.keys).tolist())
+
+    def _draw(self, results: Results) -> None:
+        layout, prompts = self.layout_chosen, results.prompts
+        empty = results.empty_columns
+        self.results = results.with_columns(layout.shown(prompts, empty))
+        self.table.set_columns(layout.table_columns(prompts, empty))
+        # Until the author selects a prompt, the first one is selected: regressions come first.
+        self.table.set_source(self.results, keep_row=self._chosen)
+        self._show_filters()
+
+    @on(FrameTable.MarksChanged)
+    def _show_filters(self) -> None:
+        results = self.results
+        if results is None:
+            return
+        notes = ["⚠ partial"] if results.evaluation.is_of_a_part else []
+        if self.table.mark_count:
+            notes.append(f"{self.table.mark_count} marked")
+        if self.view.category is not None:
+            notes.append(f"category: {display_start(self.view.category, _CATEGORY_CHARACTERS)}")
+        if self.view.picked is not None:
+            notes.append(f"only {display_start(self.view.picked.name, _PICKED_CHARACTERS)}")
+        if len(results) != results.counts[self.view.filter]:
+            notes.append(f"shown {len(results)}")
+        self._bar.show(results.counts, self.view.filter, tuple(notes))
+
+    def _request_view(self, **changes: object) -> None:
+        self.view = replace(self.view, **changes)  # type: ignore[arg-type]
+        self.post_message(ViewChanged(self.view))
+
+    def pick(self, picked: PromptSelection) -> None:
+        """Show only these prompts until Escape restores the previous group."""
+        self._restrict(picked, None)
+
+    def show_category(self, name: str) -> None:
+        """Show only the prompts of a category until Escape restores the previous group."""
+        self._restrict(None, name)
+
+    def _restrict(self, picked: PromptSelection | None, category: str | None) -> None:
+        if self._group_before is None:
+            self._group_before = self.view.filter
+        self._filter.write("")
+        self._filter.understood()
+        self._request_view(picked=picked, category=category, filter="all", search="")
+        self.table.focus()
+
+    def _back_to_group(self) -> str:
+        """Return the previous group, unless the author has chosen another one since."""
+        before, self._group_before = self._group_before, None
+        return self.view.filter if before is None or self.view.filter != "all" else before
+
+    # --- settings of the session ----------------------------------------------------------
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Restore columns, filter history and views from the settings of a session."""
+        known = read_remembered(saved)
+        self._views = known.views
+        self._input.use_lines(known.history)
+        self.layout_chosen = layout_of(known.columns)
+        self.table.set_column_widths(self.layout_chosen.widths)
+        if self.results is not None:
+            self._draw(self.results)
+
+    def _remember_columns(self) -> None:
+        self.post_message(SaveSettings(write_columns(saved_columns(self.layout_chosen))))
+
+    def _remember_lines(self) -> None:
+        self.post_message(SaveSettings(write_history(self._input.lines)))
+
+    # --- groups, categories, sorting ------------------------------------------------------
+
+    @on(FilterBar.Chosen)
+    def group_clicked(self, event: FilterBar.Chosen) -> None:
+        self._request_view(filter=event.name)
+
+    def action_filter(self, name: str) -> None:
+        self._request_view(filter=name)
+
+    def action_next_filter(self) -> None:
+        counts = {} if self.results is None else self.results.counts
+        names = [
+            name
+            for name in FILTERS
+            if name not in RARE or counts.get(name) or self.view.filter == name
+        ]
+        self._request_view(filter=names[(names.index(self.view.filter) + 1) % len(names)])
+
+    def action_next_category(self) -> None:
+        known = self.results
+        column = None if known is None else known.prompts.category_column
+        if known is None or column is None:
+            self.notify("The prompt set has no column named category.", severity="warning")
+            return
+        names: list[str | None] = [None, *known.prompts.groups(column)[1]]
+        index = names.index(self.view.category) if self.view.category in names else 0
+        self._request_view(category=names[(index + 1) % len(names)])
+
+    def action_next_sort(self) -> None:
+        if self.results is not None:
+            keys = self.results.columns
+            index = keys.index(self.view.sort) + 1 if self.view.sort in keys else 0
+            self._request_view(sort=keys[index % len(keys)], descending=False)
+
+    def action_reverse_sort(self) -> None:
+        self._request_view(descending=not self.view.descending)
+
+    @on(FrameTable.RowSelected)
+    def row_selected(self) -> None:
+        self._chosen = self._chosen or self.table.has_focus
+
+    @on(FrameTable.HeaderClicked)
+    def sort_by(self, event: HeaderClicked) -> None:
+        again = event.column_key == self.view.sort
+        self._request_view(sort=event.column_key, descending=again and not self.view.descending)
+
+    # --- columns --------------------------------------------------------------------------
+
+    def action_choose_columns(self) -> None:
+        if self.results is None:
+            self.notify("The prompts are not evaluated yet.")
+            return
+        self.app.push_screen(
+            ColumnsDialog(self.layout_chosen, self.results.prompts, self._use_layout, self._fitting)
+        )
+
+    def _use_layout(self, layout: ColumnLayout, touched: str | None = None) -> None:
+        self.layout_chosen, self._touched = layout, touched
+        self.table.set_column_widths(layout.widths)
+        if self.results is not None:
+            self._draw(self.results)
+        self._remember_columns()
+
+    def _fitting(self, layout: ColumnLayout) -> frozenset[str]:
+        """Return the keys of the columns that fit on the screen."""
+        if self.results is None:
+            return frozenset()
+        columns = layout.table_columns(self.results.prompts)
+        width = self.table.scrollable_content_region.width
+        gutter = 2 if self.table.mark_count else 1
+        slots = place_columns(columns, width, gutter, layout.widths)
+        return frozenset(slot.column.key for slot in slots)
+
+    def action_resize_column(self, by: int) -> None:
+        shown = () if self.results is None else self.results.columns
+        wanted = (self._touched, self.view.sort, "prompt")
+        key = next((key for key in wanted if key in shown), None)
+        if key is not None and not self.table.widen_column(key, by):
+            self.notify("There is no room for that.", timeout=2)
+
+    @on(FrameTable.ColumnResized)
+    def column_resized(self, event: ColumnResized) -> None:
+        event.stop()
+        if self.results is not None:
+            self._touched = event.key
+            self.layout_chosen = self.layout_chosen.sized(
+                event.key, event.width, self.results.prompts
+            )
+            self._remember_columns()
+
+    # --- saved views ----------------------------------------------------------------------
+
+    def _as_saved(self, name: str) -> SavedView:
+        view = self.view
+        return SavedView(
+            name=name,
+            filter=view.filter,
+            category=view.category,
+            search=view.search[:LINE_LENGTH].encode("utf-8", "replace").decode(),
+            sort=view.sort[:LINE_LENGTH],
+            descending=view.descending,
+            columns=saved_columns(self.layout_chosen),
+        )
+
+    def action_save_view(self) -> None:
+        def named(name: str | None) -> None:
+            if name is None:
+                return
+            others = (known for known in self._views if known.name != name)
+            view = self._as_saved(name)
+            self._views = (*others, view)
+            self.post_message(SaveView(view))
+            self.notify(f"Saved as {display_text(name)}; v shows all views.", markup=False)
+
+        shown = view_text(self._as_saved("new"))
+        self.app.push_screen(name_dialog(shown, [known.name for known in self._views]), named)
+
+    def action_show_views(self) -> None:
+        if not self._views:
+            self.notify("There is no saved view yet: V saves what is shown now.")
+            return
+        self.app.push_screen(SavedViewsDialog(self._views, self._remove_view), self._apply)
+
+    def _remove_view(self, name: str) -> None:
+        self._views = tuple(view for view in self._views if view.name != name)
+        self.post_message(RemoveView(name))
+
+    def _apply(self, saved: SavedView | None) -> None:
+        if saved is None:
+            return
+        if saved.columns:
+            self._use_layout(layout_of(saved.columns))
+        self._filter.write(saved.search)
+        # A line may name a column that this prompt set does not have: the error is shown.
+        understood = self._filter.understood()
+        self._group_before = None
+        self._request_view(
+            filter=saved.filter if saved.filter in FILTERS else "mistakes",
+            category=saved.category,
+            search=saved.search.strip() if understood else "",
+            sort=saved.sort,
+            descending=saved.descending,
+            picked=None,
+        )
+
+    # --- the filter line ------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        self._filter.enter()
+
+    def action_step_back(self) -> None:
+        """Close the filter line; in the table remove marks, line, category, then the selection."""
+        if self._input.has_focus:
+            self._close_search()
+        elif self.table.mark_count:
+            self.table.clear_marks()
+        elif self._input.display:
+            self._close_search()
+        elif self.view.category is not None:
+            # A category within a selection keeps the selection.
+            back = self.view.filter if self.view.picked is not None else self._back_to_group()
+            self._request_view(category=None, filter=back)
+        elif self.view.picked is not None:
+            self._request_view(picked=None, filter=self._back_to_group())
+        else:
+            raise SkipAction  # nothing to remove: the screen may have a step to go back
+
+    def _close_search(self) -> None:
+        if self._input.remember():
+            self._remember_lines()
+        self._input.value = ""
+        self._filter.hide()
+        self.table.focus()
+        if self.view.search:
+            self._request_view(search="")
+
+    def _parse(self, line: str) -> RowFilter[FilterRows]:
+        columns = self.results.prompts.extra_columns if self.results is not None else ()
+        return parse_filter(line, columns)
+
+    @on(Input.Changed, "#search")
+    def search_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        line = event.value.strip()
+        if self._filter.understood() and line != self.view.search:
+            self._request_view(search=line)
+
+    @on(Input.Submitted, "#search")
+    def search_done(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._input.remember():
+            self._remember_lines()
+        self.table.focus()
+
+    # --- going from hit to hit ------------------------------------------------------------
+
+    def action_next_hit(self) -> None:
+        self._move_hit(1)
+
+    def action_previous_hit(self) -> None:
+        self._move_hit(-1)
+
+    def _move_hit(self, step: int) -> None:
+        if not self.view.search:
+            self.notify("Press / and type what to find first.")
+            return
+        rows = self.table.row_count
+        if self.results is not None and rows and self.table.cursor_index is not None:
+            # The view has only hits, so the next row is the next hit.
+            self.table.select_row(self.results.row_id((self.table.cursor_index + step) % rows))
+
+    def action_previous_regression(self) -> None:
+        self.action_next_regression(-1)
+
+    def action_next_regression(self, step: int = 1) -> None:
+        if self.results is None or not self.results.counts["regressions"]:
+            self.notify("No regressions: nothing that was right is wrong now.")
+            return
+        if self.view.filter not in ("regressions", "mistakes", "all"):
+            self._request_view(filter="regressions")
+            return
+        following = self.results.next_regression(self.table.cursor_row_id, step)
+        if following is not None:
+            self.table.select_row(following)
+
+    # --- marks and prompts ----------------------------------------------------------------
+
+    def action_mark_all(self) -> None:
+        self.table.mark_all()
+
+    def action_clear_marks(self) -> None:
+        self.table.clear_marks()
+
+    def action_use_as_example(self) -> None:
+        self._prompts.use_as_example()
+
+    def action_copy_prompt(self) -> None:
+        self._prompts.copy_prompt()
+
+    def action_copy_rows(self) -> None:
+        self._prompts.copy_rows()
+
+    def action_copy_list(self) -> None:
+        self._prompts.copy_list()
+
+    def action_relabel(self) -> None:
+        self._prompts.relabel()
+
+    def action_remove_prompts(self) -> None:
+        self._prompts.remove_prompts()
+
+    def action_duplicate_prompts(self) -> None:
+        self._prompts.duplicate_prompts()
+
+    def action_undo_prompts(self) -> None:
+        self._prompts.undo_prompts()
+
+    def action_add_prompt(self) -> None:
+        self._prompts.add_prompt()
+
+    def action_add_like_this(self) -> None:
+        self._prompts.add_like_this()
+
+    def action_edit_prompt(self) -> None:
+        self._prompts.edit_prompt()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "step_back":
+            view = self.view
+            shown = self._input.display or view.category is not None or view.picked is not None
+            return shown or self.table.mark_count > 0
+        # In the filter line, letters are text.
+        return not self._input.has_focus

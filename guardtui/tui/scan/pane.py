@@ -1,0 +1,86 @@
+"""The progress line of a remote scan: progress, rate, requests in flight, errors."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import Static
+
+from guardtui.app.state import ScanStatus
+from guardtui.domain.figures import duration_text
+from guardtui.domain.text import display_text
+from guardtui.scanners.base import Traffic
+from guardtui.tui.kit.progress_bar import progress_bar
+from guardtui.tui.kit.styled_text import themed
+
+_NARROW = 100
+"""Columns below which words are left out."""
+
+_AROUND = 4
+"""Cells of the line's padding, and between words and keys."""
+
+
+class ScanPane(Static):
+    """The line; hidden without a scan."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="scan", markup=False)
+
+    def show(self, state: ScanStatus | None, keys: str = "") -> None:
+        """Show the status, and the key that resumes the scan; None hides the line."""
+        self.set_class(state is not None, "active")
+        if state is not None:
+            width = self.app.size.width
+            text = scan_text(state, width)
+            if keys:
+                # The words are cut, never the key.
+                text.truncate(max(0, width - len(keys) - _AROUND), overflow="ellipsis")
+                text.append(f"  {keys}", "bold $text-accent")
+            self.update(themed(text), layout=False)
+
+
+def scan_text(state: ScanStatus, width: int) -> Text:
+    """Return the line for a screen of so many columns."""
+    text = Text(f"{state.who} ", "bold")
+    if state.problem:
+        text.append("✗ ", "bold $text-error")
+    progress = state.progress
+    if progress is None:
+        return text.append(display_text(state.step))
+    wide = width >= _NARROW
+    cells = max(8, min(24, width // 6))
+    done, total = progress.done, progress.total
+    check = state.check
+    if check is not None:
+        # Open requests of the round count as calls, but are not answered yet.
+        done, total = max(0, check.calls - (total - done)), check.goal.calls
+    if progress.phase.startswith("epoch"):
+        text.append(f"{progress.phase.partition(':')[0]} ")
+    text.append(f"{progress_bar(done, total, cells)} {done}/{total}")
+    if check is not None:
+        text.append(
+            f" calls  coverage ±{check.coverage.half_width:.3f}, wanted ±{check.goal.within:g}"
+        )
+    traffic = state.traffic or Traffic()
+    if traffic.held:
+        text.append("  ⏸ paused", "bold $text-warning")
+    elif traffic.paused >= 1:
+        text.append(f"  waits {traffic.paused:.0f} s, as asked", "$text-warning")
+    elif traffic.rate > 0 and check is None:
+        left = (progress.total - progress.done) / traffic.rate
+        text.append(f"  {traffic.rate:.0f}/s  {duration_text(left)} left")
+    parts = [(f"in flight {traffic.in_flight}", "")] if wide else []
+    if progress.known:
+        parts.append((f"known {progress.known}", ""))
+    if traffic.retries and wide:
+        parts.append((f"retries {traffic.retries}", ""))
+    if traffic.refused:
+        parts.append((f"429s {traffic.refused}", "$text-warning"))
+    if traffic.used is not None and check is None:  # a round has only its own usage
+        used = traffic.used
+        parts.append((f"tokens {used.input_tokens + used.output_tokens}", ""))
+        if used.cost:
+            parts.append((f"cost {used.cost:.4g}", ""))
+    parts.append((f"errors {progress.errors}", "bold $text-error" if progress.errors else ""))
+    for words, style in parts:
+        text.append(f"  {words}", style)
+    return text

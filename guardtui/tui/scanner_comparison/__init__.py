@@ -1,0 +1,1 @@
+"""Several scanners side by side, and labels that they contradict."""

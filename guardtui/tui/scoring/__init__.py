@@ -1,0 +1,1 @@
+"""Scorers run on a file of outputs; no widgets."""

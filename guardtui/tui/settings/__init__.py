@@ -1,0 +1,1 @@
+"""The settings of the app, its themes and its scanner."""

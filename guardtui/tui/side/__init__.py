@@ -1,0 +1,1 @@
+"""History and categories beside the results on a broad screen."""

@@ -1,0 +1,1 @@
+"""The terminal, the desktop and the clipboard, as the app uses them."""

@@ -1,0 +1,1 @@
+"""The table of prompts, which draws only the rows in sight."""

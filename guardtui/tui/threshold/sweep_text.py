@@ -1,0 +1,334 @@
+"""Texts of the threshold sweep: three charts, a table for each, and the best threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+from guardtui.domain.figures import bracketed, rate_text
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.sweep import Best, Sweep
+from guardtui.domain.topic import Intent
+from guardtui.tui.kit.block_chart import columns
+
+RATES, ROC, PRECISION = "rates", "roc", "precision"
+VIEWS = (RATES, ROC, PRECISION)
+TITLES = {RATES: "TPR and TNR", ROC: "ROC", PRECISION: "Precision-recall"}
+_TPR, _TNR, _BOTH, _HERE = "●", "○", "◉", "◆"
+_TPR_STYLE, _TNR_STYLE = "bold $text-primary", "bold $text-warning"
+_AXIS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The least TPR and TNR of the best threshold; 0 for none."""
+
+    tpr: float = 0.0
+    tnr: float = 0.0
+
+    def __str__(self) -> str:
+        parts = [f"{name} ≥ {floor:g}" for name, floor in self._named if floor > 0]
+        return " and ".join(parts)
+
+    @property
+    def _named(self) -> tuple[tuple[str, float], tuple[str, float]]:
+        return ("TPR", self.tpr), ("TNR", self.tnr)
+
+
+def read_floors(text: str) -> Floors:
+    """Return floors from "0.9 0.8": TPR, then TNR, which is optional; empty for none.
+
+    Raises ValueError for an invalid text.
+    """
+    words = text.replace(",", " ").replace(";", " ").split()
+    if len(words) > 2:
+        raise ValueError("write two numbers: the floor of TPR, then that of TNR")
+    floors = []
+    for word in words:
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= 1:
+            raise ValueError("a floor is a number from 0 to 1, such as 0.9")
+        floors.append(value)
+    return Floors(*floors)
+
+
+# --- the threshold ------------------------------------------------------------------------
+
+
+def views_line(shown: str, *, table: bool) -> Text:
+    """Return the names of the views, the shown one in brackets."""
+    line = Text()
+    for index, view in enumerate(VIEWS, start=1):
+        name = f"{index} {TITLES[view]}"
+        if view == shown:
+            line.append(f"[{name}]", "bold")
+            line.append(" ")
+        else:
+            line.append(f" {name}  ", "$text-muted")
+    return line.append("table" if table else "", "$text-muted")
+
+
+def here_text(curves: Sweep, threshold: float, before: float) -> Text:
+    """Return the threshold and its rates with intervals."""
+    metrics = curves.metrics(curves.place(threshold))
+    spans = rate_intervals(metrics)
+    text = Text(f"threshold {short(threshold)}", "bold")
+    if threshold != before:
+        text.append(f"  (was {short(before)})", "$text-muted")
+    text.append(f"  FP {metrics.fp}  FN {metrics.fn}")
+    text.append(f"\n{_TPR} ", _TPR_STYLE)
+    text.append(f"TPR {rate_text(metrics.true_positive_rate)} ")
+    text.append(bracketed(spans["true_positive_rate"]), "$text-muted")
+    text.append(f"  {_TNR} ", _TNR_STYLE)
+    text.append(f"TNR {rate_text(metrics.true_negative_rate)} ")
+    text.append(bracketed(spans["true_negative_rate"]), "$text-muted")
+    text.append(f"\ncoverage {rate_text(metrics.coverage)} ", "bold")
+    return text.append(bracketed(spans["coverage"]), "$text-muted")
+
+
+def short(threshold: float) -> str:
+    """Return a threshold with three decimals, or more if needed to distinguish its neighbours."""
+    return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"
+
+
+def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
+    """Return the best threshold, in sample and cross-validated, or why there is none."""
+    within = f" with {floors}" if str(floors) else ""
+    if best is None:
+        nearest = curves.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
+        near = curves.metrics(curves.place(nearest))
+        text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
+        text.append(f"nearest {short(nearest)}: TPR {rate_text(near.true_positive_rate)}")
+        return text.append(f" TNR {rate_text(near.true_negative_rate)}")
+    text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
+    text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
+    text.append("\n")
+    validated = best.cross_validated
+    if validated is None:
+        return text.append("cross-validated  n/a: fewer than 3 of a class", "$text-warning")
+    text.append(
+        _worth(
+            "cross-validated",
+            validated.metrics,
+            best.cross_validated_interval,
+            bool(str(floors)),
+        )
+    )
+    if validated.unmet:
+        text.append(f"  ⚠ floors missed in {validated.unmet} folds", "$text-warning")
+    return text
+
+
+def _worth(name: str, metrics: Metrics, interval: Interval | None, rates: bool) -> str:
+    line = f"{name:<15}  coverage {rate_text(metrics.coverage)} {bracketed(interval)}"
+    if rates:
+        line += f" TPR {rate_text(metrics.true_positive_rate)}"
+        line += f" TNR {rate_text(metrics.true_negative_rate)}"
+    return line
+
+
+def areas_text(curves: Sweep, view: str) -> str:
+    """Return the summary figure of a view's curve."""
+    if view == ROC:
+        return f"area {rate_text(curves.roc_area)} (0.5: chance)"
+    if view == PRECISION:
+        return f"average precision {rate_text(curves.average_precision)}"
+    return f"░ coverage  {_BOTH} both"
+
+
+# --- charts -------------------------------------------------------------------------------
+
+
+def chart_text(
+    curves: Sweep,
+    places: NDArray[np.intp],
+    view: str,
+    threshold: float,
+    best: int | None,
+    width: int,
+    height: int,
+) -> Text:
+    """Return a view of `width` × `height` characters with its axes; at least 20 × 4.
+
+    `places` are the thresholds that stand for all, from `thinned`.
+    """
+    width, height = max(width - _AXIS, 16), max(height - 2, 2)
+    if view == RATES:
+        return _rates_chart(curves, threshold, best, width, height)
+    return _area_chart(curves, places, view, curves.place(threshold), width, height)
+
+
+def _rates_chart(
+    curves: Sweep, threshold: float, best: int | None, width: int, height: int
+) -> Text:
+    at = (np.arange(width) + 0.5) / width
+    here = min(int(threshold * width), width - 1)
+    at[here] = threshold  # the column of the threshold shows its exact rates
+    places = [curves.place(float(x)) for x in at]
+    tpr = _rows(curves.true_positive_rate[places], height)
+    tnr = _rows(curves.true_negative_rate[places], height)
+    # The lower rate is the lower line; no coverage if one of them is undefined.
+    top = [max(pair) if min(pair) >= 0 else height for pair in zip(tpr, tnr, strict=True)]
+
+    def cell(row: int, column: int) -> tuple[str, str]:
+        if row == tpr[column] == tnr[column]:
+            return _BOTH, "bold"
+        if row == tpr[column]:
+            return _TPR, _TPR_STYLE
+        if row == tnr[column]:
+            return _TNR, _TNR_STYLE
+        if column == here:
+            return "┃", "bold $text-accent"
+        if column:
+            for line, style in ((tpr, _TPR_STYLE), (tnr, _TNR_STYLE)):
+                one, other = sorted((line[column - 1], line[column]))
+                if 0 <= one < row < other:
+                    return "│", style
+        return ("░", "$text-muted") if top[column] < row else (" ", "")
+
+    marks = {here: "▲"}
+    if best is not None:
+        column = min(int(curves.setting(best) * width), width - 1)
+        marks[column] = "b" if column != here else "▲"
+    return _framed(cell, width, height, marks, "threshold")
+
+
+def _area_chart(
+    curves: Sweep, places: NDArray[np.intp], view: str, index: int, width: int, height: int
+) -> Text:
+    across, up = points(curves, places, view)
+    x = (np.arange(width) + 0.5) / width
+    values: list[float | None] = [None] * width
+    if len(across):
+        if view == ROC:
+            # Linear, like the trapezoids of the area.
+            values = np.interp(x, across, up).tolist()
+        else:
+            # Steps: for each recall, the precision of the next threshold that reaches it.
+            after = np.minimum(np.searchsorted(across, x), len(across) - 1)
+            values = up[after].tolist()
+    lines = columns(values, height)
+    metrics = curves.metrics(index)
+    tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
+    at = None if tnr is None else 1 - tnr, tpr
+    if view == PRECISION:
+        at = tpr, metrics.precision
+    column = row = -1
+    if at[0] is not None and at[1] is not None:
+        column = min(int(at[0] * width), width - 1)
+        row = _rows(np.array([at[1]]), height)[0]
+
+    def cell(line: int, here: int) -> tuple[str, str]:
+        if (line, here) == (row, column):
+            return _HERE, "bold $text-warning"
+        return lines[line][here], "$text-primary"
+
+    name = "1 − TNR (false positives)" if view == ROC else "recall (TPR)"
+    return _framed(cell, width, height, {column: "▲"} if column >= 0 else {}, name)
+
+
+def points(
+    curves: Sweep, places: NDArray[np.intp], view: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return x and y of a view's curve, each float64 [n] by ascending x; empty if undefined."""
+    across, up = curves.true_positive_rate[places], curves.precision[places]
+    if view == ROC:
+        across, up = 1 - curves.true_negative_rate[places], across
+    defined = ~(np.isnan(across) | np.isnan(up))
+    across, up = across[defined], up[defined]
+    # TPR and FPR both fall with the threshold of a blocking topic.
+    step = -1 if curves.intent is Intent.BLOCK else 1
+    return across[::step], up[::step]
+
+
+def _rows(values: NDArray[np.float64], height: int) -> list[int]:
+    """Return the line of each value, 0 at the top; −1 if undefined."""
+    return [
+        -1 if value != value else min(int((1 - value) * height), height - 1)
+        for value in values.tolist()
+    ]
+
+
+def _framed(
+    cell: Callable[[int, int], tuple[str, str]],
+    width: int,
+    height: int,
+    marks: dict[int, str],
+    name: str,
+) -> Text:
+    text = Text()
+    for row in range(height):
+        label = "1.0" if row == 0 else "0.0" if row == height - 1 else ""
+        text.append(f"{label:<{_AXIS}}", "$text-muted")
+        for column in range(width):
+            text.append(*cell(row, column))
+        text.append("\n")
+    text.append(" " * _AXIS)
+    text.append("".join(marks.get(column, " ") for column in range(width)).rstrip(), "bold")
+    room = max(width - 6, 0)
+    axis = f"0.0{name[:room]:^{room}}1.0"
+    return text.append(f"\n{' ' * _AXIS}{axis}", "$text-muted")
+
+
+# --- tables -------------------------------------------------------------------------------
+
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    RATES: ("TPR", "TNR", "coverage", "accuracy", "F1"),
+    ROC: ("1 − TNR", "TPR", "FP", "TP"),
+    PRECISION: ("recall", "precision", "F1", "TP", "FP", "FN"),
+}
+
+
+def table_text(
+    curves: Sweep,
+    places: NDArray[np.intp],
+    view: str,
+    threshold: float,
+    best: int | None,
+    width: int,
+    height: int,
+) -> Text:
+    """Return the chart as numbers, the highest threshold first, around the current one.
+
+    Lists `places`; ▸ marks the current threshold, b the best.
+    """
+    here = curves.place(threshold)
+    listed = np.union1d(places, [here] if best is None else [here, best])[::-1].tolist()
+    names = _COLUMNS[view]
+    text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
+    room = max(height - 1, 1)
+    start = min(max(listed.index(here) - room // 2, 0), max(len(listed) - room, 0))
+    for index in listed[start : start + room]:
+        marks = ("▸" if index == here else " ") + ("b" if index == best else " ")
+        shown = threshold if index == here else curves.setting(index)
+        line = f"{marks} {short(shown):<11}"
+        cells = zip(names, _cells(curves.metrics(index), names), strict=True)
+        line += "  ".join(f"{value:<{max(len(name), 5)}}" for name, value in cells)
+        text.append("\n" + line[:width].rstrip(), "bold" if index == here else "")
+    return text
+
+
+def _cells(metrics: Metrics, names: Sequence[str]) -> list[str]:
+    tnr = metrics.true_negative_rate
+    values = {
+        "TPR": rate_text(metrics.true_positive_rate),
+        "recall": rate_text(metrics.true_positive_rate),
+        "TNR": rate_text(tnr),
+        "1 − TNR": rate_text(None if tnr is None else 1 - tnr),
+        "coverage": rate_text(metrics.coverage),
+        "accuracy": rate_text(metrics.accuracy),
+        "precision": rate_text(metrics.precision),
+        "F1": rate_text(metrics.f1),
+        "TP": str(metrics.tp),
+        "FP": str(metrics.fp),
+        "FN": str(metrics.fn),
+    }
+    return [values[name] for name in names]

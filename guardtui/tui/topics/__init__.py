@@ -1,0 +1,1 @@
+"""Opening other topics, and companion topics of one profile."""

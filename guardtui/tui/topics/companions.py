@@ -1,0 +1,199 @@
+"""Companion topics: other topics of the profile that are measured with this one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+from guardtui.app.services import Services
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Topic
+from guardtui.session.companions import Companion, Companions, kept_path, load_companions
+from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+
+_ABOUT = (
+    "Other topics of the same profile. With them, every verdict is that of the whole profile: each "
+    "prompt says which topic stopped it."
+)
+_NONE = "None so far: the topic is measured alone."
+_LONGEST = 60
+
+
+class CompanionsDialog(Modal[list[str] | None]):
+    """Adds and removes companions; returns the new paths, or None without changes."""
+
+    BINDINGS = [("escape", "close", "Close"), ("delete,d,x", "remove", "Remove")]
+    help_pane = "companions"
+
+    def __init__(self, companions: Companions, own: Topic) -> None:
+        """`own` is the topic under test, whose name no companion may have."""
+        super().__init__()
+        self._companions, self._own = companions, own
+        self._before = companions.paths
+        # One change after the other; closing waits for the last one.
+        self._changing = asyncio.Lock()
+        self._list = OptionList(markup=False, compact=True)
+        self._none = Label(_NONE, markup=False)
+        self._path = LineInput(
+            placeholder="path of a topic or profile file", suggester=PathSuggester(), compact=True
+        )
+        self._problem = ProblemLine()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Topics measured together"
+            dialog.border_subtitle = "Enter adds · Del removes · Esc closes"
+            yield Label(_ABOUT, markup=False)
+            yield self._none
+            yield self._list
+            yield self._path
+            yield self._problem
+            with Horizontal(classes="buttons"):
+                yield Button(Text("Add (Enter)"), id="add", variant="primary", compact=True)
+                yield Button(Text("Remove (Del)"), id="remove", compact=True)
+                yield Button(Text("Done (Esc)"), id="done", compact=True)
+
+    def on_mount(self) -> None:
+        self._show(self._companions, 0)
+        self._path.focus()
+
+    def _show(self, companions: Companions, highlighted: int) -> None:
+        self._companions = companions
+        files = companions.files
+        self._list.clear_options()
+        self._list.add_options([Option(themed(_line(file))) for file in files])
+        self._list.highlighted = min(highlighted, len(files) - 1) if files else None
+        self._list.display = bool(files)
+        self._none.display = not files
+        self.query_one("#remove", Button).disabled = not files
+
+    @on(Input.Changed)
+    def changed(self) -> None:
+        self._problem.clear()
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        typed = self._path.value.strip()
+        if typed:
+            self._add(typed)
+        else:
+            self._problem.show("write the path of a topic or profile file")
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "add":
+            self.submitted()
+        elif event.button.id == "remove":
+            self.action_remove()
+        else:
+            self.action_close()
+
+    @work
+    async def _add(self, typed: str) -> None:
+        async with self._changing:
+            before = self._companions
+            try:
+                kept = await asyncio.to_thread(_resolved, before.topic_path, typed)
+            except (OSError, RuntimeError, ValueError) as error:
+                # A name may contain a null character, or the home folder of an unknown user.
+                self._problem.show(f"{typed}: not a valid file name ({error})")
+                return
+            if kept in before.paths:
+                self._problem.show(f"{typed}: this topic is measured already")
+                return
+            loaded = await asyncio.to_thread(
+                load_companions, before.topic_path, [*before.paths, kept], self._own
+            )
+            added = loaded.files[len(before.files) :]
+            problem = next((file.problem for file in added if file.problem is not None), None)
+            if problem is not None:
+                self._problem.show(str(problem))
+                return
+            if not added:
+                self._problem.show(f"{typed}: this profile file lists no other topic")
+                return
+            self._show(loaded, len(loaded.files) - 1)
+            if self._path.value.strip() == typed:
+                self._path.value = ""
+
+    @work
+    async def action_remove(self) -> None:
+        async with self._changing:
+            index, before = self._list.highlighted, self._companions
+            if index is None:
+                return
+            # A topic of a profile file is removed with its profile.
+            removed = before.files[index]
+            paths = [path for path in before.paths if path != (removed.profile or removed.path)]
+            # Load all again: the removed one may have been in conflict with another.
+            loaded = await asyncio.to_thread(load_companions, before.topic_path, paths, self._own)
+            self._show(loaded, index)
+            self._problem.clear()
+            if not paths:
+                self._path.focus()
+
+    def action_close(self) -> None:
+        """Close, after the last change is made."""
+        self._close()
+
+    @work
+    async def _close(self) -> None:
+        async with self._changing:
+            paths = self._companions.paths
+            self.dismiss(None if paths == self._before else list(paths))
+
+
+def _resolved(topic_path: Path, typed: str) -> str:
+    """Return the path to store; relative to the working folder, else to the topic file."""
+    path = Path(typed).expanduser()
+    beside = topic_path.parent / path
+    return kept_path(topic_path, beside if not path.exists() and beside.exists() else path)
+
+
+def _line(companion: Companion) -> Text:
+    """Return a companion for the list, inert, with its problem below."""
+    path = display_start(companion.path, _LONGEST)
+    if companion.profile and companion.profile != companion.path:
+        path += f" in {display_start(companion.profile, _LONGEST)}"
+    if companion.topic is None:
+        problem = companion.problem
+        line = Text()
+        line.append(f"! {path}", "bold $text-error")
+        if problem is not None:
+            line.append(f"\n  {display_text(problem.problem)}", "$text-error")
+        return line
+    line = Text()
+    line.append(display_start(companion.topic.name, _LONGEST) or "(no name)", "bold")
+    line.append(f"  {companion.topic.intent.value}  {path}", "$text-muted")
+    return line
+
+
+class CompanionsFeature:
+    """Chooses the companion topics."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "companions": window.action(self.choose_companions)
+        }
+
+    async def choose_companions(self) -> None:
+        """Show the dialog, and evaluate with the chosen topics."""
+        known, topic = self._services.companions.known, self._services.session.topic
+        paths = await self._window.show(CompanionsDialog(known, topic))
+        if paths is not None:
+            await self._services.companions.use(paths)

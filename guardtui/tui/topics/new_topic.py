@@ -1,0 +1,155 @@
+"""The dialog for a new topic, which writes its two files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Input, Label, Static
+
+from guardtui.app.new_topic import paths_of, problems_of
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
+from guardtui.session.workspace import Workspace
+from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.kit.dialogs import close_after_question
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.toggle_button import ToggleButton
+
+Makes = Callable[[Path, Topic], Workspace]
+
+_INTENTS = {
+    Intent.BLOCK: "block: stop prompts on the topic",
+    Intent.ALLOW: "allow: stop all other prompts",
+}
+
+
+class NewTopicDialog(Modal[Workspace | None]):
+    """Asks for name, intent, description, two examples and the folder."""
+
+    BINDINGS = [
+        Binding("escape", "close", "Close", priority=True),
+        Binding("ctrl+s,f2", "make", "Create", priority=True),
+    ]
+    help_pane = "new_topic"
+
+    def __init__(self, makes: Makes, folder: str) -> None:
+        """`makes` writes and opens a topic; it runs in a thread, and raises errors."""
+        super().__init__()
+        self._makes = makes
+        self._intent = Intent.BLOCK
+        self._making = False
+        self._named = LineInput(placeholder="such as Tax advice", id="name", compact=True)
+        self._button = ToggleButton(Content(_INTENTS[self._intent]), id="new-intent", compact=True)
+        self._description = LineInput(
+            placeholder="what the topic is about, in a sentence", id="description", compact=True
+        )
+        self._examples = [
+            LineInput(placeholder="a request that is of the topic", compact=True)
+            for _ in range(EXAMPLES_AT_LEAST)
+        ]
+        self._folder = LineInput(
+            folder, id="folder", suggester=PathSuggester(()), select_on_focus=False, compact=True
+        )
+        self._where = Static("", id="where", markup=False)
+        self._problem = ProblemLine()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "New topic"
+            dialog.border_subtitle = "Tab goes on, ^s creates, Esc closes"
+            for caption, widget in self._rows():
+                with Horizontal(classes="row"):
+                    yield Label(caption, classes="row-caption", markup=False)
+                    yield widget
+            yield self._where
+            yield self._problem
+            with Horizontal(classes="buttons"):
+                yield Button(Text("Create (^s)"), id="yes", variant="primary", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+
+    def _rows(self) -> list[tuple[str, Input | Button]]:
+        examples = enumerate(self._examples, start=1)
+        return [
+            ("Name", self._named),
+            ("Intent", self._button),
+            ("Description", self._description),
+            *((f"Example {number}", widget) for number, widget in examples),
+            ("Folder", self._folder),
+        ]
+
+    def on_mount(self) -> None:
+        self._named.focus()
+
+    @property
+    def _topic(self) -> Topic:
+        return Topic(
+            name=self._named.value.strip(),
+            description=self._description.value.strip(),
+            examples=tuple(filter(None, (field.value.strip() for field in self._examples))),
+            intent=self._intent,
+        )
+
+    @on(Input.Changed)
+    def changed(self) -> None:
+        self._problem.clear()
+        name = self._named.value.strip()
+        files = " and ".join(path.name for path in paths_of(Path(), name)) if name else ""
+        self._where.update(f"Writes {files}." if files else "")
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "new-intent":
+            self._intent = Intent.ALLOW if self._intent is Intent.BLOCK else Intent.BLOCK
+            event.button.label = Content(_INTENTS[self._intent])
+        elif event.button.id == "yes":
+            self.action_make()
+        else:
+            self.action_close()
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        """Go to the next field; from the last one, create the topic."""
+        if self._folder.has_focus:
+            self.action_make()
+        else:
+            self.focus_next()
+
+    def action_make(self) -> None:
+        """Write and open the topic, unless it is invalid."""
+        topic = self._topic
+        problems = problems_of(topic)
+        if problems:
+            self._problem.show("\n! ".join(problems))
+        elif not self._making:
+            self._make(Path(self._folder.value.strip() or "."), topic)
+
+    @work
+    async def _make(self, folder: Path, topic: Topic) -> None:
+        self._making = True
+        try:
+            workspace = await asyncio.to_thread(self._makes, folder, topic)
+        except (GuardtuiError, OSError, RuntimeError, ValueError) as error:
+            # A name may contain a null character, or the home folder of an unknown user.
+            self._problem.show(str(error))
+        else:
+            self.dismiss(workspace)
+        finally:
+            self._making = False
+
+    def action_close(self) -> None:
+        """Close, after a question if anything was written."""
+        typed = self._topic
+        if not (typed.name or typed.description or typed.examples):
+            self.dismiss(None)
+            return
+        close_after_question(self, "Discard this new topic?")

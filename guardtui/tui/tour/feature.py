@@ -1,0 +1,287 @@
+"""The tour: six short steps in a box over the live app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Static
+
+from guardtui.app.state import AppState
+from guardtui.domain.figures import rate_text
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.metrics.pane import Dashboard
+from guardtui.tui.registry.actions import ACTIONS, first_key, key_names
+
+EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
+
+_IN_A_PANE = (EDITED, CHOSEN, FILTERED)
+"""Tasks that need the focus in the pane of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class TourStep:
+    """A step: its pane on a small screen, and the pane that its box may cover.
+
+    `wanted` is the task of the step, or "". With `alone` the results get the room of the detail on
+    a small screen.
+    """
+
+    title: str
+    text: str
+    pane: str
+    covers: str
+    wanted: str = ""
+    alone: bool = False
+
+
+def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
+    """Return the six steps, with the author's keys."""
+    keys = {action.name: key_names(action, keymap) for action in ACTIONS}
+    return (
+        TourStep(
+            "the topic",
+            "This is the definition your guardrail is given: name, description, examples, intent. "
+            "Beside each field: the bytes used and allowed. ⚠ says which limit is broken. "
+            f"{keys['next_pane']} goes from pane to pane.",
+            "editor",
+            "detail",
+        ),
+        TourStep(
+            "the metrics",
+            "TPR: of the prompts that should trigger, how many do. TNR: of the others, how many "
+            "do not. Coverage is the smaller of the two: the figure to raise.",
+            "metrics",
+            "detail",
+        ),
+        TourStep(
+            "an edit",
+            "Try it: Tab goes to the description; change a word there. At the pause the metrics "
+            "move, and the table shows what broke (✗R) and what is fixed (✓F). Nothing is saved "
+            "yet.",
+            "editor",
+            "detail",
+            EDITED,
+        ),
+        TourStep(
+            "the mistakes",
+            "The results begin with the mistakes, and have the focus now. Try it: choose a prompt "
+            "with the arrows. The detail says why: the nearest part, and the words that raise (▴) "
+            "or lower (▾) its score.",
+            "results",
+            "metrics",
+            CHOSEN,
+        ),
+        TourStep(
+            "keep or discard",
+            f"{keys['keep']} keeps an edit that is better and saves it; {keys['discard']} "
+            f"discards it and goes back to the best. Both are remembered: "
+            f"{keys['show_history']} shows all. {keys['undo']} takes an edit back.",
+            "metrics",
+            "detail",
+            RECORDED,
+        ),
+        TourStep(
+            "filter, export, help",
+            f"Try it: 7 shows all prompts, / filters them. {keys['export']} writes a report beside "
+            f"the topic file. {first_key('show_help', keymap)} explains the pane you are in, "
+            f"{first_key('open_menu', keymap)} shows what all keys do.",
+            "results",
+            "metrics",
+            FILTERED,
+            alone=True,
+        ),
+    )
+
+
+class TourBox(Vertical):
+    """A step of the tour. It never has the focus: its buttons are for the mouse."""
+
+    help_pane = "tour"
+
+    def __init__(self, keymap: Mapping[str, str] | None = None) -> None:
+        super().__init__(id="tour")
+        self.step = 0
+        self._steps = steps(keymap)
+        self._noticed = ""
+        self._start: Dashboard | None = None
+        self._text = Static("", id="tour-text", markup=False)
+        self._buttons = (
+            Button("← Previous (alt+←)", id="tour-back", compact=True),
+            Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
+            Button("Close (Esc)", id="tour-close", compact=True),
+        )
+        for button in self._buttons:
+            button.can_focus = False
+
+    @property
+    def current(self) -> TourStep:
+        """The current step."""
+        return self._steps[self.step]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this is the last step."""
+        return self.step == len(self._steps) - 1
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="tour-body", can_focus=False):
+            yield self._text
+        with Horizontal(id="tour-buttons"):
+            yield from self._buttons
+
+    def show(self, step: int, now: Dashboard | None) -> None:
+        """Show a step; `now` is the dashboard at its beginning."""
+        self.step = max(0, min(len(self._steps) - 1, step))
+        self._noticed, self._start = "", now
+        self.border_title = f"Tour {self.step + 1} of {len(self._steps)}: {self.current.title}"
+        back, following, _ = self._buttons
+        back.disabled = not self.step
+        following.label = "Done" if self.is_last else "Next →"
+        self._draw()
+
+    def lie_over(self, over: bool) -> None:
+        """Place the box over a pane, or between the panes."""
+        self.set_class(over, "-over")
+        self._draw()
+
+    def notice(self, what: str, message: str) -> None:
+        """Show that the task of the step was done, if it is `what`."""
+        if what == self.current.wanted:
+            self._noticed = message
+            self._draw()
+
+    def measured(self, shown: Dashboard) -> None:
+        """Notice an edit or a new iteration by the dashboard before and after."""
+        start = self._start
+        if start is None:
+            self._start = shown
+            return
+        if len(shown.history) > len(start.history):
+            self.notice(RECORDED, "that is recorded now")
+        if shown.evaluation.topic != start.evaluation.topic:
+            before, now = (
+                rate_text(dashboard.evaluation.metrics.coverage) for dashboard in (start, shown)
+            )
+            self.notice(EDITED, f"coverage {before} → {now}: that was your edit")
+
+    def _draw(self) -> None:
+        text = Text(self.current.text)
+        # Between the panes the box must not grow: it would hide rows.
+        below = bool(self._noticed) and not self.has_class("-over")
+        self.border_subtitle = f"✓ {self._noticed}" if below else "alt+← alt+→"
+        if self._noticed and not below:
+            text.append(f"\n✓ {self._noticed}", "bold $text-success")
+        self._text.update(themed(text))
+
+
+TOUR_BINDINGS: list[BindingType] = [
+    Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
+    Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
+    # Without priority: the filter line uses the same key.
+    Binding("escape", "close_tour", "Close the tour", show=False),
+]
+"""Keys of the screen during the tour."""
+
+
+class TourFeature:
+    """Shows the box of the tour, and notices which tasks the author does."""
+
+    def __init__(self, window: Window) -> None:
+        self._window, self._panes = window, window.panes
+        self.box: TourBox | None = None
+        """The box while the tour is shown."""
+        self.actions: Mapping[str, ActionMethod] = {"tour": self.turn}
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Notice new figures; the metrics pane is updated before this."""
+        shown = self._panes.metrics.dashboard
+        if self.box is not None and shown is not None and new.evaluation is not None:
+            self.box.measured(shown)
+
+    def turn(self) -> None:
+        """Start the tour at its first step, or end it."""
+        if self.box is not None:
+            self.close()
+        else:
+            self._window.start(self._begin(), group="tour")
+
+    async def _begin(self) -> None:
+        box = self.box = TourBox(dict(self._window.keymap))
+        box.lie_over(self._panes.side_by_side)
+        await self._panes.mount_before_footer(box)
+        self._show_step(0)
+
+    def step(self, step: int) -> None:
+        """Go to the next step (1) or the previous one (-1)."""
+        box = self.box
+        if box is None:
+            return
+        if step > 0 and box.is_last:
+            self.close()
+        else:
+            self._show_step(box.step + step)
+
+    def close(self) -> None:
+        """End the tour."""
+        box, self.box = self.box, None
+        if box is not None:
+            box.remove()
+            self._panes.set_classes(touring=False, alone=False)
+
+    def pressed(self, button: str | None) -> None:
+        """Handle a button of the box."""
+        if button == "tour-close":
+            self.close()
+        else:
+            self.step(-1 if button == "tour-back" else 1)
+
+    def resized(self) -> None:
+        """Place the box again."""
+        self._window.later(self._place)
+
+    def chose_row(self) -> None:
+        """Notice that a row was chosen."""
+        if self.box is not None and self._panes.results.table.has_focus:
+            self.box.notice(CHOSEN, "chosen: the detail below tells its reason")
+
+    def filtered(self) -> None:
+        """Notice that the table was filtered."""
+        if self.box is not None:
+            self.box.notice(FILTERED, "the table shows what you asked for")
+
+    def _show_step(self, step: int) -> None:
+        box = self.box
+        if box is None:
+            return
+        box.show(step, self._panes.metrics.dashboard)
+        if box.current.wanted in _IN_A_PANE:
+            # Focus the pane of the step, unless it has the focus.
+            self._panes.show(box.current.pane, keep_focus=True)
+        elif not self._panes.side_by_side and self._panes.shown != box.current.pane:
+            self._panes.show(box.current.pane)
+        self._window.later(self._place)
+
+    def _place(self) -> None:
+        """Place the box over a pane that the step does not need, or between the panes."""
+        box, over = self.box, self._panes.side_by_side
+        if box is None:
+            return
+        self._panes.set_classes(touring=not over, alone=not over and box.current.alone)
+        covered = self._panes.named(box.current.covers)
+        if box.has_class("-over") != over:
+            # The panes are laid out first.
+            box.lie_over(over)
+            self._window.later(self._place)
+        elif over:
+            box.styles.offset = covered.region.offset
+            box.styles.width, box.styles.height = covered.region.size
+        else:
+            box.styles.offset = (0, 0)
+            box.styles.width, box.styles.height = "100%", "auto"

@@ -1,0 +1,216 @@
+"""Advice in the editor and on its page: content, updates, and what it does not change."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from guardtui.advice.lint import Advice, lint, open_lint_engine
+from guardtui.app.definition_lint import carried_on
+from guardtui.domain.significance import Difference
+from guardtui.domain.topic import Topic
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.editor.feature import worth_showing
+from guardtui.tui.editor.lint_lines import LintLines, lint_line
+from guardtui.tui.help.panes import PANES, pane_of
+from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.main.screen import MainScreen
+from tests.tui.frames_app import write_topic
+from tests.tui.stages import first_is_fast, first_row_is_fast
+from tests.tui.tax_app import frame, until
+
+BAD = """\
+name: Tax advice
+description: >-
+  Personal tax advice, not about the history of taxes, except when somebody asks
+  for their own tax return
+examples:
+  - How do I pay less income tax this year?
+  - How can I pay less tax?
+  - How can I pay less tax???
+  - Was kann ich als Lehrer von der Steuer absetzen?
+intent: block
+"""
+
+
+Run = Callable[[Pilot[int], GuardtuiApp, MainScreen], Awaitable[None]]
+
+
+def lines_of(main: MainScreen) -> list[str]:
+    widget = main.query_one(LintLines)
+    return widget.render().plain.split("\n") if widget.size.height else []
+
+
+def measured(main: MainScreen) -> bool:
+    on = main.services.lint.measured_on
+    return on is not None and on.topic == main.services.session.topic
+
+
+async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text: str = BAD) -> None:
+    path = write_topic(folder)
+    path.write_text(text, "utf-8")
+    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = app.screen_stack[0]
+        assert isinstance(main, MainScreen)
+        await until(pilot, lambda: measured(main))
+        await pilot.pause()
+        await run(pilot, app, main)
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"),
+    first_row_is_fast(((160, 40), 3), ((120, 40), 1), ((80, 24), 1), ((60, 20), 1)),
+    ids=str,
+)
+async def test_as_many_lines_as_there_is_room_for(
+    tmp_path: Path, size: tuple[int, int], rows: int
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lines = lines_of(main)
+        total = len(worth_showing(main.state.advice))
+        assert len(lines) == rows == main.query_one(LintLines).size.height
+        assert lines[-1].endswith(f"and {total - rows} more")
+        assert total > 4
+        width = main.query_one(LintLines).size.width
+        assert all(len(line) <= width for line in lines)
+        assert all("without: " in line for line in lines)
+        assert all("▲" in line or "▼" in line or "─" in line for line in lines)
+        # In sight without scrolling, where the fields leave room.
+        assert all(line in frame(app) for line in lines)
+
+    await drive(tmp_path, run, size)
+
+
+async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lint_lines = main.query_one(LintLines)
+        assert lint_lines.size.height == 1
+        await pilot.resize_terminal(160, 40)
+        await until(pilot, lambda: lint_lines.size.height == 3)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: lint_lines.size.height == 1)
+
+    await drive(tmp_path, run, (80, 24))
+
+
+async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_path: Path) -> None:
+    sound = BAD.replace(", not about the history of taxes, except when", " when")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        def codes() -> list[str]:
+            return [one.code for one in main.state.advice]
+
+        assert "exclusion" not in codes()
+        main.services.preview.pause = 10_000  # no preview comes
+        field = main.query_one("#field-description", TextArea)
+        field.focus()
+        field.load_text("Personal tax advice without dates")
+        await until(pilot, lambda: "exclusion" in codes())
+        assert "long" not in codes()
+        (told,) = (one for one in main.state.advice if one.code == "exclusion")
+        assert told.removal is None
+        assert "without: …" in lint_line(told, 60, pending=True).plain
+        assert not measured(main)
+        main.services.preview.pause = 0
+        main.services.preview.request()
+        await until(pilot, lambda: measured(main))
+        (told,) = (one for one in main.state.advice if one.code == "exclusion")
+        assert told.removal is not None
+        assert main.focused is field
+
+    await drive(tmp_path, run, text=sound)
+
+
+async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_again(
+    tmp_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        services, prompts = main.services, main.state.prompts
+        engine = open_lint_engine(services.engine.scanner, prompts, lambda progress: None)
+        advice = main.state.advice
+        assert advice == lint(services.session.topic, prompts, engine)
+        assert main.state.evaluation is not None
+        await services.preview.show(main.state.evaluation)
+        assert not main.state.advice_pending
+        assert main.state.advice is advice
+        services.engine.scanner.use_threshold(0.9)
+        services.preview.request()
+        await until(pilot, lambda: main.state.advice is not advice)
+
+    await drive(tmp_path, run)
+
+
+async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lint = main.services.lint
+        first = lint.measured_on
+        main.services.engine.scanner.use_threshold(0.99)
+        main.services.preview.request()
+        await until(pilot, lambda: lint.measured_on not in (None, first))
+        assert main.state.evaluation is not None
+        for one in main.state.advice:
+            assert one.removal is not None
+            assert one.removal.before == main.state.evaluation.metrics
+
+    await drive(tmp_path, run)
+
+
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)), ids=str)
+async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        focused = main.focused
+        main.perform("show_lint")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await pilot.pause()
+        (body,) = app.screen.query("Static").results()
+        words = str(body.render())
+        for one in main.state.advice:
+            assert one.message in words
+            assert one.action in words
+        assert words.count("without it: coverage") == len(main.state.advice)
+        assert any(f"    {one}" in words for one in Difference)
+        assert "Advice on the definition" in frame(app)
+        assert pane_of(app.focused or app.screen) == "lint"
+        assert "most useful first" in PANES["lint"].prose
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert main.focused is focused
+
+    await drive(tmp_path, run, size)
+
+
+async def test_a_valid_definition_needs_no_advice_line(tmp_path: Path) -> None:
+    text = "name: Tax advice\ndescription: Tax\nexamples: [tax, taxes]\nintent: block\n"
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        store = main.services.store
+        store.publish(replace(store.state, advice=()))
+        await pilot.pause()
+        assert main.query_one(LintLines).size.height == 0
+
+    await drive(tmp_path, run, text=text)
+
+
+def test_at_a_key_the_order_stays() -> None:
+    topic = Topic(description="Tax, not dates", examples=("a", "b"))
+    (told,) = lint(topic)
+    measured_one = Advice("near-duplicates", "examples.2", "b", "m", "a")
+    longer = lint(topic.model_copy(update={"description": "Tax, never dates" + " and tax" * 20}))
+    shown = carried_on((measured_one, told), longer)
+    assert [one.code for one in shown] == ["near-duplicates", "exclusion", "long"]
+    assert "never" in shown[1].brief
+    assert carried_on(shown, ()) == (measured_one,)
+
+
+@pytest.mark.parametrize("cells", range(0, 90, 7))
+def test_a_line_is_never_wider_than_its_room(cells: int) -> None:
+    for one in lint(Topic(description="税金 " * 60 + "except 税金")):
+        assert len(lint_line(one, cells).plain) <= max(cells, 0)

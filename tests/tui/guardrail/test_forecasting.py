@@ -1,0 +1,100 @@
+"""A forecast on the screen: its badge, rates with intervals, and the key to the engine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import FORECAST
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.detail.pane import DetailPane
+from guardtui.tui.kit.dialogs import TextPage
+from tests.tui.tax_app import frame, ready, until
+
+AIRS = ScannerSettings("airs", "airs, profile [b]prod[/INST]\x1b", revision="3 (7f0c)")
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    for name in ("tax-advice.yaml", "tax-advice.csv"):
+        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
+    return tmp_path / "tax-advice.yaml"
+
+
+async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        shown = main.state.evaluation
+        assert shown is not None
+        workspace = main.services.workspace
+        scan = replace(shown, settings=AIRS)
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        main.perform("show_forecast_trust")
+        await until(pilot, lambda: "from the second scan on" in told(app))
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        main.perform("show_forecast_trust")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await pilot.pause()
+        drawn = frame(app)
+        assert "How right forecasts were" in drawn
+        assert "held in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
+        assert "[b]prod[/INST]␛" in drawn
+        assert re.search(r"#2 += [01]\.\d{3} \[", drawn)
+        assert "0.9 – 1.0" in drawn
+
+
+def told(app: GuardtuiApp) -> str:
+    return "\n".join(one.message for one in app.said.messages)
+
+
+async def test_an_edit_after_a_scan_shows_a_forecast(
+    sample: Path,
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        assert "Metrics · ENGINE" in frame(app)
+        shown = main.state.evaluation
+        assert shown is not None
+        scan = replace(shown, settings=AIRS)
+        workspace = main.services.workspace
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        await pilot.press("tab", *" now")
+        await until(
+            pilot,
+            lambda: (
+                main.state.evaluation is not None
+                and main.state.evaluation.settings.name == FORECAST
+                and main.state.evaluation.topic.description.endswith(" now")
+                and "coverage   ≈" in frame(app)
+            ),
+        )
+        drawn = frame(app)
+        # Names of a profile are shown as they are written, and no escape reaches the terminal.
+        assert "FORECAST AIRS [b]prod[/INST]␛ r3" in drawn
+        assert "forecast from 1 scan; only a scan tells" in drawn
+        assert "likely regressions" in drawn
+        assert "with probability" in drawn
+        await until(pilot, lambda: "triggers with probability" in _detail(app))
+        await pilot.press("shift+f4")
+        await until(pilot, lambda: "Metrics · ENGINE" in frame(app))
+        await pilot.press("shift+f4")
+        await until(pilot, lambda: "FORECAST" in frame(app))
+        await pilot.resize_terminal(80, 24)
+        # On a small screen the line above the panes says it too.
+        await until(pilot, lambda: "coverage ≈" in frame(app).splitlines()[1])
+        assert "FORECAST AIRS" in frame(app).splitlines()[1]
+
+
+def _detail(app: GuardtuiApp) -> str:
+    pane = app.screen.query_one(DetailPane)
+    return frame(app) if pane.display else ""

@@ -1,0 +1,253 @@
+"""Choosing and checking the guardrail; its key is never shown or saved."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from guardtui.app.remote import RemoteOptions
+from guardtui.sandbox.judging import TopicMatcher
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.messages import SwitchTopic
+from guardtui.tui.scan.dialogs import ScanDialog
+from tests.app.cloud import NO_FILE, Cloud
+from tests.http.server import Received, Server, Step, answer
+from tests.http.test_system_keyring import Backend, use
+from tests.scanners.judge.conftest import said
+from tests.tui.settling import settle
+from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
+
+__all__ = ["topic_path"]
+
+KEY = "sk-never-to-be-seen"
+
+
+@pytest.fixture
+async def cloud(tmp_path: Path) -> AsyncIterator[Cloud]:
+    started = Cloud(TopicMatcher(), tmp_path)
+    await started.start()
+    yield started
+    await started.stop()
+
+
+def judge_with_key(request: Received) -> Step:
+    """A judge that says yes to whoever has the key."""
+    if request.headers.get("authorization") != f"Bearer {KEY}":
+        return answer({"error": {"message": "who are you"}}, status=401)
+    return said("So it is.\nANSWER: yes")
+
+
+@asynccontextmanager
+async def playing(
+    topic_path: Path, remote: RemoteOptions | None = None
+) -> AsyncIterator[tuple[Pilot[int], GuardtuiApp, MainScreen]]:
+    remote = remote or RemoteOptions(environment={}, config=NO_FILE)
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+    async with app.run_test(size=(120, 40)) as pilot:
+        yield pilot, app, await ready(pilot, app)
+
+
+async def dialog(pilot: Pilot[int], app: GuardtuiApp, key: str) -> GuardrailDialog:
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(app.screen, GuardrailDialog) and app.screen.is_mounted)
+    await settle()
+    assert isinstance(app.screen, GuardrailDialog)
+    return app.screen
+
+
+async def fill(shown: GuardrailDialog, **values: str) -> None:
+    for name, value in values.items():
+        shown.query_one(f"#{name}", Input).value = value
+    await settle()
+
+
+def result(shown: GuardrailDialog) -> str:
+    return " ".join(str(shown.query_one("#guardrail-result").render()).split())  # type: ignore[attr-defined]
+
+
+def left_behind(folder: Path) -> list[Path]:
+    """Files that hold the key."""
+    return [
+        path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
+
+
+async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch, own_folders: Path
+) -> None:
+    backend = Backend()
+    use(monkeypatch, backend)
+    async with Server(judge_with_key) as server, playing(topic_path) as (pilot, app, main):
+        shown = await dialog(pilot, app, "ctrl+r")
+        assert "AIRS needs an API key" in frame(app)
+        field = shown.query_one("#key", Input)
+        await pilot.press("space")  # the next kind: a judge
+        await fill(shown, models=f"{server.url}/v1#mock", key="wrong")
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: "HTTP 401: who are you" in result(shown))
+        await fill(shown, key=KEY)
+        assert KEY not in frame(app)
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: "plain prompts rightly" in result(shown))
+        assert main.services.connections.model is None  # only looked at
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, ScanDialog))
+        assert field.value == ""
+        assert "scans ask Judge mock" in frame(app)
+        await pilot.press("g")
+        await until(pilot, lambda: main.state.evaluation is not None)
+        await until(pilot, lambda: main.state.evaluation.settings.name == "judge")  # type: ignore[union-attr]
+        await until(pilot, lambda: not main.services.scans.under_way)
+        assert KEY in app.secrets().values()
+        assert KEY not in frame(app) + "".join(one.line for one in app.said.messages)
+        assert backend.kept == {}
+        # The engine alone: what the judge said is no longer what is shown.
+        shown = await dialog(pilot, app, "alt+shift+g")
+        assert "typed in here" in frame(app)
+        for kind in ("a decision model", "embedded engine only"):
+            await pilot.press("space")
+            await until(pilot, lambda kind=kind: kind in frame(app))  # type: ignore[misc]
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: main.state.evaluation.settings.name == "local")  # type: ignore[union-attr]
+        assert main.state.connection is None
+        assert len(main.services.session.iterations[-1].evaluation.keys) == len(ROWS)
+    assert left_behind(topic_path.parent) == left_behind(own_folders) == []
+
+
+@pytest.mark.exhaustive
+async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = Backend()
+    use(monkeypatch, backend)
+    async with Server(judge_with_key) as server:
+        model = f"{server.url}/v1#mock"
+        async with playing(topic_path) as (pilot, app, _):
+            shown = await dialog(pilot, app, "alt+shift+g")
+            await pilot.press("space")
+            await fill(shown, models=model, key=KEY)
+            shown.query_one("#keep").focus()
+            await pilot.press("enter", "ctrl+s")
+            await until(pilot, lambda: not isinstance(app.screen, GuardrailDialog))
+            assert list(backend.kept.values()) == [KEY]
+        # The next time the judge is offered, with its key, and not used before the author agrees.
+        async with playing(topic_path) as (pilot, app, main):
+            assert main.services.connections.model is None
+            shown = await dialog(pilot, app, "ctrl+r")
+            assert "was scanned by a model before" in frame(app)
+            assert shown.query_one("#models", Input).value == model
+            assert "keyring of the system" in frame(app)
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, ScanDialog))
+            assert main.services.connections.model is not None
+    assert left_behind(topic_path.parent) == []
+
+
+@pytest.mark.exhaustive
+async def test_without_a_keyring_the_tick_is_not_offered(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    async with playing(topic_path) as (pilot, app, _):
+        shown = await dialog(pilot, app, "alt+shift+g")
+        assert not shown.query("#keep")
+        assert "In memory until you quit; " in frame(app)
+
+
+@pytest.mark.exhaustive
+async def test_an_unusable_choice_is_reported_and_nothing_changes(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    async with playing(topic_path) as (pilot, app, main):
+        shown = await dialog(pilot, app, "alt+shift+g")
+        await fill(shown, region="mars", profile="p", key="k")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: result(shown).startswith("!"))
+        await pilot.press("space")
+        await fill(shown, models="http://elsewhere.example/v1#m")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "unencrypted" in result(shown))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.connections.kind is None
+        assert main.services.workspace.store.setting("guardrail") is None
+
+
+@pytest.mark.exhaustive
+async def test_the_key_is_never_copied(topic_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, None)
+    async with playing(topic_path) as (pilot, app, _):
+        shown = await dialog(pilot, app, "alt+shift+g")
+        await fill(shown, key=KEY)
+        field = shown.query_one("#key", Input)
+        field.focus()
+        field.select_all()
+        await pilot.press("ctrl+c", "ctrl+x")
+        await settle()
+        assert KEY not in app.clipboard
+        assert field.value == ""
+
+
+async def test_flags_override_saved_settings(topic_path: Path) -> None:
+    workspace = Workspace.open(topic_path)
+    workspace.store.update_settings({"guardrail": {"kind": "engine"}})
+    async with playing(topic_path) as (_, _, main):
+        assert "embedded engine only" in main.services.connections.refusal
+    named = RemoteOptions(
+        {"profile": "p"}, environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE
+    )
+    async with playing(topic_path, named) as (_, _, main):
+        assert main.services.connections.refusal == ""
+
+
+@pytest.mark.exhaustive
+async def test_airs_is_chosen_checked_and_scanned(
+    cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key typed for one address is used again for it, also in another topic."""
+    use(monkeypatch, None)
+    variables = {**cloud.environment, "PANW_AI_SEC_API_KEY": "", "PANW_AI_SEC_API_ENDPOINT": ""}
+    start = RemoteOptions(environment=variables, config=NO_FILE)
+    values = {
+        "region": cloud.environment["PANW_AI_SEC_API_ENDPOINT"],
+        "profile": "sandbox",
+        "key": cloud.scans["PANW_AI_SEC_API_KEY"],
+    }
+    async with playing(topic_path, start) as (pilot, app, main):
+        shown = await dialog(pilot, app, "alt+shift+g")
+        assert "default" in frame(app)
+        await fill(shown, **values)
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: "key accepted" in result(shown))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: main.state.connection is not None)
+        await until(pilot, lambda: app.screen is main and "scans ask AIRS sandbox" in frame(app))
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, ScanDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        path = topic_path.with_name("other.yaml")
+        for ending in (".yaml", ".csv"):
+            shutil.copyfile(topic_path.with_suffix(ending), path.with_suffix(ending))
+        app.post_message(SwitchTopic(Workspace.open(path)))
+        await until(pilot, lambda: bool(app.screen_stack) and app.workspace.topic_file.path == path)
+        await until(pilot, lambda: not main.is_attached)
+        new = app.screen_stack[0]
+        assert isinstance(new, MainScreen)
+        await until(pilot, lambda: new.state.evaluation is not None)
+        assert new.services.connections.connection is None
+        shown = await dialog(pilot, app, "alt+shift+g")
+        await fill(shown, region=values["region"], profile="sandbox")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: new.state.connection is not None)

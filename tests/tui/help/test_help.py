@@ -1,0 +1,195 @@
+"""Help of the focused pane: everything that can have the focus has help with its keys."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+import guardtui.tui
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.help.panes import _BY_CLASS, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.help.screen import HelpScreen, context_text, help_text
+from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.kit.modal import Modal
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.registry.actions import ACTIONS, DETAIL, RESULTS, in_scope, key_names
+from guardtui.tui.registry.jump import JumpScreen
+from tests.tui.stages import first_row_is_fast
+from tests.tui.tax_app import drive, frame, topic_path, until
+
+__all__ = ["topic_path"]
+
+
+def body(app: GuardtuiApp) -> str:
+    assert isinstance(app.screen, HelpScreen)
+    return str(app.screen.query_one(Static).render())
+
+
+async def helped(pilot: Pilot[int], app: GuardtuiApp) -> None:
+    await pilot.press("f1")
+    await until(pilot, lambda: isinstance(app.screen, HelpScreen) and bool(body(app)))
+
+
+@pytest.mark.parametrize(
+    ("selector", "pane"),
+    first_row_is_fast(
+        ("#field-description", "definition"),
+        ("#intent", "intent"),
+        ("#metrics", "metrics"),
+        ("#table", "results"),
+        ("#detail", "detail"),
+    ),
+)
+async def test_f1_explains_the_pane_that_has_the_focus(
+    topic_path: Path, selector: str, pane: str
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.query_one(selector).focus()
+        await pilot.pause()
+        await helped(pilot, app)
+        assert body(app).startswith(PANES[pane].title)
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is main)
+        assert main.focused is main.query_one(selector)
+
+    await drive(topic_path, run)
+
+
+async def test_the_filter_line_is_explained_with_its_terms(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.panes.results.table.focus()
+        await pilot.press("slash")
+        await helped(pilot, app)
+        assert "score>0.4" in body(app)
+
+    await drive(topic_path, run)
+
+
+async def test_every_place_of_the_main_screen_has_help(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        places = [widget for widget in main.query("*") if widget.can_focus]
+        assert len(places) > 10
+        assert {pane_of(widget) for widget in places} >= set(OVERVIEW)
+        assert not [widget for widget in places if pane_of(widget) is None]
+
+    await drive(topic_path, run)
+
+
+@pytest.mark.parametrize(
+    ("key", "pane"),
+    first_row_is_fast(
+        ("f4", "history"),
+        ("f6", "check"),
+        ("f8", "export"),
+        ("f9", "scanner"),
+        ("ctrl+p", "palette"),
+    ),
+)
+async def test_every_place_of_a_dialog_has_help(topic_path: Path, key: str, pane: str) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not main and app.screen.focused is not None)
+        dialog = app.screen
+        places = [widget for widget in dialog.query("*") if widget.can_focus]
+        assert places
+        assert {pane_of(widget) for widget in places} == {pane}
+        await helped(pilot, app)
+        assert body(app).startswith(PANES[pane].title)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is dialog)
+
+    await drive(topic_path, run)
+
+
+async def test_a_question_is_explained_and_still_open(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        answers: list[bool | None] = []
+        app.push_screen(ConfirmDialog("Write over it?", "Write", "Leave"), answers.append)
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await helped(pilot, app)
+        assert body(app).startswith("A question")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        assert answers == []
+
+    await drive(topic_path, run)
+
+
+def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
+    dialogs = set()
+    for module in pkgutil.walk_packages(guardtui.tui.__path__, "guardtui.tui."):
+        loaded = importlib.import_module(module.name)
+        dialogs |= {
+            kind
+            for kind in vars(loaded).values()
+            if isinstance(kind, type) and issubclass(kind, ModalScreen)
+        }
+    dialogs -= {ModalScreen, Modal, EditList, JumpScreen, HelpScreen}
+    assert {ConfirmDialog, TextPage} <= dialogs
+    without = [
+        kind.__name__
+        for kind in dialogs
+        if not hasattr(kind, "help_pane")
+        and not any(base.__name__ in _BY_CLASS for base in kind.__mro__ if base is not ModalScreen)
+    ]
+    assert not without
+
+
+def test_references_of_the_help_exist() -> None:
+    for pane in PANES.values():
+        assert set(pane.words) <= set(WORDS)
+        assert pane.prose
+    assert set(_BY_CLASS.values()) | set(OVERVIEW) <= set(PANES)
+
+
+def test_keys_of_the_pane_stand_before_those_that_work_everywhere() -> None:
+    text = context_text("results").plain
+    own = [text.index(one.title) for one in in_scope(RESULTS)]
+    assert max(own) < text.index("Everywhere")
+    assert all(one.title in context_text("detail").plain for one in in_scope(DETAIL))
+
+
+def test_the_authors_keys_are_shown() -> None:
+    keep = next(one for one in ACTIONS if one.name == "keep")
+    keymap = {keep.binding.id or "": "ctrl+k"}
+    for text in (help_text(keymap).plain, context_text("detail", keymap).plain):
+        line = next(line for line in text.splitlines() if f" {keep.title}: " in line)
+        assert line.split()[0] == "^k"
+        assert key_names(keep) not in text
+
+
+async def test_the_full_list_is_a_key_away(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await helped(pilot, app)
+        assert "Use as example" not in body(app)
+        await pilot.press("a")
+        await pilot.pause()
+        assert all(action.title in body(app) for action in ACTIONS)
+        assert all(word in body(app) for word in WORDS)
+        await pilot.press("a")
+        await pilot.pause()
+        assert body(app).startswith("The definition")
+        assert await pilot.click("#close")
+        await until(pilot, lambda: app.screen is main)
+
+    await drive(topic_path, run)
+
+
+async def test_a_list_is_wrapped_under_itself_on_a_small_screen(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await helped(pilot, app)
+        width = app.screen.query_one("#help-body").scrollable_content_region.width
+        rows = body(app).split("Keys here")[1].splitlines()
+        assert max(map(len, rows)) <= width
+        shown = frame(app)
+        await pilot.press("pagedown")
+        await until(pilot, lambda: frame(app) != shown)
+
+    await drive(topic_path, run, (60, 20))

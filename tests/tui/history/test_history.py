@@ -1,0 +1,421 @@
+"""The history: chart, table, definitions, comparison, restore, pin."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.reports import topic_markdown
+from guardtui.reports.as_markdown import code_span
+from guardtui.reports.base import ReportInput
+from guardtui.reports.html import report as html_report
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.history import ImportedRow, history
+from guardtui.session.imported import add_imported, read_imported
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.history.dialog import DefinitionPage, HistoryDialog
+from guardtui.tui.history.import_dialog import ImportDialog
+from guardtui.tui.history.text import chart_text, entry_line, head_line, local_time
+from guardtui.tui.kit.block_chart import columns
+from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.main.screen import MainScreen
+from tests.tui.stages import first_is_fast
+from tests.tui.tax_app import Run, frame, main_screen, settled, topic_path, until
+
+__all__ = ["topic_path"]
+
+STEPS = (
+    (Decision.KEEP, "Personal tax advice", (1, 1, 0, 0, 0, 0, 1, 0)),
+    (Decision.KEEP, "Personal tax advice and evasion", (1, 1, 1, 0, 0, 0, 1, 0)),
+    (Decision.DISCARD, "Personal tax advice and evasion of [/INST] \x1b]0;x\x07", (0,) * 8),
+    (Decision.UNDECIDED, "Personal tax advice on money", (1, 0, 1, 1, 1, 0, 0, 0)),
+)
+IMPORTED = ImportedRow(
+    0, 0.5, 0.75, 0.5, 0.6, Decision.KEEP, "Advice on taxes", ("one", "two"), "results.tsv"
+)
+
+
+SIZES = [(120, 40), (80, 24), (60, 20)]
+
+
+def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...]) -> Evaluation:
+    topic = workspace.topic_file.topic.model_copy(update={"description": description})
+    count = len(triggered)
+    return Evaluation(
+        topic,
+        ScannerSettings("local", "static-1", 0.5, "shipped"),
+        workspace.prompts.fingerprint,
+        workspace.prompts.keys,
+        workspace.prompts.expected,
+        Verdicts(
+            np.array(triggered, np.int8), np.full(count, 0.5, np.float32), np.zeros(count, np.int16)
+        ),
+    )
+
+
+async def history_of(
+    topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, imported: bool = True
+) -> None:
+    workspace = Workspace.open(topic_path)
+    for decision, description, triggered in STEPS:
+        workspace.session.record(
+            workspace.write(evaluation(workspace, description, triggered), decision)
+        )
+    if imported:
+        add_imported(workspace.store, [IMPORTED])
+    app = GuardtuiApp(workspace, LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = main_screen(app)
+        await until(pilot, lambda: main.rows.results is not None)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "▲" in frame(app))
+        await run(pilot, app, main)
+
+
+def told(app: GuardtuiApp) -> list[str]:
+    return [one.message for one in app.said.messages]
+
+
+async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        shown = frame(app)
+        for text in ("#3", "? undecided", "✗ discard", "best", "baseline", "imported", "i0"):
+            assert text in shown or text in ("best", "baseline")
+        rows = [line for line in shown.splitlines() if "description" in line]
+        assert any("from #0: description +“" in row for row in rows)
+        assert any("#1" in row and "0.750    [" in row for row in rows)
+        assert "✓ ✓ ✓ ✗ ?" in shown
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "★ best  ◆ baseline" in frame(app))
+        assert "local, static-1" in frame(app)
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
+async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int]) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        shown = frame(app)
+        assert all(f"#{number}" in shown for number in range(4))
+        assert "0.750 [" in shown
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        await until(pilot, lambda: "[/INST]" in frame(app))
+        codes = {ord(character) for character in frame(app)} - {10}
+        assert not codes & {*range(0x20), *range(0x7F, 0xA0)}
+
+    await history_of(topic_path, run, size)
+
+
+async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        before = main.services.session.topic
+        await pilot.press("end", "up", "up", "up", "enter")  # #2
+        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        assert "Edited from #1" in frame(app)
+        await pilot.press("r")
+        await until(pilot, lambda: app.screen is main and settled(main))
+        assert main.services.session.topic.description == STEPS[2][1]
+        assert [one.number for one in main.services.session.iterations] == [0, 1, 2, 3]
+        assert any("Restored #2" in text for text in told(app))
+        main.perform("undo")
+        assert main.services.session.topic == before
+
+    await history_of(topic_path, run)
+
+
+async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("end", "p")
+        await until(pilot, lambda: any("cannot be the baseline" in text for text in told(app)))
+        await pilot.press("enter", "r")
+        await until(pilot, lambda: app.screen is main)
+        topic = main.services.session.topic
+        assert (topic.description, topic.examples) == ("Advice on taxes", ("one", "two"))
+        assert topic.name == "Tax advice"
+
+    await history_of(topic_path, run)
+
+
+async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("c")
+        await until(pilot, lambda: any("Mark two iterations" in text for text in told(app)))
+        await pilot.press("m", "down", "down", "m")  # #3 and #1
+        assert frame(app).count("● #") == 2
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        text = str(app.screen.query_one(Static).render())
+        assert "No demonstrable change against #1: coverage " in text
+        assert "], 2 fixes, 2 regressions" in text
+        assert "✗R What is the weather in Paris?" in text
+        assert "✓F When was income tax introduced?" in text
+        assert "Personal tax advice [-and-]{+on+} [-evasion-]{+money+}" in text
+
+    await history_of(topic_path, run)
+
+
+async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("end", "m", "home", "c")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        text = str(app.screen.query_one(Static).render())
+        assert "has no verdicts" in text
+        assert "coverage  0.500  0.750  ▲ +0.250" in text
+
+    await history_of(topic_path, run)
+
+
+async def test_an_iteration_is_pinned(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("down", "down", "down", "p")
+        await until(pilot, lambda: main.services.session.pinned == 0)
+        assert Workspace.open(topic_path).store.pinned() == 0
+
+    await history_of(topic_path, run)
+
+
+async def test_keeping_a_chance_difference_leads_to_a_question(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        main.services.session.edit(
+            main.services.session.topic.model_copy(
+                update={"description": "A recipe for lentil soup"}
+            )
+        )
+        main.services.editing.published()
+        await until(pilot, lambda: settled(main))
+        main.perform("keep")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        question = " ".join(str(one.render()) for one in app.screen.query(Static))
+        assert "No demonstrable change against #" in question
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
+async def test_each_iteration_has_one_line_with_aligned_columns(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lines = frame(app).splitlines()
+        head = next(line for line in lines if "coverage" in line and "time" in line)
+        for name in ("#0", "#1", "#2", "#3", "i0"):
+            row = [line for line in lines if f" {name} " in line and "coverage" not in line]
+            assert len(row) == 1, name
+            assert row[0].index(name) == head.index("#")
+            coverage = row[0][head.index("coverage") :][:5]
+            assert 0 <= float(coverage) <= 1
+
+    await history_of(topic_path, run, size)
+
+
+async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        before = main.services.session.topic
+        await pilot.press("down", "r")  # #2
+        await until(pilot, lambda: app.screen is main and settled(main))
+        assert main.services.session.topic.description == STEPS[2][1]
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: settled(main) and main.services.session.topic == before)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
+        await pilot.press("f4")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.session.topic == before
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
+async def test_without_iterations_it_says_so_and_can_import(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = main_screen(app)
+        await until(pilot, lambda: settled(main))
+        main.services.session.iterations.clear()
+        dialog = HistoryDialog([], main.services.session.topic, main.state.prompts, {})
+        app.push_screen(dialog)
+        await until(pilot, lambda: "No iterations yet" in frame(app))
+        await pilot.press("enter", "r", "m", "c", "p", "down")
+        assert app.screen is dialog
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+
+async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        edits = [one.what_changed for one in history(main.services.session.iterations, (), Topic())]
+        assert edits[3].startswith("from #0")
+        last = main.services.session.iterations[-1].evaluation
+        report = ReportInput(
+            topic=last.topic,
+            evaluation=last,
+            prompts=main.state.prompts,
+            iterations=main.services.session.iterations,
+        )
+        shown, as_markdown, as_html = (
+            frame(app),
+            topic_markdown.write(report),
+            html_report.write(report),
+        )
+        for edit in edits:
+            assert edit[:24] in shown
+            assert f"| {code_span(edit, cell=True)} |" in as_markdown
+            assert escape(edit) in as_html
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize(
+    ("zone", "created", "shown"),
+    [
+        ("UTC0", "2026-01-02T09:30:00+00:00", "2026-01-02 09:30 UTC"),
+        ("XYZ-5:30", "2026-01-02T20:30:00+00:00", "2026-01-03 02:00 XYZ"),
+        ("XYZ+8", "2026-01-02T01:30:00", "2026-01-01 17:30 XYZ"),
+        ("UTC0", "", ""),
+        ("UTC0", "at noon \x1b", "at noon ␛"),
+    ],
+)
+def test_times_are_local(
+    monkeypatch: pytest.MonkeyPatch, zone: str, created: str, shown: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        found = local_time(created)
+    time.tzset()
+    assert found == shown
+
+
+def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
+    def chart(*values: float) -> list[str]:
+        rows = [ImportedRow(1, one, 1, 1, 1, Decision.KEEP, "d", (), "f") for one in values]
+        return chart_text(history([], rows, Topic()), 3, 40, 0).plain.split("\n")
+
+    lines = chart(0.67, 0.74)
+    assert [line[:4] for line in lines[:3]] == ["0.75", "    ", "0.60"]
+    assert lines[0][5] == " "
+    assert lines[0][7] == "▆"
+    assert lines[2][5] == "█"
+    assert [line[:4] for line in chart(0.0, 1.0)[:3]] == ["1.00", "    ", "0.00"]
+    assert [line[:4] for line in chart(1.0)[:3]] == ["1.00", "    ", "0.95"]
+
+
+@pytest.mark.parametrize("width", [40, 53, 72, 112])
+def test_lines_and_titles_have_the_same_columns(width: int) -> None:
+    entry = history([], [ImportedRow(1, 0.5, 1, 0.5, 1, Decision.DISCARD, "d", (), "f")], Topic())
+    line = entry_line(entry[0], width, marked=True, marks=("best",)).plain
+    head = head_line(width).plain
+    assert line.index("0.500") == head.index("coverage")
+    assert line.index("first") == head.index("edit")
+    assert line.index("★") == head.index("★")
+
+
+def test_columns_are_as_high_as_their_values() -> None:
+    assert columns([0.0, 0.5, 1.0, None, 0.001], 2) == ["  █  ", " ██·▁"]
+    with pytest.raises(ValueError, match="height"):
+        columns([0.5], 0)
+
+
+def test_the_highlighted_one_of_many_iterations_is_visible() -> None:
+    rows = [ImportedRow(n, n / 200, 1, 1, 1, Decision.KEEP, f"d{n}", (), "f") for n in range(200)]
+    entries = history([], rows, Topic())
+    for cursor in (0, 3, 120, 199):
+        lines = chart_text(entries, 4, 60, cursor).plain.split("\n")
+        assert max(map(len, lines)) <= 60
+        assert 4 <= lines[-1].index("▲") < 60
+
+
+async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        workspace = main.services.workspace
+        for number in range(4):
+            wrong = evaluation(workspace, f"taxes {number}", (0,) * 8)
+            main.services.session.record(workspace.write(wrong, Decision.DISCARD))
+        main.services.session.edit(
+            main.services.session.topic.model_copy(update={"description": "Lentil soup"})
+        )
+        main.services.editing.published()
+        await until(pilot, lambda: settled(main))
+        main.perform("discard")
+        await until(pilot, lambda: any("a plateau." in text for text in told(app)))
+        message = next(text for text in told(app) if "a plateau." in text)
+        for advised in ("another angle", "companion topic", "labels", "under 80 characters"):
+            assert advised in message
+        await pilot.press("f4")
+        await until(
+            pilot, lambda: isinstance(app.screen, HistoryDialog) and "plateau" in frame(app)
+        )
+
+    await history_of(topic_path, run)
+
+
+LOG = (
+    "iteration\tcoverage\ttpr\ttnr\tf1\tstatus\tdescription\texamples\n"
+    "1\t0.5\t0.5\t0.6\t0.5\tkeep\tAdvice on [/INST] taxes\tone|two\n"
+    "2\t0.7\t0.7\t0.8\t0.7\tdiscard\tAdvice on taxes and fees\tone|two\n"
+)
+
+
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
+async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[int, int]) -> None:
+    log = topic_path.parent / "results.tsv"
+    log.write_text(LOG.replace("0.6", "six"), encoding="utf-8")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        dialog = app.screen
+        assert isinstance(dialog, ImportDialog)
+        assert dialog._path.value == str(log)  # it stands beside the topic
+        await pilot.press("enter")
+        await until(pilot, lambda: "is not a number from 0 to 1" in str(dialog._problem.render()))
+        log.write_text(LOG, encoding="utf-8")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "i2" in frame(app))
+        assert "2 iterations imported." in told(app)
+        # As from the command line, and what else was set is still there.
+        known = read_imported(main.services.workspace.store)
+        assert [(one.number, one.coverage, one.file) for one in known] == [
+            (1, 0.5, "results.tsv"),
+            (2, 0.7, "results.tsv"),
+        ]
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
+
+    await history_of(topic_path, run, size, imported=False)
+
+
+async def test_an_invalid_path_is_reported_and_nothing_is_imported(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        dialog = app.screen
+        assert isinstance(dialog, ImportDialog)
+        for typed in ("", "nowhere.tsv", "a\0b", "~nobody-at-all/x", str(topic_path.parent)):
+            dialog._path.value = typed
+            await pilot.pause()
+            await pilot.press("enter")
+            await until(pilot, lambda: "! " in str(dialog._problem.render()))
+        assert read_imported(main.services.workspace.store) == ()
+
+    await history_of(topic_path, run, imported=False)

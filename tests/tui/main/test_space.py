@@ -1,0 +1,233 @@
+"""Room on the screen: rows of results, zoom, and the side panes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.prompts.dialog import PromptDialog
+from tests.tui import settling
+from tests.tui.results_app import ROWS, on_all
+from tests.tui.tax_app import drive, frame, settled, topic_path, until
+
+__all__ = ["topic_path"]
+
+pytestmark = pytest.mark.usefixtures("painted")
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"),
+    [
+        ((60, 20), 4),
+        ((80, 24), 6),
+        ((100, 30), 8),
+        ((100, 36), 11),
+        ((110, 40), 12),
+        ((120, 40), 12),
+        ((160, 30), 10),
+        ((200, 60), 25),
+    ],
+)
+async def test_the_results_have_enough_rows_and_the_detail_is_visible(
+    topic_path: Path, size: tuple[int, int], rows: int
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.panes.show("results")
+        await pilot.press("down")
+        await until(pilot, lambda: main.panes.detail.size.height > 0)
+        await pilot.pause()
+        assert main.panes.results.table.size.height - 1 >= rows  # one is the header
+        lowest = main.panes.detail.region.bottom
+        assert lowest < size[1]
+        assert "label: " in frame(app)
+
+    await drive(topic_path, run, size)
+
+
+@pytest.mark.parametrize("size", [(100, 30), (110, 40), (119, 36)])
+async def test_the_intent_is_visible_and_the_fields_are_wide_below_120_columns(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        assert "intent block" in frame(app)
+        assert main.query_one("#field-description").size.width > 80
+        assert "coverage" in frame(app)
+        await pilot.press("f5")
+        await until(pilot, lambda: "accuracy" in frame(app))
+        assert "Results" in frame(app)
+        await pilot.press("f5", "f5")
+        assert main.focused is main.panes.detail
+        await pilot.press("f5")
+        await until(pilot, lambda: "intent block" in frame(app))
+
+    await drive(topic_path, run, size)
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (100, 30), (80, 24)])
+async def test_any_pane_zooms_and_escape_goes_back(topic_path: Path, size: tuple[int, int]) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        panes = main.panes
+        for name, key in [
+            ("editor", "alt+shift+z"),
+            ("metrics", "z"),
+            ("results", "z"),
+            ("detail", "z"),
+            *([("history", "z"), ("categories", "z")] if panes.broad else []),
+        ]:
+            panes.show(name)
+            await pilot.pause()
+            await pilot.press(key)
+            await pilot.pause()
+            assert panes.zoomed == name
+            assert panes.named(name).region.width == size[0]
+            assert panes.named(name).region.height >= size[1] - 4
+            await pilot.press("escape")
+            await pilot.pause()
+            assert panes.zoomed == ""
+            assert main.focused in panes.named(name).walk_children(with_self=True)
+
+    await drive(topic_path, run, size)
+
+
+async def test_the_zoom_goes_along_with_the_focus(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("alt+shift+z", "f5")
+        await until(pilot, lambda: main.panes.zoomed == "metrics")
+        await pilot.press("f5", "enter")
+        await until(pilot, lambda: main.panes.zoomed == "detail")
+        await pilot.press("alt+shift+z")
+        assert main.panes.zoomed == ""
+
+    await drive(topic_path, run)
+
+
+async def test_in_a_field_z_is_a_letter(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.query_one("#field-description").focus()
+        await pilot.press("z")
+        assert main.panes.zoomed == ""
+        assert main.services.session.topic.description.endswith("z")
+
+    await drive(topic_path, run)
+
+
+async def test_escape_removes_the_filter_before_the_zoom(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("z", "space")
+        assert main.panes.zoomed == "results"
+        await pilot.press("escape")
+        assert main.panes.results.table.mark_count == 0
+        assert main.panes.zoomed == "results"
+        await pilot.press("escape")
+        assert main.panes.zoomed == ""
+
+    await on_all(topic_path, run)
+
+
+async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        history, categories = main.panes.history, main.panes.categories
+        assert "★◆" in frame(app)
+        assert "first" in frame(app)
+        assert categories.display
+        await pilot.press("tab", *" Weather")
+        await until(pilot, lambda: settled(main) and main.services.workspace.unsaved)
+        await pilot.press("f3")
+        await until(pilot, lambda: len(main.services.session.iterations) == 2)
+        await until(pilot, lambda: "description +“Weather”" in frame(app))
+        await pilot.resize_terminal(120, 40)
+        await pilot.pause()
+        assert not history.region.area
+        for name in ("metrics", "results", "detail", "editor"):
+            await pilot.press("f5")
+            assert main.focused in main.panes.named(name).walk_children(with_self=True)
+        await pilot.resize_terminal(200, 60)
+        await pilot.pause()
+        for name in ("metrics", "results", "detail", "history", "categories", "editor"):
+            await pilot.press("f5")
+            assert main.focused in main.panes.named(name).walk_children(with_self=True)
+
+    await drive(topic_path, run, (200, 60))
+
+
+async def test_panes_lie_still_while_prompts_need_fewer_lines(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        table, detail = main.panes.results.table, main.panes.detail
+        seen = []
+        for _ in range(2):
+            for _ in range(len(ROWS)):
+                await pilot.press("down")
+                await until(pilot, lambda: settled(main))
+                await settling.settle()  # the words behind the score may need a line more
+                await until(pilot, lambda: detail.max_scroll_y == 0)
+                seen.append(detail.region.height)
+            table.action_first_row()
+        assert seen[: len(ROWS)] == sorted(seen[: len(ROWS)])
+        assert len(set(seen[len(ROWS) :])) == 1
+
+    await on_all(topic_path, run)
+
+
+async def test_an_added_or_restored_prompt_is_selected(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.panes.results
+        await pilot.press("2", "i")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        await pilot.pause()
+        await pilot.press(*"May I deduct a new desk?", "ctrl+s")
+        await until(pilot, lambda: app.screen is main)
+
+        def selected() -> str:
+            row_id = pane.table.cursor_row_id
+            row = None if row_id is None or pane.results is None else pane.results.row_of(row_id)
+            return (
+                ""
+                if row is None or pane.results is None
+                else str(pane.results.prompts.prompts[row])
+            )
+
+        await until(pilot, lambda: selected() == "May I deduct a new desk?")
+        assert pane.view.filter == "all"
+        await pilot.press("x")
+        await until(pilot, lambda: len(main.state.prompts) == len(ROWS))
+        await until(pilot, lambda: selected() != "May I deduct a new desk?")
+        await pilot.press("home", "u")
+        await until(pilot, lambda: selected() == "May I deduct a new desk?")
+
+    await on_all(topic_path, run)
+
+
+async def test_a_prompt_that_cannot_be_saved_is_open_again_as_it_was_written(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        # Where the backup belongs lies a file, so that none can be made.
+        folder = topic_path.parent / ".guardtui" / "backups"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.write_text("in the way", "utf-8")
+        await pilot.press("2", "i")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        await pilot.pause()
+        dialog = app.screen
+        await pilot.press(*"May I deduct a new desk?", "ctrl+s")
+        await until(
+            pilot, lambda: isinstance(app.screen, PromptDialog) and app.screen is not dialog
+        )
+        await until(pilot, lambda: "May I deduct a new desk?" in frame(app))
+        assert len(main.state.prompts) == len(ROWS)
+        folder.unlink()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(main.state.prompts) == len(ROWS) + 1)
+
+    await on_all(topic_path, run)

@@ -1,0 +1,909 @@
+"""Every action of the registry does what it says, by each of its keys and from the palette.
+
+All cases are played in one app, which is brought back to its start before each; a case that is
+missing for a new action fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from rich.text import Text
+from textual.screen import Screen
+from textual.widgets import Static
+from textual.widgets._footer import FooterKey
+
+from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.splits import Split
+from guardtui.advice.wording_sweep import HeldOutResult as WordingReport
+from guardtui.advice.wording_sweep import MeasuredWording, Wording, WordingSweep
+from guardtui.app.agreement import EngineAgreement
+from guardtui.app.flip_check import FlipGoal
+from guardtui.app.next_steps import NextStep, NextSteps, StepKind
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.remote_topics import DeleteHeld, ShowTopic
+from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
+from guardtui.app.wording_runs import TypeWordings, WordingRun
+from guardtui.domain.agreement import agreement
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.metrics import Metrics
+from guardtui.files.output_files import load_outputs
+from guardtui.forecast.expected import Expected
+from guardtui.scanners.airs.models import CustomTopic
+from guardtui.shards.large_set import cut
+from guardtui.shards.sample import draw
+from guardtui.shards.whole_set import WholeSet
+from guardtui.tui.advice.menu import AdviceMenu
+from guardtui.tui.advice.next_steps import NextStepList
+from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
+from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog
+from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
+from guardtui.tui.editor.pane import TopicField
+from guardtui.tui.export.dialog import ExportDialog
+from guardtui.tui.guardrail.agreement import AgreementDialog
+from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.help.panes import OVERVIEW, PANES
+from guardtui.tui.help.screen import HelpScreen
+from guardtui.tui.history.dialog import HistoryDialog
+from guardtui.tui.history.trials import TrialList
+from guardtui.tui.kit.dialogs import (
+    ChoiceDialog,
+    ConfirmDialog,
+    LineDialog,
+    TextPage,
+)
+from guardtui.tui.large_set.dialog import LargeSetDialog
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.prompts.check_page import CheckPage
+from guardtui.tui.prompts.dialog import PromptDialog
+from guardtui.tui.prompts.survey import PromptSetDialog
+from guardtui.tui.registry.actions import (
+    ACTIONS,
+    ADVICE,
+    DETAIL,
+    EDITOR,
+    LISTS,
+    RESULTS,
+    SCORES,
+    SCREEN,
+    TABLE,
+    Action,
+)
+from guardtui.tui.registry.jump import JumpScreen
+from guardtui.tui.registry.menu import MenuScreen
+from guardtui.tui.results.columns_dialog import ColumnsDialog
+from guardtui.tui.results.views_dialog import SavedViewsDialog
+from guardtui.tui.scan.dialogs import ScanDialog
+from guardtui.tui.scan.flip_dialog import FlipDialog
+from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
+from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
+from guardtui.tui.scores.open_outputs import OpenOutputsDialog
+from guardtui.tui.scores.screen import ScoresScreen
+from guardtui.tui.settings.scanner import ScannerDialog
+from guardtui.tui.settings.screen import SettingsScreen
+from guardtui.tui.settings.themes import ThemeScreen
+from guardtui.tui.table.frame_table import FrameTable
+from guardtui.tui.threshold.sweep import ThresholdDialog
+from guardtui.tui.topics.companions import CompanionsDialog
+from guardtui.tui.topics.new_topic import NewTopicDialog
+from guardtui.tui.topics.open_topic import OpenTopicDialog
+from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.tui.stage import BROKEN, Stage, folders, on_stage
+from tests.tui.tax_app import until
+
+PALETTE = "the palette"
+
+ATTEMPTS = 3
+"""How often a key may do nothing before it is called deaf: what the key before it began may come
+late, on a busy machine, and take the press."""
+
+Prepare = Callable[[Stage], Awaitable[None]]
+Look = Callable[[Stage], object]
+
+FOCUS = {
+    SCREEN: "#field-description",
+    ADVICE: "#field-description",
+    RESULTS: "#table",
+    EDITOR: "#field-example-1",
+    DETAIL: "#detail",
+    TABLE: "#table",
+    LISTS: "#table",
+    SCORES: "",  # a screen of its own
+}
+
+OUTPUTS = "id,input,target,output,kind\na,2 + 2?,4,4,sum\nb,3 + 3?,6,7,sum\n"
+
+
+async def nothing(stage: Stage) -> None:
+    """No more than the focus that the scope asks for."""
+
+
+def field_of(stage: Stage) -> TopicField:
+    """The field that the keys of the editor go to."""
+    return stage.main.query_one(FOCUS[EDITOR], TopicField)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What comes before, and what an author then sees: `look` gives another value than before.
+
+    With `wanted` it gives that value.
+    """
+
+    look: Look
+    wanted: object = field(default=None)
+    prepare: Prepare = nothing
+    focus: str = ""
+
+
+def opens(screen: type[Screen[object]], prepare: Prepare = nothing) -> Case:
+    return Case(lambda stage: isinstance(stage.app.screen, screen), True, prepare)
+
+
+def tells(text: str, prepare: Prepare = nothing) -> Case:
+    return Case(lambda stage: any(text in told for told in stage.told), True, prepare)
+
+
+def view(name: str, wanted: object = None, prepare: Prepare = nothing) -> Case:
+    """A change of what the table shows, which the table shows by then."""
+
+    def look(stage: Stage) -> object:
+        shown = stage.main.rows.results
+        return None if shown is None else getattr(shown.view, name)
+
+    return Case(look, wanted, prepare)
+
+
+async def edited(stage: Stage) -> None:
+    await stage.describe("Personal tax advice on money")
+
+
+async def broken(stage: Stage) -> None:
+    await stage.describe(BROKEN)
+    await stage.focus("#table")
+
+
+async def broken_from_afar(stage: Stage) -> None:
+    await broken(stage)
+    await stage.focus("#field-name")
+
+
+async def never_saved(stage: Stage) -> None:
+    stage.saved += 1
+    await stage.describe(f"Personal tax advice, version {stage.saved}")
+
+
+async def undone(stage: Stage) -> None:
+    await edited(stage)
+    stage.main.perform("undo")
+    await stage.rest()
+
+
+async def hits(stage: Stage) -> None:
+    await stage.line("tax")
+
+
+async def mistakes(stage: Stage) -> None:
+    stage.pane.action_filter("mistakes")
+    await stage.rest()
+
+
+async def below_the_first(stage: Stage) -> None:
+    await stage.pilot.press("down")
+
+
+async def marked(stage: Stage) -> None:
+    await stage.pilot.press("space", "space")
+    await until(stage.pilot, lambda: marks(stage) == 2)
+
+
+async def by_score(stage: Stage) -> None:
+    stage.pane._request_view(sort="score")
+    await stage.rest()
+
+
+async def duplicated(stage: Stage) -> None:
+    stage.pane.action_duplicate_prompts()
+    await until(stage.pilot, lambda: stage.main.services.workspace.can_undo_prompts)
+    await stage.rest()
+
+
+async def connected(stage: Stage) -> None:
+    """To an AIRS that is not there: at a port where nobody listens."""
+    nowhere = "http://127.0.0.1:9"
+    options = RemoteOptions(
+        environment={
+            "PANW_AI_SEC_API_KEY": "key",
+            "PANW_AI_SEC_API_ENDPOINT": nowhere,
+            "PANW_MGMT_ENDPOINT": nowhere,
+            "PANW_MGMT_TOKEN_ENDPOINT": nowhere,
+            "PANW_MGMT_CLIENT_ID": "id",
+            "PANW_MGMT_CLIENT_SECRET": "secret",
+            "PANW_MGMT_TSG_ID": "1",
+        },
+        config=Path("/nonexistent/config.json"),
+    )
+    stage.main.services.connections.use(options.connect(options.settings(), "sandbox"))
+
+
+async def with_a_view(stage: Stage) -> None:
+    stage.pane._views = (stage.pane._as_saved("mine"),)
+
+
+async def scores(stage: Stage) -> None:
+    """The screen of scores, with the focus on its rows."""
+    path = Path(stage.main.services.workspace.topic_file.path).with_name("outputs.csv")
+    path.write_text(OUTPUTS, "utf-8")
+    screen = ScoresScreen(load_outputs(path))
+    stage.app.push_screen(screen)
+    columns = lambda: screen.pane.scores.columns  # noqa: E731
+    assert await stage.comes(lambda: bool(columns()) and columns()[0].run.measured is not None)
+    screen.pane.table.focus()
+    await stage.pilot.pause()
+
+
+def of_scores(look: Callable[[ScoresScreen], object], wanted: object = None) -> Case:
+    def looked(stage: Stage) -> object:
+        screen = stage.app.screen
+        return look(screen) if isinstance(screen, ScoresScreen) else None
+
+    return Case(looked, wanted)
+
+
+async def grader_in_the_line(stage: Stage) -> None:
+    screen = stage.app.screen
+    assert isinstance(screen, ScoresScreen)
+    screen.line.input.value = "model_graded_qa()"
+    assert await stage.comes(lambda: "Enter starts it" in problem_of_scores(stage))
+
+
+def problem_of_scores(stage: Stage) -> str:
+    return str(stage.app.screen.query_one("#score-problem", Static).render())
+
+
+def examples(stage: Stage) -> object:
+    return stage.main.services.session.topic.examples
+
+
+def cursor(stage: Stage) -> object:
+    return stage.pane.table.cursor_row_id
+
+
+def prompts(stage: Stage) -> object:
+    return len(stage.main.state.prompts)
+
+
+def marks(stage: Stage) -> object:
+    return stage.pane.table.mark_count
+
+
+CASES: dict[str, Case] = {
+    "show_help": opens(HelpScreen),
+    "open_menu": opens(MenuScreen),
+    "recent_messages": opens(TextPage),
+    "take_next_step": tells("i in the results adds a prompt"),
+    "next_steps": opens(NextStepList),
+    "keep": opens(ConfirmDialog, broken_from_afar),
+    "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
+    "show_trials": opens(TrialList),
+    "show_history": opens(HistoryDialog),
+    "next_pane": Case(lambda stage: stage.main.focused),
+    "show_check": opens(CheckPage),
+    "pin_baseline": tells("Baseline: #"),
+    "export": opens(ExportDialog),
+    "screenshot": tells("Picture: /"),
+    "scanner_settings": opens(ScannerDialog),
+    "fit_threshold": tells("labelled prompts that should trigger: at least 10"),
+    "show_difference": Case(lambda stage: stage.main.panes.editor.shows_difference, True, edited),
+    "open_editor": tells("does not support suspending"),  # a terminal of a test is none
+    "to_regression(1)": Case(cursor, prepare=broken_from_afar),
+    "to_regression(-1)": Case(cursor, prepare=broken_from_afar),
+    "jump": opens(JumpScreen),
+    "tour": Case(lambda stage: stage.main.tour.box is not None, True),
+    "settings": opens(SettingsScreen),
+    "choose_theme": opens(ThemeScreen),
+    "open_topic": opens(OpenTopicDialog),
+    "new_topic": opens(NewTopicDialog),
+    "recent_topics": opens(RecentTopicsDialog),
+    "remote_topics": opens(RemoteTopicsDialog, connected),
+    "revert_remote": tells("no apply to this profile to revert", connected),
+    "show_panel": opens(ScannerComparisonDialog),
+    "show_suspects": opens(SuspectsDialog),
+    "scan": opens(GuardrailDialog),
+    "scan_options": opens(GuardrailDialog),
+    "choose_guardrail": opens(GuardrailDialog),
+    "scan_missing": tells("has not been scanned yet"),
+    "check_flips": opens(GuardrailDialog),
+    "pause_scan": tells("No scan is under way"),
+    "stop_scan": tells("No scan is under way"),
+    "swap_preview": tells("has not been scanned: the screen shows the preview"),
+    "companions": opens(CompanionsDialog),
+    "advice": opens(AdviceMenu),
+    "suggest": tells("No model is named"),
+    "what_if": tells("Nothing measured helps for certain"),
+    "refine": opens(SearchDialog),
+    "try_wordings": tells("No decision model is named"),
+    "show_effects": opens(EffectList),
+    "show_sweep": opens(ThresholdDialog),
+    "show_lint": opens(TextPage),
+    "show_prompt_set": opens(PromptSetDialog),
+    "show_whole": tells("All 14 prompts are here already"),
+    "show_agreement": tells("No guardrail has judged anything here yet"),
+    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
+    "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
+    "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
+    "save": tells("Saved to tax.yaml", never_saved),
+    "quit": Case(lambda stage: stage.left, 1),
+    "search": Case(lambda stage: getattr(stage.main.focused, "id", ""), "search"),
+    "next_hit": Case(cursor, prepare=hits),
+    "previous_hit": Case(cursor, prepare=hits),
+    "filter('mistakes')": view("filter", "mistakes"),
+    "filter('fp')": view("filter", "fp"),
+    "filter('fn')": view("filter", "fn"),
+    "filter('regressions')": view("filter", "regressions"),
+    "filter('fixes')": view("filter", "fixes"),
+    "filter('errors')": view("filter", "errors"),
+    "filter('all')": view("filter", "all", mistakes),
+    "filter('flaky')": view("filter", "flaky"),
+    "filter('open')": view("filter", "open"),
+    "next_filter": view("filter"),
+    "next_category": view("category"),
+    "next_sort": view("sort"),
+    "reverse_sort": view("descending", True),
+    "next_regression": Case(cursor, prepare=broken),
+    "previous_regression": Case(cursor, prepare=broken),
+    "use_as_example": Case(examples),
+    "copy_prompt": tells("Copied"),
+    "copy_rows": tells("Copied 1 row as a table"),
+    "copy_list": tells("Copied the list: 14 rows"),
+    "mark_all": Case(marks, 14),
+    "toggle_mark": Case(marks, 1),
+    "extend_up": Case(marks, prepare=below_the_first),
+    "extend_down": Case(marks, 2),
+    "move_in_list('down')": Case(cursor),
+    "move_in_list('up')": Case(cursor, prepare=below_the_first),
+    "move_in_list('first')": Case(cursor, prepare=below_the_first),
+    "move_in_list('last')": Case(cursor),
+    "move_in_list('half_down')": Case(cursor),
+    "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
+    "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
+    "clear_marks": Case(marks, 0, marked),
+    "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
+    "add_prompt": opens(PromptDialog),
+    "add_like_this": opens(PromptDialog),
+    "edit_prompt": opens(PromptDialog),
+    "duplicate_prompts": Case(prompts, 15),
+    "remove_prompts": Case(prompts, 13),
+    "undo_prompts": Case(prompts, 14, duplicated),
+    "choose_columns": opens(ColumnsDialog),
+    "resize_column(-2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
+    "resize_column(2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
+    "show_views": opens(SavedViewsDialog, with_a_view),
+    "save_view": opens(LineDialog),
+    "step_back": Case(marks, 0, marked),
+    "zoom_pane": Case(lambda stage: bool(stage.main.panes.zoomed), True),
+    "clear_field": Case(lambda stage: field_of(stage).text, ""),
+    "move_example(-1)": Case(examples, focus="#field-example-2"),
+    "move_example(1)": Case(examples),
+    "remove_example": Case(examples),
+    "toggle_marks": tells("Signs behind the words: o"),
+    "copy_shown": tells("Copied"),
+    "score_outputs": opens(OpenOutputsDialog),
+    "run_scorer": Case(
+        lambda stage: "needs a model" in problem_of_scores(stage), True, grader_in_the_line
+    ),
+    "pin_scorer": of_scores(lambda screen: len(screen.runs.pinned), 1),
+    "list_scorers": opens(ChoiceDialog),
+    "next_score_pane": of_scores(lambda screen: screen.focused),
+    "score_groups": opens(ChoiceDialog),
+    "pinned_scorers": tells("Nothing is pinned"),
+    "export_scores": opens(ChoiceDialog),
+    "choose_reducer": tells("Each sample occurs once"),
+    "open_outputs": opens(OpenOutputsDialog),
+    "filter_scores": of_scores(lambda screen: screen.pane.filter.has_focus, True),
+    "next_value": of_scores(lambda screen: screen.pane.view.search),
+    "show_differing": tells("Pin a scorer"),
+    "sort_scores": of_scores(lambda screen: screen.pane.view.sort),
+    "reverse_scores": of_scores(lambda screen: screen.pane.view.descending, True),
+    "copy_output": tells("Copied the output"),
+    "leave_scores": opens(MainScreen),
+}
+
+LETTER = "letter "
+"""Before a key that works outside of text fields only."""
+
+WAYS = [
+    (action, way)
+    for action in ACTIONS
+    for way in (
+        *action.keys.split(","),
+        *(f"{LETTER}{key}" for key in action.letters.split(",") if key),
+        PALETTE,
+    )
+]
+# Leaving ends what evaluates, and so comes last.
+WAYS.sort(key=lambda one: one[0].name == "quit")
+
+
+async def play(stage: Stage, action: Action, way: str) -> str:
+    """What is wrong with one action, done one way; "" when it does what it says."""
+    case = CASES.get(action.name)
+    if case is None:
+        return "no case here says what it does"
+    await stage.reset()
+    if action.scope == SCORES:
+        await scores(stage)
+    else:
+        await stage.focus(case.focus or FOCUS[action.scope])
+    await case.prepare(stage)
+    before = case.look(stage)
+    if before == case.wanted and case.wanted is not None:
+        return f"it is so before: {before!r}"
+    if way == PALETTE:
+        screen = stage.app.screen
+        commands = stage.app.get_system_commands(screen)
+        command = next(one for one in commands if one.title == action.title)
+        screen.call_later(command.callback)
+    else:
+        if action.scope == ADVICE:
+            await stage.pilot.press("shift+f1")
+            await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+        if way.startswith(LETTER):
+            stage.app.screen.query_one(FrameTable).focus()
+            await stage.pilot.pause()
+        await stage.pilot.press(way.removeprefix(LETTER))
+
+    def done() -> bool:
+        now = case.look(stage)
+        return now == case.wanted if case.wanted is not None else now != before
+
+    if await stage.comes(done):
+        return ""
+    return f"{before!r} is {case.look(stage)!r} then; told: {stage.told}"
+
+
+def mistakes(folder: Path, ways: list[tuple[Action, str]]) -> dict[str, str]:
+    """Play actions in one app; what is wrong with them, by name and way."""
+    found: dict[str, str] = {}
+
+    async def all_of_them(stage: Stage) -> None:
+        for action, way in ways:
+            try:
+                mistake = await play(stage, action, way)
+            except (AssertionError, TimeoutError) as error:
+                mistake = f"not even begun: {error!r}"
+            if mistake:
+                found[f"{action.name} by {way}"] = mistake
+
+    with folders(folder) as topic_path:
+        asyncio.run(on_stage(topic_path, all_of_them))
+    return found
+
+
+@pytest.mark.exhaustive
+def test_every_action_does_what_it_says_by_its_first_key(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, [one for one in WAYS if one[1] == one[0].keys.split(",")[0]]) == {}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_action_does_what_it_says_by_its_other_keys_and_the_palette(
+    tmp_path: Path, half: int
+) -> None:
+    others = [one for one in WAYS if one[1] != one[0].keys.split(",")[0]]
+    assert mistakes(tmp_path, others[half::2]) == {}
+
+
+def test_no_case_is_left_over() -> None:
+    assert set(CASES) == {action.name for action in ACTIONS}
+    assert len({action.title for action in ACTIONS}) == len(ACTIONS)
+
+
+# --- the footer and the help ---------------------------------------------------------------
+
+PLACES = {
+    "definition": "#field-description",
+    "intent": "#intent",
+    "metrics": "#metrics",
+    "results": "#table",
+    "filter": "#search",
+    "detail": "#detail",
+}
+"""What has the focus in each pane of the main screen, by the name its help has."""
+
+TYPED = ("#field-description", "#search")
+"""Those that are text fields, in which letters are letters."""
+
+
+def by_key(key: str, focus: str = "#table") -> Prepare:
+    async def press(stage: Stage) -> None:
+        await stage.focus(focus)
+        before = stage.app.screen
+        await stage.pilot.press(key)
+        assert await stage.comes(
+            lambda: stage.app.screen is not before and stage.app.screen.is_mounted
+        )
+        await stage.pilot.pause()
+
+    return press
+
+
+async def confirm(stage: Stage) -> None:
+    await stage.focus("#table")
+    await marked(stage)
+    await by_key("x")(stage)
+
+
+async def remote_list(stage: Stage) -> None:
+    await connected(stage)
+    await by_key("shift+f11")(stage)
+
+
+async def pushed(stage: Stage, screen: Screen[Any]) -> None:
+    stage.app.push_screen(screen)
+    assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
+    await stage.pilot.pause()
+
+
+async def choice(stage: Stage) -> None:
+    await pushed(stage, ChoiceDialog("Security profile", [("a", Text("a")), ("b", Text("b"))]))
+
+
+async def remote_text(stage: Stage) -> None:
+    here = stage.main.services.session.topic
+    topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
+    await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
+
+
+async def remote_delete(stage: Stage) -> None:
+    await pushed(stage, delete_dialog(DeleteHeld("Tax advice", ("sandbox: revision 2",))))
+
+
+async def scan_dialog(stage: Stage) -> None:
+    cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
+    await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
+
+
+async def flip_dialog(stage: Stage) -> None:
+    cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
+    scan = ScanPlan("Profile sandbox", ("a change",), (), cost, False)
+    await pushed(
+        stage, FlipDialog(FlipPlan(scan, Expected(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
+    )
+
+
+async def agreement_dialog(stage: Stage) -> None:
+    answers = np.array([0, 1, 1], np.int8)
+    held = agreement(answers, answers)
+    await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
+
+
+async def whole_set(stage: Stage) -> None:
+    """All of a large set, which the prompts here are no sample of."""
+    folder = stage.main.services.workspace.topic_file.path.parent
+    large = cut(folder / "tax.csv", folder / "set", 2)
+    assert large is not None
+    whole, topic = WholeSet(large), stage.main.services.session.topic
+    engine = stage.main.services.engine
+
+    async def export(*_: object) -> None:
+        """Nothing is written here."""
+
+    await pushed(
+        stage,
+        LargeSetDialog(engine, whole, draw(large), topic, [], lambda *_: None, export),
+    )
+    dialog = stage.app.screen
+    assert isinstance(dialog, LargeSetDialog)
+    assert await stage.comes(lambda: len(dialog.table.source) > 0)
+    dialog.action_view("prompts")
+    await stage.pilot.pause()
+
+
+async def views(stage: Stage) -> None:
+    await with_a_view(stage)
+    await by_key("v")(stage)
+
+
+async def tour(stage: Stage) -> None:
+    await stage.focus("#table")
+    await stage.pilot.press("alt+i")
+    assert await stage.comes(lambda: stage.main.tour.box is not None)
+    await stage.pilot.pause()
+    await stage.pilot.press("alt+n")
+
+
+def at(selector: str) -> Prepare:
+    async def go(stage: Stage) -> None:
+        await stage.focus(selector)
+
+    return go
+
+
+def in_scores(selector: str, *keys: str) -> Prepare:
+    async def go(stage: Stage) -> None:
+        await scores(stage)
+        screen = stage.app.screen
+        assert isinstance(screen, ScoresScreen)
+        screen.pane.filter.display = True
+        screen.query_one(selector).focus()
+        for key in keys:
+            before = stage.app.screen
+            await stage.pilot.press(key)
+            assert await stage.comes(
+                lambda before=before: stage.app.screen is not before and stage.app.screen.is_mounted
+            )
+            await stage.pilot.pause()
+        await stage.pilot.pause()
+
+    return go
+
+
+async def score_page(stage: Stage) -> None:
+    await in_scores("#score-table", "f6")(stage)
+    await stage.pilot.press("enter")
+    assert await stage.comes(lambda: isinstance(stage.app.screen, TextPage))
+    await stage.pilot.pause()
+
+
+def by_letter(letter: str) -> Prepare:
+    """From the list of advice."""
+
+    async def press(stage: Stage) -> None:
+        await by_key("shift+f1")(stage)
+        assert await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+        await stage.pilot.press(letter)
+        assert await stage.comes(lambda: not isinstance(stage.app.screen, AdviceMenu | MainScreen))
+        await stage.pilot.pause()
+
+    return press
+
+
+async def proposals(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    one = Proposal(
+        here,
+        (CandidateKind.DROP_EXAMPLE,),
+        ("Drop example 2",),
+        Gain(0.1, 0.05, 0.15),
+        metrics,
+        metrics,
+        none,
+        none,
+        none,
+    )
+    await pushed(stage, ProposalList(here, [one], [], prompts.prompts))
+
+
+async def better_wordings(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    report = WordingReport(metrics, metrics, Gain(0.1, 0.05, 0.15), none, none)
+    split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
+    known = MeasuredWording(Wording(here, "", "the definition"), 0.5, 0.5, metrics)
+    better = MeasuredWording(Wording(here, "Drop example 2", "search"), 0.6, 0.5, metrics, report)
+    settings = ScannerSettings("decision", "decision, m, template 0")
+    await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
+
+
+async def wording_run(stage: Stage) -> None:
+    class Waiting:
+        """A run that never ends."""
+
+        wordings = ("one", "two")
+
+        async def run(self, report: Any) -> None:
+            await asyncio.Event().wait()
+
+    await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
+
+
+async def own_wordings(stage: Stage) -> None:
+    await pushed(stage, WordingsDialog(TypeWordings(59)))
+
+
+async def next_step_list(stage: Stage) -> None:
+    step = NextStep(StepKind.ADD_PROMPTS, "Add prompts")
+    await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
+
+
+async def submenu(stage: Stage) -> None:
+    """A menu that has one before it."""
+    await by_key("ctrl+@")(stage)
+    await stage.pilot.press("s")
+    await stage.pilot.pause()
+
+
+async def beside(stage: Stage) -> None:
+    """A pane that only a broad screen has."""
+    await stage.pilot.resize_terminal(200, 60)
+    await stage.pilot.pause()
+    await stage.focus("#categories OptionList")
+
+
+def text_page(pane: str) -> Prepare:
+    """A page to read whose help is this."""
+
+    async def push(stage: Stage) -> None:
+        await pushed(stage, TextPage("A page", Text("text"), pane))
+
+    return push
+
+
+OPENED: dict[str, Prepare] = {
+    "beside": beside,
+    "proposals": proposals,
+    "next_steps": next_step_list,
+    "own_wordings": own_wordings,
+    "wording_run": wording_run,
+    "wordings": better_wordings,
+    "effects": by_letter("e"),
+    "prompt_set": by_letter("c"),
+    "sweep": by_letter("t"),
+    "lint": by_letter("d"),
+    "search": by_letter("r"),
+    **{pane: at(selector) for pane, selector in PLACES.items()},
+    "history": by_key("f4"),
+    "trials": by_key("T"),
+    "export": by_key("f8"),
+    "choice": choice,
+    "scanner": by_key("f9"),
+    "panel": by_letter("p"),
+    "suspects": by_letter("l"),
+    "scan": scan_dialog,
+    "flips": flip_dialog,
+    "agreement": agreement_dialog,
+    "whole_set": whole_set,
+    "companions": by_key("ctrl+f9"),
+    "advice": by_key("shift+f1"),
+    "remote_topics": remote_list,
+    "remote_text": remote_text,
+    "remote_delete": remote_delete,
+    "confirm": confirm,
+    "settings": by_key("shift+f9"),
+    "columns": by_key("C"),
+    "prompt": by_key("i"),
+    "views": views,
+    "theme": by_key("shift+f8"),
+    "palette": by_key("ctrl+p"),
+    "tour": tour,
+    "check": by_key("f6"),
+    **{
+        pane: text_page(pane)
+        for pane in (
+            "page",
+            "messages",
+            "one_prompt",
+            "changed_prompts",
+            "forecast_trust",
+            "comparison",
+        )
+    },
+    "menu": submenu,
+    "dialog": by_key("f9"),
+    "open_outputs": by_key("alt+a"),
+    "open_topic": by_key("alt+shift+o"),
+    "new_topic": by_key("alt+shift+e"),
+    "recent_topics": by_key("alt+shift+r"),
+    "guardrail": by_key("alt+shift+g"),
+    "score_line": in_scores("#score-expression"),
+    "score_metrics": in_scores("#score-metrics"),
+    "score_rows": in_scores("#score-table"),
+    "score_filter": in_scores("#score-filter"),
+    "score_detail": in_scores("#score-detail"),
+    "score_choice": in_scores("#score-table", "f4"),
+    "score_page": score_page,
+}
+"""How each pane that has help comes to have the focus."""
+
+_NAMED = {
+    "↑": "up",
+    "↓": "down",
+    "←": "left",
+    "→": "right",
+    "PgUp": "pageup",
+    "PgDn": "pagedown",
+    "Esc": "escape",
+    "Del": "delete",
+    "+": "plus",
+    "-": "minus",
+    "^": "ctrl+",
+}
+
+
+def keys_told(pane: str) -> list[str]:
+    """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
+    keys: list[str] = []
+    for told, _ in PANES[pane].keys:
+        for word in told.replace(" or ", " ").replace(",", " ").split():
+            *modifiers, name = word.split("+") if word != "+" else [word]
+            name = _NAMED.get(name, name)
+            if name.startswith("^"):
+                modifiers, name = ["ctrl"], name[1:]
+            if len(name) > 1:
+                name = name.lower()
+            keys.append("+".join([*(one.lower() for one in modifiers), name]))
+    return keys
+
+
+def bound(stage: Stage) -> set[str]:
+    """Keys that are bound where the focus is."""
+    return set(stage.app.screen.active_bindings)
+
+
+@pytest.mark.exhaustive
+def test_every_key_of_the_footer_does_something(tmp_path: Path) -> None:
+    deaf: dict[str, list[str]] = {}
+
+    def footer(stage: Stage) -> set[str]:
+        return {one.key for one in stage.main.query(FooterKey)}
+
+    async def footers(stage: Stage) -> None:
+        for pane, selector in PLACES.items():
+            await stage.reset()
+            await stage.focus(selector)
+            # It is drawn anew a moment after the focus moved, and is empty in between.
+            help_key = "f1" if selector in TYPED else "question_mark"
+            assert await stage.comes(lambda key=help_key: {key} <= footer(stage) <= bound(stage))
+            told = footer(stage)
+            for key in sorted(told, key=lambda one: one == "ctrl+q"):
+                for _ in range(ATTEMPTS):
+                    await stage.reset()
+                    await stage.focus(selector)
+                    if await stage.does(key):
+                        break
+                else:
+                    deaf.setdefault(pane, []).append(key)
+
+    with folders(tmp_path) as topic_path:
+        asyncio.run(on_stage(topic_path, footers))
+    assert deaf == {}
+
+
+@pytest.mark.exhaustive
+def test_every_key_of_the_help_exists(tmp_path: Path) -> None:
+    missing_of: dict[str, list[str]] = {}
+
+    async def helps(stage: Stage) -> None:
+        for pane in PANES:
+            wanted = keys_told(pane)
+            for scope in PANES[pane].scopes:
+                wanted += [
+                    key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
+                ]
+            if pane in OVERVIEW:
+                wanted += [
+                    key for one in ACTIONS if one.scope == SCREEN for key in one.keys.split(",")
+                ]
+            await stage.reset()
+            await OPENED[pane](stage)
+            if pane == "results":
+                await marked(stage)  # else there is no step back
+            keys = bound(stage)
+            if pane == "prompt":
+                stage.app.screen.query_one("#label").focus()  # what Space turns
+                await stage.pilot.pause()
+                keys |= bound(stage)
+            missing = [key for key in wanted if key not in keys]
+            # A field takes some keys itself, without a binding.
+            for key in missing.copy():
+                await stage.reset()
+                await OPENED[pane](stage)
+                if await stage.does(key):
+                    missing.remove(key)
+            if missing:
+                missing_of[pane] = missing
+
+    with folders(tmp_path) as topic_path:
+        asyncio.run(on_stage(topic_path, helps))
+    assert missing_of == {}

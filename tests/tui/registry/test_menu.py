@@ -1,0 +1,190 @@
+"""The menu: every action is in it once for each of its paths, and its letters run it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.tui.advice.menu import AdviceMenu
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.registry.actions import (
+    ACTIONS,
+    ADVICE,
+    MENU_GROUPS,
+    SCORES,
+    SCREEN,
+    in_scope,
+    menu_paths,
+)
+from guardtui.tui.registry.keymap import SHARED
+from guardtui.tui.registry.menu import MenuScreen
+from guardtui.tui.registry.menu_tree import Command, menu_items, title_of
+from guardtui.tui.settings.scanner import ScannerDialog
+from guardtui.tui.settings.screen import SettingsScreen
+from tests.tui.registry.test_keymap import app_with
+from tests.tui.stages import first_is_fast
+from tests.tui.tax_app import drive, frame, main_screen, ready, topic_path, until
+
+__all__ = ["topic_path"]
+
+HARD = re.compile(r"(shift|ctrl)\+f\d+|alt\+.+|shift\+.+")
+"""Keys that many terminals or keyboards do not have."""
+
+
+def commands(*, scores: bool = False) -> list[Command]:
+    """Those of the main screen, or of the scores, which share some."""
+    return [
+        Command(action, lambda: None)
+        for action in ACTIONS
+        if action.name in SHARED or (action.scope == SCORES) == scores
+    ]
+
+
+def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
+    missing = [
+        action.name
+        for action in in_scope(SCREEN)
+        if all(HARD.fullmatch(key) for key in action.keys.split(","))
+        and not action.letters
+        and not menu_paths(action)
+    ]
+    assert missing == []
+
+
+def test_no_two_lines_of_a_menu_share_a_letter() -> None:
+    for path in [(), *((letter,) for letter in MENU_GROUPS)]:
+        for scores in (False, True):
+            letters = Counter(item.letter for item in menu_items(path, commands(scores=scores)))
+            assert not [letter for letter, count in letters.items() if count > 1], path
+
+
+def test_every_path_leads_to_its_action() -> None:
+    for action in ACTIONS:
+        for *path, letter in menu_paths(action):
+            if not path and letter in MENU_GROUPS:
+                continue  # the list of advice is a menu itself
+            items = menu_items(tuple(path), commands(scores=action.scope == SCORES))
+            assert [item.title for item in items if item.letter == letter] == [action.title]
+
+
+def test_advice_has_the_letters_of_its_list_and_those_the_author_set() -> None:
+    shipped = {item.title: item.letter for item in menu_items(("a",), commands())}
+    assert shipped == {action.title: action.keys for action in in_scope(ADVICE)}
+    items = menu_items(("a",), commands(), {"advice.what_if": "z"})
+    assert {item.title: item.letter for item in items}["What to change next"] == "z"
+    assert title_of(("a",)) == "Menu › Advice"
+
+
+def test_the_scores_have_a_menu_of_their_own() -> None:
+    items = menu_items((), commands(scores=True))
+    assert [item.title for item in items if item.action is None] == ["View"]
+    assert {"Score", "Filter the rows", "Quit"} <= {item.title for item in items}
+
+
+async def opened(pilot: Pilot[int], app: GuardtuiApp, key: str) -> MenuScreen:
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(app.screen, MenuScreen) and app.screen.is_mounted)
+    await pilot.pause()
+    assert isinstance(app.screen, MenuScreen)
+    return app.screen
+
+
+@pytest.mark.parametrize("size", first_is_fast((60, 20), (80, 24), (120, 40)))
+async def test_one_letter_opens_a_submenu_and_another_does_it(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await opened(pilot, app, "ctrl+@")
+        shown = frame(app)
+        for letter, title in MENU_GROUPS.items():
+            assert f"{letter} {title} …" in shown
+        assert shown.splitlines()[0].startswith(" guardtui"), "the rest stays in sight"
+        await pilot.press("t")
+        await pilot.pause()
+        assert "Menu › Threshold" in frame(app)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, ScannerDialog))
+
+    await drive(topic_path, run, size)
+
+
+async def test_comma_is_a_letter_in_fields_and_opens_the_menu_elsewhere(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab", "comma", "question_mark")
+        await until(pilot, lambda: main.services.session.topic.description.endswith(",?"))
+        assert app.screen is main
+        for focus in ("#table", "#metrics", "#detail", "#intent"):
+            main.query_one(focus).focus()
+            await opened(pilot, app, "comma")
+            await pilot.press("comma")
+            await until(pilot, lambda: app.screen is main)
+
+    await drive(topic_path, run)
+
+
+async def test_unavailable_actions_are_dim_and_show_why(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        menu = await opened(pilot, app, "ctrl+@")
+        await pilot.press("s")
+        await pilot.pause()
+        assert "p Pause the scan (No scan is under way)" in frame(app)
+        await pilot.press("p")
+        await pilot.pause()
+        assert "Pause the scan: No scan is under way." in frame(app)
+        await pilot.press("1")
+        await pilot.pause()
+        assert "1 is not one of these keys." in frame(app)
+        await pilot.press("backspace", "u")
+        await pilot.pause()
+        assert "Undo: Nothing to undo." in frame(app)
+        assert app.screen is menu
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+    await drive(topic_path, run)
+
+
+async def test_the_mouse_chooses_and_a_click_beside_closes(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        menu = await opened(pilot, app, "ctrl+@")
+        row = next(at for at, line in enumerate(frame(app).splitlines()) if "v View …" in line)
+        assert await pilot.click(offset=(3, row))
+        await pilot.pause()
+        assert "Menu › View" in frame(app)
+        line = next(line for line in frame(app).splitlines() if "s Settings" in line)
+        at = frame(app).splitlines().index(line)
+        assert await pilot.click(offset=(line.index("s Settings"), at))
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        menu = await opened(pilot, app, "ctrl+@")
+        assert await pilot.click(offset=(3, 3))
+        await until(pilot, lambda: app.screen is not menu)
+
+    await drive(topic_path, run)
+
+
+async def test_the_author_chooses_the_keys_that_open_it(topic_path: Path) -> None:
+    app = app_with(topic_path, {"screen.open_menu": "f13", "letters.open_menu": ";"})
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        assert not app.said.messages
+        await opened(pilot, app, "f13")
+        await pilot.press("f13")
+        await until(pilot, lambda: app.screen is main)
+        main.panes.results.table.focus()
+        await opened(pilot, app, "semicolon")
+
+
+async def test_the_list_of_advice_keeps_its_own_key(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("shift+f1")
+        await until(pilot, lambda: isinstance(app.screen, AdviceMenu))
+        assert main_screen(app) is main
+
+    await drive(topic_path, run)

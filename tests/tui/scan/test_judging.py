@@ -1,0 +1,238 @@
+"""A judge in the app: scans by a model behind a real socket, epochs, and its proposals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.app.flip_check import FlipGoal, FlipStatus
+from guardtui.app.next_steps import NextStep, StepKind
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.state import ScanStatus, StopReason
+from guardtui.domain.evaluation import Evaluation
+from guardtui.forecast.expected import Expected
+from guardtui.scanners.budget import Prices
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_address import ModelAddress
+from guardtui.session.epochs import Epochs
+from guardtui.session.judge_templates import read_templates
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.next_steps import NextStepList
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.scan.dialogs import ScanDialog
+from tests.http.server import Received, Server, Step
+from tests.scanners.judge.conftest import asked, prompts_of, said
+from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
+
+__all__ = ["topic_path"]
+
+COUNT = len(ROWS)
+LABELS = dict(ROWS)
+BETTER = {
+    "why": "shorter [b]markup[/b] \x1b[31m",
+    "description": "Tax",
+    "examples": ["How can I pay less tax?", "Can I deduct it?"],
+}
+
+
+def by_label(request: Received) -> Step:
+    """A model that is always right; asked for proposals it makes two, of which one will not do."""
+    text = request.json["messages"][-1]["content"]
+    if "Propose" in text:
+        broken = {"description": "x" * 300, "examples": ["a", "b"]}
+        return said(json.dumps({"proposals": [BETTER, broken]}))
+    return said(f"So it is.\nANSWER: {'yes' if LABELS[asked(request)] else 'no'}")
+
+
+class Play:
+    """The app while it is driven."""
+
+    def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        self.pilot, self.app, self.main = pilot, app, main
+
+    async def scan(self, *keys: str) -> None:
+        """Scan; `keys` answer the dialog, where there is one."""
+        count = len(self.main.services.session.iterations)
+        await self.pilot.press("ctrl+r")
+        if keys:
+            await until(self.pilot, lambda: isinstance(self.app.screen, ScanDialog))
+            await self.pilot.press(*keys)
+        await until(self.pilot, lambda: len(self.main.services.session.iterations) > count)
+        await until(self.pilot, lambda: not self.main.services.scans.under_way)
+
+
+def shown_of(play: Play) -> Evaluation | None:
+    """The evaluation of which the table has the rows."""
+    results = play.main.rows.results
+    return None if results is None else results.evaluation
+
+
+@asynccontextmanager
+async def playing(
+    topic_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, epochs: Epochs | None = None
+) -> AsyncIterator[Play]:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
+    models = (ModelAddress(f"{server.url}/v1", "mock"),)
+    judge = JudgeOptions(models, prices=Prices(1, 2))
+    options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge, epochs=epochs)
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    async with app.run_test(size=(120, 40)) as pilot:
+        yield Play(pilot, app, await ready(pilot, app))
+
+
+async def test_a_judge_scans_once_and_its_reasons_are_shown(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        await play.pilot.press("ctrl+r")
+        await until(play.pilot, lambda: isinstance(play.app.screen, ScanDialog))
+        assert "Scan with a judge" in frame(play.app)
+        assert f"{COUNT} prompts: 0 known, {COUNT} calls; about " in frame(play.app)
+        assert "cost about" in frame(play.app)
+        assert "estimated from the length of the texts" in " ".join(frame(play.app).split())
+        await play.pilot.press("escape")
+        assert not server.received
+        await play.scan("g")
+        judged = play.main.services.session.iterations[-1]
+        assert judged.decision is Decision.KEEP  # the first complete one, on the file's definition
+        assert judged.evaluation.settings.name == "judge"
+        assert judged.evaluation.metrics.coverage == 1.0
+        assert judged.evaluation.verdicts.used is not None
+        assert judged.evaluation.verdicts.used.calls == COUNT
+        await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        used = f"{COUNT} prompts scanned ({COUNT} calls, "
+        await until(play.pilot, lambda: used in frame(play.app))
+        await until(play.pilot, lambda: shown_of(play) is judged.evaluation)
+        assert (
+            "So it is."
+            in play.main.rows.detail_of(  # type: ignore[union-attr]
+                int(judged.evaluation.keys[0])
+            ).reason
+        )
+        template = judged.evaluation.settings.identity.rpartition(" ")[2]
+        assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
+        await play.scan()  # agreed: no dialog; known: nothing is asked
+        assert sum(prompts_of(server).values()) == COUNT
+
+
+async def test_a_stopped_check_of_the_flips_resumes_as_a_check(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = FlipStatus(FlipGoal(0.02, 50), Expected(0.8, 0.7, 0.9), 12)
+    stopped = ScanStatus("stopped: 12 of 60 verdicts, kept", problem=True, who="Judge")
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        main = play.main
+        for by, check, action in (
+            (StopReason.AUTHOR, status, ("check_flips",)),
+            (StopReason.AUTHOR, None, ()),  # nothing of the definition was scanned
+            (StopReason.EDIT, status, ()),
+        ):
+            main.services.store.show_scan(replace(stopped, stopped=by, check=check))
+            await play.pilot.pause()
+            assert main.footer_first == action
+            assert ("goes on with the check" in frame(play.app)) == bool(action)
+
+
+async def test_epochs_make_one_verdict_and_show_flaky_prompts(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    flaky = ROWS[0][0]
+
+    def wavering(request: Received) -> Step:
+        prompt = asked(request)
+        seen.append(prompt)
+        if prompt == flaky and seen.count(flaky) == 2:
+            return said("Now I doubt it.\nANSWER: no")
+        return by_label(request)
+
+    epochs = Epochs.parse(3, "mode")
+    async with (
+        Server(wavering) as server,
+        playing(topic_path, server, monkeypatch, epochs) as play,
+    ):
+        await play.scan("g")
+        verdicts = play.main.services.session.iterations[-1].evaluation.verdicts
+        assert len(server.received) == 3 * COUNT
+        assert verdicts.flaky.tolist() == [True] + [False] * (COUNT - 1)
+        assert verdicts.triggered.tolist() == [int(label) for _, label in ROWS]
+        assert "triggered in 2 of 3 epochs" in verdicts.notes[0]
+        await until(play.pilot, lambda: "8 flaky 1" in frame(play.app))
+        play.main.panes.results.table.focus()
+        await play.pilot.press("8")
+        await until(play.pilot, lambda: len(play.main.rows.results or []) == 1)
+    # What was recorded is there again.
+    stored = Workspace.open(topic_path).session.iterations[-1].evaluation.verdicts
+    assert stored.flaky.tolist() == verdicts.flaky.tolist()
+    assert stored.reasons == verdicts.reasons
+
+
+def wide_topic(topic_path: Path) -> None:
+    """Thirty prompts of each kind, and a definition that misses what belongs."""
+    rows = [f"how do I fill in line {one} of my income tax return,true,block" for one in range(30)]
+    rows += [f"what is the best guitar for song number {one},false,block" for one in range(30)]
+    topic_path.with_suffix(".csv").write_text(
+        "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
+    )
+    topic_path.write_text(
+        "name: Tax\ndescription: Guitars and songs\nexamples:\n  - a guitar\n  - a song\n"
+        "intent: block\n",
+        "utf-8",
+    )
+
+
+async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide_topic(topic_path)
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        services = play.main.services
+        services.next_steps.pause = 0.0
+        await play.pilot.press("end", "x")  # another definition, which is measured anew
+        before = services.session.topic
+
+        def offered() -> tuple[NextStep, ...]:
+            steps = services.state.next
+            return () if steps is None or steps.topic != before else steps.steps
+
+        await until(play.pilot, lambda: any(one.kind is StepKind.ASK_MODEL for one in offered()))
+        assert not server.received  # it costs a call: only on the author's key
+        assert offered()[-1].text.endswith("Ask mock for wordings: 1 call")
+        play.main.perform("suggest")
+        await until(play.pilot, lambda: isinstance(play.app.screen, NextStepList))
+        assert len(server.received) == 1
+        assert not any(one.kind is StepKind.ASK_MODEL for one in offered())
+        place = next(at for at, one in enumerate(offered()) if "worded by the model" in one.text)
+        await play.pilot.press(*["down"] * place)
+        await until(play.pilot, lambda: "The model: shorter" in frame(play.app))
+        shown = frame(play.app)
+        assert "proposal 2: description has 300 bytes" in shown
+        assert "[b]markup[/b]" in shown
+        assert "\x1b" not in shown
+        await play.pilot.press("enter")
+        await until(play.pilot, lambda: services.session.topic.description == "Tax")
+        assert services.session.topic.name == before.name
+        services.session.undo()
+        assert services.session.topic == before
+
+
+async def test_without_a_model_nothing_is_proposed(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
+    options = RemoteOptions(environment={}, config=topic_path / "none")
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.perform("suggest")
+        await until(pilot, lambda: bool(app.said.messages))
+        assert any("No model is named" in one.message for one in app.said.messages)

@@ -1,0 +1,282 @@
+"""The themes: contrast after WCAG 2.2, and colour vision simulated after Machado 2009."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pty
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from textual.color import Color
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.theme import Theme
+
+from guardtui.config import Config
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.settings.screen import SettingsScreen
+from guardtui.tui.settings.themes import ThemeScreen
+from guardtui.tui.theme import DARK, THEMES
+from tests.tui.stages import first_is_fast
+from tests.tui.tax_app import main_screen, ready, settled, topic_path, until
+
+__all__ = ["topic_path"]
+
+LEAST = 4.5
+"""WCAG 2.2, 1.4.3 (AA): contrast of text against what it stands on."""
+
+FAR_APART = 20.0
+"""Distance in CIELAB that is seen at a glance; 2.3 is just noticeable (Mahy et al. 1994)."""
+
+# G. M. Machado, M. M. Oliveira, L. A. F. Fernandes: A Physiologically-based Model for Simulation of
+# Color Vision Deficiency, IEEE TVCG 15(6), 2009; severity 1.0, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
+
+TOKENS = ("text-error", "text-success", "text-warning", "foreground")
+
+TEXTS = (
+    "foreground", "foreground 60%", "text", "text-muted", "text-disabled", "text-primary",
+    "text-secondary", "text-accent", "text-error", "text-warning", "text-success",
+    "foreground-muted", "footer-key-foreground", "footer-foreground",
+    "footer-description-foreground",
+)  # fmt: skip
+GROUNDS = (
+    "background", "surface", "panel", "panel-lighten-1", "footer-background", "boost on surface",
+    "foreground 5% on surface", "block-cursor-background", "block-cursor-blurred-background",
+)  # fmt: skip
+PAIRS = (
+    ("block-cursor-foreground", "block-cursor-background"),
+    ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
+    ("input-selection-foreground", "input-selection-background"),
+    ("screen-selection-foreground", "screen-selection-background"),
+    ("input-cursor-foreground", "input-cursor-background"),
+    ("button-foreground", "surface"),
+    ("button-color-foreground", "primary"),
+    ("button-color-foreground", "error"),
+    ("button-color-foreground", "success"),
+    ("button-color-foreground", "primary-darken-2"),
+)
+
+
+def linear(color: Color) -> NDArray[np.float64]:
+    """Linear RGB of an opaque colour, after IEC 61966-2-1."""
+    values = np.array([color.r, color.g, color.b]) / 255
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: Color, other: Color) -> float:
+    """WCAG 2.2: contrast ratio of two opaque colours."""
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    low, high = sorted(float(weights @ linear(color)) for color in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def lab(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """CIELAB (D65) of linear RGB."""
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    ratio = (to_xyz @ values) / (to_xyz @ np.ones(3))
+    x, y, z = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def seen(color: Color, vision: str) -> NDArray[np.float64]:
+    return lab(np.clip(VISION[vision] @ linear(color), 0, 1))
+
+
+def variables(theme: Theme) -> dict[str, str]:
+    return {**theme.to_color_system().generate(), **theme.variables}
+
+
+def ground(theme: Theme, name: str) -> Color:
+    top, _, below = name.partition(" on ")
+    if not below:
+        return Color.parse(variables(theme)[name])
+    return ground(theme, below) + color_of(theme, top)
+
+
+def color_of(theme: Theme, name: str) -> Color:
+    name, _, percent = name.partition(" ")
+    color = Color.parse(variables(theme)[name])
+    return color.with_alpha(float(percent.rstrip("%")) / 100) if percent else color
+
+
+def on(background: Color, theme: Theme, name: str) -> Color:
+    """What a text token looks like on a background; `auto` goes to black or white."""
+    value = variables(theme).get(name, "")
+    if match := re.fullmatch(r"auto (\d+)%", value):
+        return background + background.get_contrast_text(int(match[1]) / 100)
+    return background + color_of(theme, name)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_text_contrasts_with_its_background(theme: Theme) -> None:
+    pairs = [*itertools.product(TEXTS, GROUNDS), *PAIRS]
+    low = {}
+    for text, background in pairs:
+        below = ground(theme, background)
+        if (ratio := contrast(on(below, theme, text), below)) < LEAST:
+            low[text, background] = round(ratio, 2)
+    assert low == {}
+
+
+def test_the_contrast_is_that_of_the_standard() -> None:
+    assert contrast(Color.parse("#000"), Color.parse("#fff")) == pytest.approx(21)
+    assert contrast(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.005)
+    assert contrast(on(Color.parse("#000"), DARK, "surface"), ground(DARK, "surface")) == 1
+
+
+@pytest.mark.parametrize("vision", VISION)
+@pytest.mark.parametrize("names", [("error", "success", "warning"), TOKENS])
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_states_differ_for_every_colour_vision(
+    theme: Theme, names: tuple[str, ...], vision: str
+) -> None:
+    near = {}
+    for one, other in itertools.combinations(names, 2):
+        distance = np.linalg.norm(
+            seen(color_of(theme, one), vision) - seen(color_of(theme, other), vision)
+        )
+        if distance < FAR_APART:
+            near[one, other] = round(float(distance), 1)
+    assert near == {}
+
+
+def test_the_simulation_confuses_known_pairs() -> None:
+    red, green = Color.parse("#c8553d"), Color.parse("#7d8a2e")
+    apart = {name: np.linalg.norm(seen(red, name) - seen(green, name)) for name in VISION}
+    assert apart["deuteranopia"] < FAR_APART < apart["normal"]
+
+
+# --- what is drawn ------------------------------------------------------------------------
+
+
+def low_contrast(
+    app: GuardtuiApp, region: Region | None = None
+) -> Iterator[tuple[str, float, str, str]]:
+    """Pieces of text on the screen whose contrast is too low: text, contrast and colours."""
+    ground = Color.parse(app.theme_variables["background"])
+    region = region or app.screen.region
+    for strip in app.screen._compositor.render_strips()[region.y : region.bottom]:
+        for segment in strip.crop(region.x, region.right):
+            style = segment.style
+            if style is None or not _has_text(segment.text):
+                continue
+            below = Color.from_rich_color(style.bgcolor) if style.bgcolor else ground
+            text = Color.from_rich_color(style.color) if style.color else ground.inverse
+            if style.reverse:
+                below, text = text, below
+            ratio = contrast(below + text, below)
+            if ratio < LEAST or style.dim:
+                yield segment.text, round(ratio, 2), text.hex, below.hex
+
+
+def _has_text(text: str) -> bool:
+    """Whether any character is none of blank, line, block or shade (U+2500 to U+259F)."""
+    return any(
+        not character.isspace()
+        and not "\u2500" <= character <= "\u259f"
+        and unicodedata.category(character) != "Cf"
+        for character in text
+    )
+
+
+@pytest.mark.parametrize("theme", first_is_fast(*THEMES), ids=lambda theme: theme.name)
+async def test_everything_drawn_can_be_read(topic_path: Path, theme: Theme) -> None:
+    config = Config(file={"theme": theme.name})
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        assert list(low_contrast(app)) == []
+        # An edit that breaks something and is too long, a warning and the fields' cursor.
+        await pilot.press("tab", *" and soup", "shift+home")
+        await until(pilot, lambda: settled(main))
+        await pilot.pause()
+        assert list(low_contrast(app)) == []
+        main.panes.results.table.focus()
+        await pilot.press("7")
+        await until(pilot, lambda: main.panes.results.view.filter == "all")
+        await pilot.pause()
+        assert list(low_contrast(app)) == []
+        await _dialogs(pilot, app)
+
+
+async def _dialogs(pilot: Pilot[int], app: GuardtuiApp) -> None:
+    main = main_screen(app)
+    assert isinstance(main, MainScreen)
+    for key, kind in (("shift+f9", SettingsScreen), ("shift+f8", ThemeScreen), ("f9", None)):
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not main)
+        assert kind is None or isinstance(app.screen, kind)
+        await pilot.pause()
+        # What a dialog covers is dimmed on purpose: only what stands in it counts.
+        assert list(low_contrast(app, app.screen.query("Vertical").first().region)) == []
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+
+async def test_a_theme_with_low_contrast_would_be_detected(topic_path: Path) -> None:
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app)
+        app.theme = "solarized-light"
+        await until(pilot, lambda: bool(list(low_contrast(app))))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_without_cursor_movement_gets_a_hint(topic_path: Path, kind: str) -> None:
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "guardtui", str(topic_path)],
+        env={**os.environ, "TERM": kind},
+        stdin=follower,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    os.close(leader)
+    os.close(follower)
+    assert done.returncode == 2
+    assert f"TERM={kind}" in done.stderr
+    assert "'guardtui eval'" in done.stderr
+    assert "Traceback" not in done.stderr
