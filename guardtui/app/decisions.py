@@ -94,7 +94,7 @@ class Decisions:
         await self._preview.show(evaluation)
 
     async def _write_kept(self, evaluation: Evaluation, recorded: Iteration | None) -> None:
-        scan = recorded if self._scans.is_current(evaluation) else None
+        scan = recorded if self._scans.results.is_current(evaluation) else None
         result = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
         number = result.iteration.number
         if scan is None:
@@ -143,7 +143,7 @@ class Decisions:
         """Record an evaluation as discarded; for a recorded scan only the decision."""
         workspace, session = self._workspace, self._session
         known = None
-        if self._scans.is_current(evaluation):
+        if self._scans.results.is_current(evaluation):
             known = iteration_of(session, evaluation)
         if known is None or known.decision is Decision.KEEP:
             iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.DISCARD)
@@ -154,7 +154,7 @@ class Decisions:
 
     def _recorded(self, evaluation: Evaluation) -> Iteration | None:
         """Return the last iteration if it holds this evaluation, or None."""
-        if self._scans.is_current(evaluation):
+        if self._scans.results.is_current(evaluation):
             return iteration_of(self._session, evaluation)
         recorded = is_recorded(self._session, evaluation)
         return self._session.iterations[-1] if recorded else None
@@ -172,7 +172,7 @@ class Decisions:
 
     async def _is_complete_enough(self, evaluation: Evaluation) -> bool:
         """Return whether to keep an evaluation; asks if prompts have no verdict."""
-        if not self._scans.is_current(evaluation):
+        if not self._scans.results.is_current(evaluation):
             if not self._connections.is_named:
                 return True
             text = (

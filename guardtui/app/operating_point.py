@@ -235,7 +235,7 @@ class OperatingPoint:
         The threshold is that of the decision model whose scan is shown, or that of the engine.
         """
         await self._editing.finish_typing()
-        if (scan := self._scans.decided_scan()) is not None:
+        if (scan := self._scans.results.decided()) is not None:
             await self._fit_decisions(scan)
             return
         if not self._preview.has_all():

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
@@ -14,6 +10,7 @@ from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.remote import REMOTE
+from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Topic
@@ -23,23 +20,6 @@ PAUSE = 0.03
 """Default pause in typing before a preview, in seconds."""
 
 _GROUP = "preview"
-
-
-class RemoteScans(Protocol):
-    """Remote scans, as far as a preview depends on them."""
-
-    @property
-    def scanning(self) -> bool:
-        """Whether a remote scan is under way."""
-
-    def standing_scan(self) -> Evaluation | None:
-        """Return the newest scan of the current definition, or None if the preview is preferred."""
-
-    def is_current(self, evaluation: Evaluation) -> bool:
-        """Return whether this is a remote scan of the current definition and prompts."""
-
-    def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
-        """Return the expected verdicts of open rows, int8 [N], or None."""
 
 
 class Preview:
@@ -53,12 +33,12 @@ class Preview:
         editing: Editing,
         evaluations: Evaluations,
         forecasting: Forecasting,
-        scans: RemoteScans,
+        results: ScanResults,
         author: Author,
         jobs: Jobs,
     ) -> None:
         self._store, self._workspace, self._engine = store, workspace, engine
-        self._editing, self._evaluations, self._scans = editing, evaluations, scans
+        self._editing, self._evaluations, self._results = editing, evaluations, results
         self._forecasting = forecasting
         self._author, self._jobs = author, jobs
         self.pause = PAUSE
@@ -80,7 +60,7 @@ class Preview:
 
     async def _run(self) -> None:
         await asyncio.sleep(self.pause)
-        scan = self._scans.standing_scan()
+        scan = self._results.standing()
         if scan is not None:
             await self.show(scan)
             return
@@ -131,7 +111,7 @@ class Preview:
         estimate = None
         if evaluation.metrics.open and evaluation.settings.name in REMOTE:
             estimate = await self._forecasting.estimate(evaluation, self._workspace.prompts)
-        predicted = self._scans.predicted_verdicts(evaluation)
+        predicted = self._results.predicted(evaluation)
         await self._evaluations.show(evaluation, predicted, estimate=estimate)
 
     async def evaluate(self) -> Evaluation | None:
@@ -156,11 +136,11 @@ class Preview:
         if not self.begun:
             self._author.notify(needs_all(waiting) if waiting else "Nothing is evaluated yet.")
             return None
-        if self._scans.scanning:
+        if self._results.scanning:
             self._author.notify("A scan is under way: let it end, or stop it first.")
             return None
         shown = self._store.state.evaluation
-        if shown is not None and self._scans.is_current(shown):
+        if shown is not None and self._results.is_current(shown):
             return shown
         if waiting:
             self._author.notify(needs_all(waiting))

@@ -1,53 +1,33 @@
-"""Scans by a remote guardrail: plan, deployment, requests and recording."""
+"""Scans by a remote guardrail: start, pause, progress, end and recording."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from guardtui.app.connections import Connections
-from guardtui.app.decision_threshold import Chosen, DecisionThreshold
+from guardtui.app.decision_threshold import Chosen
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.flip_check import FlipCheck, FlipStatus
-from guardtui.app.flip_scan import FlipScans, FlipStart
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.recording import record, recorded_text
-from guardtui.app.remote import REMOTE, ModelOptions
-from guardtui.app.scan_plan import (
-    MakeScanner,
-    Prediction,
-    ScanChoice,
-    ScanEstimate,
-    ScanPlan,
-    ScanRequest,
-    estimate_scan,
-)
+from guardtui.app.scan_plan import ScanRequest
+from guardtui.app.scan_planning import AgreedScan, ScanPlanning, ScanSubject
+from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import DECISION
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import Usage, is_answered
-from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
-from guardtui.scanners.airs.lifecycle import Plan
-from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
-from guardtui.session.judge_templates import keep_template
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
 
@@ -57,35 +37,8 @@ SHOW_EVERY = 0.25
 NO_SCAN = "No scan is under way."
 UNDER_WAY = "A scan is under way."
 
-_NAMES = {
-    "judge": ("a judge", "the judge"),
-    "decision": ("a decision model", "the decision model"),
-}
-"""Display names of models, by the name of their scanner."""
 _SO_FAR = "so-far"
 _NOT_WHOLE = "The other prompts stay open: keeping the definition needs a full scan."
-
-
-@dataclass(frozen=True, eq=False)
-class _Subject:
-    """Definition and prompts of a scan."""
-
-    topic: Topic
-    prompts: PromptSet
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """An agreed scan: `rows` (intp [k]) in order, `onto` an earlier scan.
-
-    A `check` chooses the rows itself, in rounds.
-    """
-
-    make: MakeScanner
-    rows: NDArray[np.intp]
-    onto: Evaluation | None
-    check: FlipCheck | None = None
-    forecast: Forecast | None = None
 
 
 class Scans:
@@ -111,36 +64,34 @@ class Scans:
     ) -> None:
         """`show` publishes an evaluation, `refresh` requests a new preview."""
         self._store, self._workspace = store, workspace
-        self._session = workspace.session
-        self._engine, self._editing = engine, editing
-        self._connections, self._deployment = connections, deployment
+        self._editing, self._connections = editing, connections
         self._author, self._jobs = author, jobs
         self._forecasting = forecasting
-        self._flips = FlipScans(forecasting, connections)
-        self.threshold = DecisionThreshold(workspace.store)
-        """Threshold of the decision model used by scans."""
+        self.results = ScanResults(workspace, connections, author)
+        """Evaluations by scans."""
+        self._planning = ScanPlanning(
+            store,
+            workspace,
+            engine,
+            connections,
+            deployment,
+            author,
+            forecasting,
+            self.results,
+            step=self._step,
+        )
         self._show, self._refresh = show, refresh
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
         self._job: Job | None = None
-        self._subject: _Subject | None = None
+        self._subject: ScanSubject | None = None
         self._stopped_by = StopReason.AUTHOR
-        self._evaluator: RemoteEvaluator | None = None
         self._check: FlipCheck | None = None
-        self._result: Evaluation | None = None
-        self._prediction: Prediction | None = None
-        self._prefers_preview = False
-        self._rate: float | None = None
         self._shown_at = 0.0
         self._shown: Progress | None = None
         self._cache: SqliteVerdicts | None = None
 
     # --- queries ---------------------------------------------------------------------------
-
-    @property
-    def scanning(self) -> bool:
-        """Whether a scan makes requests, or is paused."""
-        return self._evaluator is not None and self._evaluator.busy
 
     @property
     def under_way(self) -> bool:
@@ -151,54 +102,7 @@ class Scans:
     @property
     def held(self) -> bool:
         """Whether the scan is paused."""
-        return self._evaluator is not None and self._evaluator.held
-
-    def so_far(self) -> Evaluation | None:
-        """Return the evaluation of the verdicts so far, or None."""
-        return self._evaluator.so_far() if self._evaluator is not None and self.scanning else None
-
-    def is_current(self, evaluation: Evaluation) -> bool:
-        """Return whether this is a remote scan of the current definition and prompts."""
-        return evaluation.settings.name in REMOTE and evaluation.key.same_subject(
-            self._session.topic, self._workspace.prompts.fingerprint
-        )
-
-    def standing_scan(self) -> Evaluation | None:
-        """Return the newest current scan; None without one, or if the preview is preferred."""
-        return None if self._prefers_preview else self._current_scan()
-
-    def _current_scan(self) -> Evaluation | None:
-        recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
-        for evaluation in (self.so_far(), self._result, *recorded):
-            if evaluation is None or not self._connections.follows(evaluation.settings):
-                continue
-            if self.is_current(evaluation):
-                return self._at_chosen_threshold(evaluation)
-        return None
-
-    def _at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
-        """Return the evaluation at the threshold chosen for its scanner."""
-        with problems_shown(self._author):
-            return self.threshold.applied(evaluation)
-        return evaluation
-
-    def last_scan(self) -> Evaluation | None:
-        """Return the newest scan by the connected guardrail, of any definition."""
-        name, follows = self._connections.asked_name, self._connections.follows
-        for iteration in reversed(self._session.iterations):
-            settings = iteration.evaluation.settings
-            if settings.name == name and follows(settings):
-                return iteration.evaluation
-        newest = self._result
-        return newest if newest is not None and follows(newest.settings) else None
-
-    def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
-        """Return the expected verdicts of a scan, int8 [N], or None."""
-        prediction = self._prediction
-        if prediction is None or evaluation.settings.name not in REMOTE:
-            return None
-        fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
-        return prediction.triggered if fits else None
+        return self.results.evaluator is not None and self.results.evaluator.held
 
     # --- actions of the author ------------------------------------------------------------
 
@@ -220,7 +124,7 @@ class Scans:
     @property
     def missing_refusal(self) -> str:
         """Why missing prompts cannot be scanned, or ""."""
-        scan = self.standing_scan()
+        scan = self.results.standing()
         if self.under_way:
             return UNDER_WAY
         if scan is None or scan.settings.name != self._connections.asked_name:
@@ -229,7 +133,7 @@ class Scans:
 
     def check_flips(self) -> None:
         """Scan the prompts in doubt until coverage is as precise as the author wants."""
-        scan = self._current_scan()
+        scan = self.results.current()
         if (
             not self.under_way
             and scan is not None
@@ -242,7 +146,7 @@ class Scans:
 
     def pause(self) -> None:
         """Pause the scan, or resume it."""
-        evaluator = self._evaluator
+        evaluator = self.results.evaluator
         if evaluator is None or not evaluator.busy:
             self._author.notify(NO_SCAN)
             return
@@ -267,17 +171,17 @@ class Scans:
 
     def guardrail_changed(self) -> None:
         """Show the results of the newly chosen guardrail."""
-        self._prefers_preview = False
+        self.results.prefers_preview = False
         self._store.show_scan(None)
         self._refresh()
 
     def swap_preview(self) -> None:
         """Switch between the scan or forecast and the engine's preview."""
-        if self._current_scan() is None:
+        if self.results.current() is None:
             self._swap_forecast()
             return
-        self._prefers_preview = not self._prefers_preview
-        shown = "the embedded engine's preview" if self._prefers_preview else "the scan"
+        self.results.prefers_preview = not self.results.prefers_preview
+        shown = "the embedded engine's preview" if self.results.prefers_preview else "the scan"
         self._author.notify(f"Shown: {shown}.")
         self._refresh()
 
@@ -293,17 +197,12 @@ class Scans:
         self._author.notify(f"Shown while you edit: {name}.")
         self._refresh()
 
-    def decided_scan(self) -> Evaluation | None:
-        """Return the shown scan if it is by a decision model, whose threshold can change."""
-        scan = self.standing_scan()
-        return scan if scan is not None and scan.settings.name == DECISION else None
-
     def use_threshold(self, chosen: Chosen, *, keep: bool = True) -> None:
         """Use a fit or a threshold set by hand for the decision model whose scan is shown.
 
         None is the recorded one. With `keep` it is stored in the session.
         """
-        scan = self.decided_scan()
+        scan = self.results.decided()
         if scan is not None:
             self.use_threshold_of(scan.settings.identity, chosen, keep=keep)
 
@@ -312,10 +211,10 @@ class Scans:
 
         Its scans get new verdicts from their probabilities, without any request.
         """
-        self.threshold.use(chosen, identity)
+        self.results.threshold.use(chosen, identity)
         if keep:
             with problems_shown(self._author):
-                self.threshold.keep(identity)
+                self.results.threshold.keep(identity)
         fit = chosen if isinstance(chosen, ThresholdFit) else None
         self._store.publish(replace(self._store.state, decision_fit=fit))
         self._refresh()
@@ -327,8 +226,8 @@ class Scans:
         same_prompts = new.prompts is old.prompts and new.companions is old.companions
         if same_prompts and new.topic == old.topic:
             return
-        self._prefers_preview = False
-        self._flips.forget_rest()
+        self.results.prefers_preview = False
+        self._planning.flips.forget_rest()
         if not self.under_way:
             self._store.show_scan(None)
             return
@@ -341,7 +240,7 @@ class Scans:
 
     def poll(self) -> None:
         """Publish the progress of the scan, and at intervals the verdicts so far."""
-        progress = self._evaluator.progress if self._evaluator is not None else None
+        progress = self.results.evaluator.progress if self.results.evaluator is not None else None
         if progress is None:
             return
         traffic = progress.traffic() if progress.traffic is not None else None
@@ -355,14 +254,14 @@ class Scans:
             )
         )
         if traffic is not None and traffic.rate > 0:
-            self._rate = traffic.rate
+            self._planning.rate = traffic.rate
         if progress != self._shown and time.monotonic() - self._shown_at >= self.show_every:
             self._shown, self._shown_at = progress, time.monotonic()
             self._jobs.start(self._show_so_far(), group=_SO_FAR, exclusive=True)
 
     async def _show_so_far(self) -> None:
-        evaluation = self.standing_scan()
-        if evaluation is not None and self.scanning:
+        evaluation = self.results.standing()
+        if evaluation is not None and self.results.scanning:
             await self._show(evaluation)
 
     def _step(
@@ -390,11 +289,15 @@ class Scans:
 
     async def _run(self, request: ScanRequest) -> None:
         async with self._one_at_a_time:  # waits for the end of a cancelled scan
-            self._evaluator = self._check = None
+            self.results.evaluator = self._check = None
             try:
-                await self._scan(request)
+                topic = await self._editing.finish_typing()
+                subject = self._subject = ScanSubject(topic, self._workspace.prompts)
+                agreed = await self._planning.plan(subject, request)
+                if agreed is not None:
+                    await self._evaluate(agreed, subject)
             except GuardtuiError as error:
-                self._keep_partial()
+                self.results.keep_partial()
                 self._step(f"not scanned: {error}", problem=True)
                 self._connections.warn(str(error), error=True)
                 self._refresh()
@@ -403,7 +306,7 @@ class Scans:
                 raise
 
     def _stopped(self) -> None:
-        evaluation, by = self._keep_partial(), self._stopped_by
+        evaluation, by = self.results.keep_partial(), self._stopped_by
         cause = " by your edit" if by is StopReason.EDIT else ""
         if evaluation is None:
             step = f"stopped{cause} before anything was scanned"
@@ -414,256 +317,19 @@ class Scans:
         if check is not None and evaluation is not None:
             step += f". {check.text}"
         if check is not None and by is StopReason.AUTHOR:
-            self._flips.stopped(check)
+            self._planning.flips.stopped(check)
         self._step(step, problem=True, stopped=by, check=check)
         self._refresh()
 
-    def _keep_partial(self) -> Evaluation | None:
-        """Keep and return the verdicts of an incomplete scan, or None."""
-        evaluation = self._evaluator.so_far() if self._evaluator is not None else None
-        if evaluation is None or not evaluation.metrics.total:
-            return None
-        known = self._current_scan()
-        if known is None or evaluation.metrics.missing <= known.metrics.missing:
-            self._result = evaluation
-        return evaluation
-
-    async def _scan(self, request: ScanRequest) -> None:
-        topic = await self._editing.finish_typing()
-        subject = self._subject = _Subject(topic, self._workspace.prompts)
-        model = self._connections.model
-        if model is None:
-            run = await self._planned_by_profile(subject, request)
-        else:
-            run = await self._planned_by_model(model, subject, request)
-        if run is not None:
-            await self._evaluate(run, subject)
-
-    async def _other(self, request: ScanRequest) -> None:
-        """Switch between AIRS and the models, and scan."""
-        self._connections.swap()
-        await self._scan(ScanRequest(ask=True, flips=request.flips))
-
-    def _onto(self, request: ScanRequest) -> Evaluation | None:
-        """Return the scan to complete, by the same scanner, or None."""
-        scan = self._current_scan() if request.flips else None
-        scan = self.standing_scan() if request.missing else scan
-        same = scan is not None and scan.settings.name == self._connections.asked_name
-        return scan if same else None
-
-    async def _estimate(
-        self,
-        make: MakeScanner,
-        rate: float | None,
-        subject: _Subject,
-        onto: Evaluation | None,
-    ) -> ScanEstimate:
-        """Estimate a scan; with `onto`, of the rows without a verdict."""
-        epochs = self._connections.options.epochs
-        forecast = await self._forecasting.forecast(subject.topic, subject.prompts)
-        name = self._connections.asked_name
-        if forecast is not None and forecast.grounds.settings.name != name:
-            forecast = None
-        estimate = await asyncio.to_thread(
-            estimate_scan,
-            self._engine,
-            make,
-            subject.topic,
-            subject.prompts,
-            self.last_scan(),
-            forecast,
-            missing=None if onto is None else ~is_answered(onto.verdicts.triggered),
-            used=self._used,
-            rate=self._rate if rate is None else rate,
-            epochs=1 if epochs is None else epochs.count,
-        )
-        self._prediction = estimate.prediction
-        return estimate
-
-    def _used(self, settings: ScannerSettings) -> Usage | None:
-        """Return the total usage of recorded calls with these settings."""
-        evaluations = [iteration.evaluation for iteration in self._session.iterations]
-        same = (one for one in evaluations if one.settings.identity == settings.identity)
-        return sum((one.verdicts.used or Usage() for one in same), Usage())
-
-    async def _doubt(
-        self,
-        subject: _Subject,
-        request: ScanRequest,
-        estimate: ScanEstimate,
-        onto: Evaluation | None,
-    ) -> FlipStart | None:
-        """Return the state before a check; None for a scan. Raises ForecastError."""
-        if not request.flips:
-            return None
-        return await self._flips.doubt(subject.topic, subject.prompts, estimate, onto)
-
-    def _agreed_run(
-        self,
-        make: MakeScanner,
-        estimate: ScanEstimate,
-        choice: ScanChoice,
-        onto: Evaluation | None,
-        doubt: FlipStart | None,
-    ) -> _Run:
-        run = _run(make, estimate, choice, onto)
-        if doubt is None:
-            return run
-        return replace(run, check=self._flips.check(doubt, estimate, choice.goal))
-
-    # --- by AIRS --------------------------------------------------------------------------
-
-    async def _planned_by_profile(self, subject: _Subject, request: ScanRequest) -> _Run | None:
-        """Plan a scan by the profile and deploy the definition; None if there is no scan."""
-        connection = await self._connections.connected()
-        if connection is None:
-            return None
-        topic = subject.topic
-        if connection.manages and (broken := violations(topic)):
-            self._connections.warn(f"Not sent: {broken[0].message}", error=True)
-            return None
-        onto = self._onto(request)
-        self._step(f"reads profile {connection.place} …")
-        plan = await self._deployment.plan(connection, topic)
-        expected = None if plan is None else connection.planned(topic, plan)
-        make = self._profile_scanner(connection, expected)
-        estimate = await self._estimate(
-            make, connection.rate, subject, None if request.flips else onto
-        )
-        doubt = await self._doubt(subject, request, estimate, onto)
-        onto = onto if doubt is None else doubt.onto
-        choice = await self._chosen(connection, plan, estimate, request, doubt)
-        if choice is None:
-            self._step("")
-            self._connections.dismiss()
-            return None
-        if choice.other:
-            await self._other(request)
-            return None
-        in_effect = connection.in_effect(topic, plan)
-        if choice.apply and plan is not None:
-            applied = await self._deployment.deploy(connection, topic, plan)
-            if applied is None:
-                return None
-            in_effect = connection.in_effect(topic, applied)
-        self._connections.use_effect(in_effect)
-        make = self._profile_scanner(connection, in_effect)
-        return self._agreed_run(make, estimate, choice, onto, doubt)
-
-    def _profile_scanner(
-        self, connection: AirsConnection, now: ActiveRevision | None
-    ) -> MakeScanner:
-        fresh = self._connections.options.fresh
-        companions = self._store.state.companions
-        names = () if companions is None else tuple(topic.name for topic in companions.topics)
-
-        def make(cache: VerdictCache) -> RemoteScanner:
-            return connection.scanner(now, cache=cache, fresh=fresh, companions=names)
-
-        return make
-
-    async def _chosen(
-        self,
-        connection: AirsConnection,
-        plan: Plan | None,
-        estimate: ScanEstimate,
-        request: ScanRequest,
-        doubt: FlipStart | None,
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author agreed and there are no warnings.
-
-        A check always asks, since the question includes its goal.
-        """
-        model = self._connections.options.model
-        changes = None if plan is None else plan.changes
-        warnings = () if plan is None else plan.warnings
-        agreed = self._connections.agreed
-        quiet = agreed or (self._connections.was_told(connection) and not changes)
-        if doubt is None and not request.ask and quiet and not warnings:
-            return ScanChoice(bool(changes), likely=False, agreed=agreed)
-        revision = "" if plan is None else f", revision {plan.profile.revision}"
-        question = ScanPlan(
-            f"Profile {connection.place}{revision}",
-            changes,
-            warnings,
-            estimate.cost,
-            agreed,
-            other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
-        )
-        if doubt is not None:
-            return await self._author.ask(self._flips.question(question, doubt, estimate))
-        choice = await self._author.ask(question)
-        if choice is not None and not choice.other:
-            self._connections.remember(connection, agreed=choice.agreed)
-        return choice
-
-    # --- by models ------------------------------------------------------------------------
-
-    async def _planned_by_model(
-        self, model: ModelOptions, subject: _Subject, request: ScanRequest
-    ) -> _Run | None:
-        """Plan a scan by the models, without deployment; None if there is no scan."""
-        fresh = self._connections.options.fresh
-
-        def make(cache: VerdictCache) -> RemoteScanner:
-            scanner = model.scanner(cache, fresh=fresh)
-            if isinstance(scanner, DecisionScanner):
-                kept = self.threshold.of(scanner.settings.identity)
-                if kept is not None:
-                    scanner.use_threshold(*kept)
-            return scanner
-
-        onto = self._onto(request)
-        self._step("estimates the scan …")
-        estimate = await self._estimate(make, model.rate, subject, None if request.flips else onto)
-        doubt = await self._doubt(subject, request, estimate, onto)
-        onto = onto if doubt is None else doubt.onto
-        choice = await self._chosen_for_model(model, estimate, request, doubt)
-        if choice is None:
-            self._step("")
-            return None
-        if choice.other:
-            await self._other(request)
-            return None
-        # Verdicts depend on the template: iterations name it, and the session stores its text.
-        template = model.scanner().template
-        with problems_shown(self._author):
-            keep_template(self._workspace.store, template.id, template.text)
-        return self._agreed_run(make, estimate, choice, onto, doubt)
-
-    async def _chosen_for_model(
-        self,
-        model: ModelOptions,
-        estimate: ScanEstimate,
-        request: ScanRequest,
-        doubt: FlipStart | None,
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author has seen a plan of this model.
-
-        A check always asks.
-        """
-        if doubt is None and not request.ask and self._connections.was_told_model(model):
-            return ScanChoice(apply=False, likely=False, agreed=False)
-        who, _ = _NAMES[model.scanner_name]
-        question = ScanPlan(
-            model.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
-        )
-        if doubt is not None:
-            return await self._author.ask(self._flips.question(question, doubt, estimate))
-        choice = await self._author.ask(question)
-        if choice is not None and not choice.other:
-            self._connections.remember_model(model)
-        return choice
-
     # --- requests and recording ----------------------------------------------------------
 
-    async def _evaluate(self, run: _Run, subject: _Subject) -> None:
+    async def _evaluate(self, run: AgreedScan, subject: ScanSubject) -> None:
         if self._cache is None:
             self._cache = SqliteVerdicts(cache_folder())
         if not self._cache.works:
             self._connections.warn(f"{self._cache.path}: cannot be used: verdicts are not cached")
-        self._evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
-        self._shown, self._prefers_preview = None, False
+        self.results.evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
+        self._shown, self.results.prefers_preview = None, False
         self._check = check = run.check
         epochs = self._connections.options.epochs
         if check is None:
@@ -678,16 +344,18 @@ class Scans:
                 self._step(check.status.text)
                 self._refresh()
                 return
-        evaluation = self._at_chosen_threshold(evaluation)  # it may have changed during the scan
-        self._result = evaluation
+        evaluation = self.results.at_chosen_threshold(
+            evaluation
+        )  # it may have changed during the scan
+        self.results.newest = evaluation
         await self._record(evaluation, run)
-        if self.is_current(evaluation):
+        if self.results.is_current(evaluation):
             # Evaluations of fewer verdicts must not be shown after this.
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._show(evaluation)
 
-    async def _record(self, evaluation: Evaluation, run: _Run) -> None:
+    async def _record(self, evaluation: Evaluation, run: AgreedScan) -> None:
         if not evaluation.metrics.total:
             reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
             self._step(f"no prompt got a verdict: {reason}", problem=True)
@@ -709,13 +377,3 @@ class Scans:
         """Close the cache of verdicts."""
         if self._cache is not None:
             self._cache.close()
-
-
-def _run(
-    make: MakeScanner, estimate: ScanEstimate, choice: ScanChoice, onto: Evaluation | None
-) -> _Run:
-    order = estimate.order
-    rows = order.likely_rows if choice.likely else order.rows
-    if onto is not None:
-        rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
-    return _Run(make, rows, onto, forecast=estimate.forecast)

@@ -112,7 +112,7 @@ class Services:
             self.editing,
             self.evaluations,
             self.forecasting,
-            self.scans,
+            self.scans.results,
             author,
             jobs,
         )

@@ -260,7 +260,7 @@ async def test_an_edit_ends_the_check_and_its_verdicts_are_cached(
     assert len(server.received) < COUNT
     assert len(desk.recorded) == 1
     desk.describe(model.description)
-    standing = desk.scans.standing_scan()
+    standing = desk.scans.results.standing()
     assert standing is not None
     assert standing.metrics.total > 0
 
@@ -279,7 +279,7 @@ async def test_stopping_keeps_the_verdicts_and_says_what_they_tell(
     await checked(desk, check(NARROW))
     assert desk.step.startswith("stopped: ")
     assert "Coverage is expected at " in desk.step
-    standing = desk.scans.standing_scan()
+    standing = desk.scans.results.standing()
     assert standing is not None
     before = standing.metrics.total
     assert before >= 5

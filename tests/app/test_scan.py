@@ -152,7 +152,7 @@ async def answered(cloud: Cloud, desk: Desk, count: int) -> None:
     """Wait until so many prompts have a verdict and the service holds all that are in flight."""
     held = min(IN_FLIGHT, COUNT - count)
     while True:
-        evaluation = desk.scans.so_far()
+        evaluation = desk.scans.results.so_far()
         done = evaluation is not None and evaluation.metrics.total == count
         if done and cloud.turnstile.waiting == held:
             return
@@ -322,12 +322,12 @@ async def test_a_prediction_belongs_to_the_scanned_definition_only(desk: Open) -
     author = desk()
     await author.scan(SCAN)
     scan = author.recorded[-1].evaluation
-    predicted = author.scans.predicted_verdicts(scan)
+    predicted = author.scans.results.predicted(scan)
     assert predicted is not None
     assert predicted.tolist() == scan.verdicts.triggered.tolist()  # the sandbox is the engine
     author.describe("Recipes for soup")
     await author.scan(AS_IS)
-    assert author.scans.predicted_verdicts(scan) is None
+    assert author.scans.results.predicted(scan) is None
 
 
 # --- while it runs --------------------------------------------------------------------------
@@ -347,10 +347,10 @@ async def test_a_running_scan_publishes_its_progress_and_the_verdicts_so_far(
     assert status.progress is not None
     assert status.traffic is not None
     assert (status.progress.done, status.progress.total) == (3, COUNT)
-    assert author.scans.scanning
+    assert author.scans.results.scanning
     cloud.turnstile.open()
     await author.jobs.finished()
-    assert not author.scans.scanning
+    assert not author.scans.results.scanning
     assert [one.metrics.total for one in author.shown] == [3, COUNT]
 
 
@@ -367,7 +367,7 @@ async def test_a_stopped_scan_is_kept_in_sight_but_is_no_iteration(
     await author.jobs.finished()
     assert author.step == f"stopped: 3 of {COUNT} verdicts, kept"
     assert author.recorded == []
-    standing = author.scans.standing_scan()
+    standing = author.scans.results.standing()
     assert standing is not None
     assert standing.metrics.open == COUNT - 3
     assert author.refreshed == 1
@@ -384,7 +384,7 @@ async def test_resuming_requests_only_what_is_missing_and_is_then_kept(
     cloud.turnstile.open()
     await author.jobs.finished()
     before = {prompt: cloud.times(prompt) for prompt in PROMPTS}
-    standing = author.scans.standing_scan()
+    standing = author.scans.results.standing()
     assert standing is not None
     done = [PROMPTS[row] for row in range(COUNT) if standing.verdicts.triggered[row] >= 0]
     author.scans.scan_missing()
@@ -404,7 +404,7 @@ async def test_a_paused_scan_sends_nothing_more_until_it_goes_on(cloud: Cloud, d
     assert author.scans.held
     cloud.turnstile.open()
     finished = 1 + IN_FLIGHT
-    while (so_far := author.scans.so_far()) is None or so_far.metrics.total < finished:
+    while (so_far := author.scans.results.so_far()) is None or so_far.metrics.total < finished:
         await asyncio.sleep(0.001)
     assert cloud.asked == finished < COUNT
     author.scans.pause()
@@ -426,7 +426,7 @@ async def test_an_edit_cancels_the_scan_of_the_older_definition(cloud: Cloud, de
     assert not author.scans.under_way
     cloud.turnstile.open()
     await author.jobs.finished()
-    assert author.scans.standing_scan() is None
+    assert author.scans.results.standing() is None
     assert author.recorded == []
     assert cloud.asked < COUNT
 
@@ -499,13 +499,13 @@ async def test_swapping_hides_the_scan_until_swapped_again_or_edited(desk: Open)
     await author.scan(SCAN)
     scan = author.recorded[-1].evaluation
     author.scans.swap_preview()
-    assert author.scans.standing_scan() is None
+    assert author.scans.results.standing() is None
     author.scans.swap_preview()
-    assert author.scans.standing_scan() is scan
+    assert author.scans.results.standing() is scan
     author.scans.swap_preview()
     author.describe("Recipes for soup")
     author.describe("Personal tax advice")
-    assert author.scans.standing_scan() is scan
+    assert author.scans.results.standing() is scan
     assert author.refreshed == 3
 
 
@@ -515,13 +515,13 @@ async def test_a_scan_of_an_earlier_session_stands_for_the_same_definition(
     await desk(SCAN).scan()
     requests = cloud.requests
     author = desk()
-    standing = author.scans.standing_scan()
+    standing = author.scans.results.standing()
     assert standing is not None
-    assert author.scans.is_current(standing)
+    assert author.scans.results.is_current(standing)
     author.describe("Recipes for soup")
-    assert author.scans.standing_scan() is None
-    assert not author.scans.is_current(standing)
-    last = author.scans.last_scan()
+    assert author.scans.results.standing() is None
+    assert not author.scans.results.is_current(standing)
+    last = author.scans.results.last()
     assert last is not None
     assert last.topic.description == "Personal tax advice"
     assert cloud.requests == requests
@@ -584,19 +584,19 @@ async def test_the_threshold_of_a_decision_model_moves_without_a_call(topic_path
         assert (plan.judge, plan.who, plan.other) == (True, "a decision model", "Ask AIRS")
         assert plan.cost.expense is not None
         assert plan.cost.expense.tokens(1) > 0
-        scan = author.scans.decided_scan()
+        scan = author.scans.results.decided()
         assert scan is not None
         assert scan.metrics.coverage == 0.0
         asked = len(server.received)
         author.scans.use_threshold(0.3)
-        moved = author.scans.decided_scan()
+        moved = author.scans.results.decided()
         assert moved is not None
         assert moved.metrics.coverage == 1.0
         assert np.array_equal(moved.verdicts.score, scan.verdicts.score)
-        assert moved is author.scans.decided_scan()
+        assert moved is author.scans.results.decided()
         # The same after a restart; the iteration stays as it was recorded.
         again = Desk(topic_path, options)
-        kept = again.scans.decided_scan()
+        kept = again.scans.results.decided()
         assert kept is not None
         assert kept.settings.threshold == 0.3
         assert kept.metrics.coverage == 1.0

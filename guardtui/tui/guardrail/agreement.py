@@ -142,7 +142,7 @@ class AgreementFeature:
     async def show_agreement(self) -> None:
         """Show the agreement; then set the fitted threshold, or show the differing prompts."""
         services, scanner = self._services, self._services.engine.scanner
-        scan = services.scans.standing_scan() or services.scans.last_scan()
+        scan = services.scans.results.standing() or services.scans.results.last()
         if scan is None:
             self._window.notify(NOTHING_JUDGED)
             return

@@ -377,7 +377,7 @@ class LargeSetFeature:
 
     def _notes(self) -> list[str]:
         services = self._services
-        scan = services.scans.standing_scan()
+        scan = services.scans.results.standing()
         connections = services.connections
         remote = connections.asked_name if connections.is_named else ""
         if scan is not None:

@@ -42,7 +42,7 @@ class Availability:
             "scan_options": lambda: UNDER_WAY if services.scans.under_way else "",
             "check_flips": lambda: UNDER_WAY if services.scans.under_way else "",
             "scan_missing": lambda: services.scans.missing_refusal,
-            "pause_scan": lambda: "" if services.scans.scanning else NO_SCAN,
+            "pause_scan": lambda: "" if services.scans.results.scanning else NO_SCAN,
             "stop_scan": lambda: "" if services.scans.under_way else NO_SCAN,
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
@@ -85,6 +85,6 @@ class Availability:
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
         judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
-        if judged or self._services.scans.last_scan() is not None:
+        if judged or self._services.scans.results.last() is not None:
             return ""
         return NOTHING_JUDGED

@@ -196,7 +196,7 @@ class MainScreen(Screen[None]):
         """Actions that come first in the footer: those of a running or stopped scan."""
         scans = self.services.scans
         if scans.under_way:
-            return ("pause_scan", "stop_scan") if scans.scanning else ("stop_scan",)
+            return ("pause_scan", "stop_scan") if scans.results.scanning else ("stop_scan",)
         action = self.scanning.resume_action
         return (action,) if action else ()
 

@@ -84,7 +84,7 @@ class ScanFeature:
     def poll(self) -> None:
         """Update the progress of the scan."""
         self._scans.poll()
-        now = self._scans.under_way, self._scans.scanning
+        now = self._scans.under_way, self._scans.results.scanning
         if now != self._known:
             self._known = now
             self._window.refresh_keys()

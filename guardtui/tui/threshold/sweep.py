@@ -307,7 +307,7 @@ class _DecisionThreshold:
 
     def __init__(self, services: Services, scan: Evaluation) -> None:
         self._scans, self.threshold = services.scans, scan.settings.threshold
-        self._before = services.scans.threshold.chosen(scan.settings.identity)
+        self._before = services.scans.results.threshold.chosen(scan.settings.identity)
 
     def move(self, to: float) -> None:
         self._scans.use_threshold(to, keep=False)
@@ -388,7 +388,7 @@ class ThresholdFeature:
         if services.scans.under_way:
             self._window.notify("A scan is under way: let it end, or stop it first.")
             return None
-        scan = services.scans.standing_scan()
+        scan = services.scans.results.standing()
         if scan is not None and scan.settings.name == DECISION:
             return scan
         if scan is not None:

@@ -522,7 +522,9 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         await play.press("ctrl+r")
         await play.dialog()
         await play.press("g")
-        await play.until(lambda: play.main.services.scans.scanning and cloud.turnstile.waiting > 0)
+        await play.until(
+            lambda: play.main.services.scans.results.scanning and cloud.turnstile.waiting > 0
+        )
         await play.press("shift+f12")
         await play.until(lambda: any("Stop the scan first" in one for one in play.told))
         await opened(play)
@@ -531,7 +533,7 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
             await play.pilot.pause()
             await play.press(key)
             await shows(play, RemoteTopicsDialog, "Stop the scan first")
-        assert play.main.services.scans.scanning
+        assert play.main.services.scans.results.scanning
         cloud.turnstile.open()
         await play.press("escape")
         await play.ended()

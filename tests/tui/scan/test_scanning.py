@@ -466,7 +466,7 @@ async def test_an_edit_cancels_the_scan_and_the_next_one_resumes(
         await play.press("tab", "x")
         await play.until(lambda: play.main.services.session.topic != start)
         await play.ended()
-        assert not play.main.services.scans.scanning
+        assert not play.main.services.scans.results.scanning
         assert play.shown == "local"
         assert cloud.asked == 3
         await play.press("ctrl+z")
