@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 from textual.widgets._footer import FooterKey
 
+from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp
@@ -82,7 +83,7 @@ async def test_keys_of_a_scan_come_first_and_name_how_to_resume_it(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         scans, store = type(main.services.scans), main.services.store
         monkeypatch.setattr(scans, "under_way", True)
-        monkeypatch.setattr(scans, "scanning", True)
+        monkeypatch.setattr(ScanResults, "scanning", True)
         traffic = Traffic(rate=1.0)
         store.show_scan(ScanStatus("scans", Progress("scans", 3, 14), traffic))
         await until(pilot, lambda: footer(main)[:2] == ["Pause", "Stop"])
@@ -91,7 +92,7 @@ async def test_keys_of_a_scan_come_first_and_name_how_to_resume_it(
         store.show_scan(ScanStatus("scans", Progress("scans", 3, 14), replace(traffic, held=True)))
         await until(pilot, lambda: "⏸ scan paused" in frame(app))
         monkeypatch.setattr(scans, "under_way", False)
-        monkeypatch.setattr(scans, "scanning", False)
+        monkeypatch.setattr(ScanResults, "scanning", False)
         monkeypatch.setattr(scans, "missing_refusal", "")
         stopped = ScanStatus("stopped: 3 of 14", problem=True, stopped=StopReason.AUTHOR)
         store.show_scan(stopped)
