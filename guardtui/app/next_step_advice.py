@@ -96,6 +96,9 @@ class NextStepAdvice:
             return
         found = self._found
         if found is None or found.key != evaluation.key:
+            if self._store.state.next is not None:
+                # Steps measured with another guardrail or threshold must not stand beside it.
+                self._store.publish(replace(self._store.state, next=None))
             await asyncio.sleep(self.pause)
         try:
             measure = await self._refinement.measure(typing=False)

@@ -316,6 +316,30 @@ async def test_the_same_definition_is_not_measured_twice(
         assert [one.kind for one in app.services.state.next.steps] == [StepKind.FIT, StepKind.EDIT]
 
 
+async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        services = app.services
+        shown = services.state.evaluation
+        assert shown is not None
+        assert services.state.next is not None
+        meanwhile: list[NextSteps | None] = []
+
+        def fake(
+            objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+        ) -> SearchResult:
+            meanwhile.append(services.state.next)
+            return result(topic)
+
+        monkeypatch.setattr(refinement, "advise", fake)
+        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        services.store.publish(replace(services.state, evaluation=replace(shown, settings=airs)))
+        await app.jobs.finished()
+        assert meanwhile == [None]
+        assert services.state.next is not None
+
+
 async def test_too_few_prompts_are_told_after_the_preview(tmp_path: Path) -> None:
     async with opened(written(tmp_path, each=1)) as app:
         found = app.services.state.next
