@@ -11,7 +11,8 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind, gain_text
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import badge, guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.tui.advice.edit_list import EditList
@@ -109,8 +110,9 @@ class NextStepFeature:
         steps = self._current(new)
         pending = ""
         if steps is None:
-            pending = MEASURING if self._services.refinement.is_ready else LATER
-        self._line.show(steps, self._keys, pending)
+            scanned = new.evaluation is None or not new.evaluation.metrics.open
+            pending = MEASURING if scanned and self._services.refinement.is_ready else LATER
+        self._line.show(steps, self._keys, pending, self._other_guardrail(steps, new.evaluation))
 
     @property
     def _keys(self) -> str:
@@ -125,6 +127,14 @@ class NextStepFeature:
     def _current(state: AppState) -> NextSteps | None:
         steps = state.next
         return steps if steps is not None and steps.topic == state.topic else None
+
+    @staticmethod
+    def _other_guardrail(steps: NextSteps | None, shown: Evaluation | None) -> str:
+        """Return the guardrail that measured the steps, or "" if it is the shown one."""
+        if steps is None or steps.result is None or shown is None:
+            return ""
+        measuring, _ = badge(steps.result.settings)
+        return "" if measuring == badge(shown.settings)[0] else measuring
 
     async def take_best(self) -> None:
         """Take the shown step."""

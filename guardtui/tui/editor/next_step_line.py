@@ -29,14 +29,19 @@ class NextStepLine(Widget, can_focus=False):
         self._steps: NextSteps | None = None
         self._keys = ""
         self._pending = ""
+        self._by = ""
 
-    def show(self, steps: NextSteps | None, keys: str, pending: str = "") -> None:
+    def show(
+        self, steps: NextSteps | None, keys: str, pending: str = "", measured_by: str = ""
+    ) -> None:
         """Show these steps; `keys` are shown after the step, `pending` if there are no steps.
 
         Old steps do not apply to a new definition: `pending` is shown until new ones are measured.
+        `measured_by` is the guardrail of the gain where another one's metrics are shown, or "".
         """
-        if (steps, keys, pending) != (self._steps, self._keys, self._pending):
-            self._steps, self._keys, self._pending = steps, keys, pending
+        shown = (steps, keys, pending, measured_by)
+        if shown != (self._steps, self._keys, self._pending, self._by):
+            self._steps, self._keys, self._pending, self._by = shown
             self.refresh()
 
     @property
@@ -56,7 +61,8 @@ class NextStepLine(Widget, can_focus=False):
         best = None if self._steps is None else self._steps.best
         if best is None:
             return line.append(self.text, "$text-muted")
-        gain = "" if best.gain is None else f"  {gain_text(best.gain)}"
+        by = f" {self._by}" if self._by else ""
+        gain = "" if best.gain is None else f"  {gain_text(best.gain)}{by}"
         keys = f"  {self._keys}"
         room = width - cell_len(_LABEL)
         if room - cell_len(gain) - cell_len(keys) < _LEAST:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from textual.pilot import Pilot
 
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.advice.next_steps import NextStepList
@@ -133,3 +135,29 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         assert any("I adds one like" in one.message for one in app.said.messages)
         await pilot.press("escape")
         await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)
+
+
+@pytest.mark.exhaustive
+async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
+    sample: Path,
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, steps = await opened(pilot, app)
+        assert steps.best is not None
+        await until(pilot, lambda: "Next  " in frame(app))
+        assert "] ENGINE" not in frame(app)
+        state = main.state
+        assert state.evaluation is not None
+        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        shown = replace(state.evaluation, settings=airs)
+        main.services.store.publish(replace(state, evaluation=shown))
+        await until(pilot, lambda: "] ENGINE" in frame(app))
+        verdicts = shown.verdicts
+        open_rows = np.where(np.arange(len(verdicts.triggered)) < 9, -2, verdicts.triggered)
+        partial = replace(
+            shown, verdicts=replace(verdicts, triggered=open_rows.astype(np.int8), errors={})
+        )
+        assert partial.metrics.open == 9
+        main.services.store.publish(replace(main.state, evaluation=partial, next=None))
+        await until(pilot, lambda: "edits are measured once" in frame(app))
