@@ -80,7 +80,9 @@ class Services:
         self.engine = Engine(scanner, author)
         self.editing = Editing(self.store, self.session, author)
         self.companions = CompanionTopics(self.store, workspace, self.engine, author)
-        self.sync = WorkspaceSync(self.store, workspace, self.editing, self.companions, author)
+        self.sync = WorkspaceSync(
+            self.store, workspace, self.editing, self.companions, author, jobs
+        )
         self.evaluations = Evaluations(self.store, workspace, jobs, self.figures)
         self.forecasting = Forecasting(workspace.session, self.engine)
         self.lint = DefinitionLint(self.store, self.engine, jobs)
@@ -251,6 +253,7 @@ class Services:
                 return False
             await self.scans.finish()
         await self.editing.finish_typing()
+        await self.sync.finish()
         try:
             self.workspace.save_draft(always=True)
             self.workspace.store.close()
@@ -263,6 +266,7 @@ class Services:
     async def close(self) -> None:
         """Finish running changes, and close the caches and the session's file."""
         await self.trials.close()
+        await self.sync.finish()
         await self.engine.close()
         await self.deployment.close()
         await self.scans.close()

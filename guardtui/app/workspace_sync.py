@@ -9,7 +9,7 @@ from typing import Any
 
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.editing import Editing
-from guardtui.app.ports import Author, Confirm
+from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, Store, with_session
 from guardtui.domain.figures import count_text
@@ -27,6 +27,7 @@ CALM = 1.0
 NOTE_TIME = 8.0
 """Seconds for which a note on another program's change is shown."""
 
+_SETTINGS = "settings"
 _SHOWN_CHARACTERS = 250
 
 
@@ -40,11 +41,14 @@ class WorkspaceSync:
         editing: Editing,
         companions: CompanionTopics,
         author: Author,
+        jobs: Jobs,
     ) -> None:
         self._store, self._workspace, self._editing = store, workspace, editing
-        self._companions, self._author = companions, author
+        self._companions, self._author, self._jobs = companions, author, jobs
         self._draft_problem = ""
         self._editing_prompts = asyncio.Lock()
+        self._unwritten: dict[str, Any] = {}
+        self._writing_settings = asyncio.Lock()
 
     def _publish(self, edit: EditKind = EditKind.REPLACED) -> None:
         self._store.publish(replace(with_session(self._store.state, self._workspace), edit=edit))
@@ -70,13 +74,14 @@ class WorkspaceSync:
                 await asyncio.to_thread(workspace.save, topic, force=True)
         if not workspace.unsaved:
             self._author.notify(f"Saved to {workspace.topic_file.path.name}")
-        self.save_draft()
+        await self.save_draft()
         self._publish(EditKind.TYPED)
 
-    def save_draft(self) -> None:
+    async def save_draft(self) -> None:
         """Write the draft to disk if it changed."""
         try:
-            self._workspace.save_draft()
+            # A slow disk, or another process that writes, must not block the screen.
+            await asyncio.to_thread(self._workspace.save_draft)
         except StoreError as problem:
             # Shown once, not every two seconds.
             if str(problem) != self._draft_problem:
@@ -103,9 +108,17 @@ class WorkspaceSync:
             self._publish()
 
     def remember(self, settings: dict[str, Any]) -> None:
-        """Store these settings in the session; the others are unchanged."""
-        with problems_shown(self._author):
-            self._workspace.store.update_settings(settings)
+        """Store these settings in the session soon; the others are unchanged."""
+        self._unwritten |= settings
+        self._jobs.start(self.finish(), group=_SETTINGS)
+
+    async def finish(self) -> None:
+        """Write the settings that are not stored yet."""
+        async with self._writing_settings:
+            settings, self._unwritten = self._unwritten, {}
+            if settings:
+                with problems_shown(self._author):
+                    await asyncio.to_thread(self._workspace.store.update_settings, settings)
 
     # --- other programs -------------------------------------------------------------------
 

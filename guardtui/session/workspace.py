@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import threading
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +78,7 @@ class Workspace:
             elif self.draft_offer is None:
                 self.draft_offer = draft
         self._saved_draft: Topic | None = None
+        self._saving_draft = threading.Lock()
         self._signature: tuple[int, int, int] | None = None
         self._seen: tuple[int, int, int] | None = None
         self.store.use_prompt_file(str(self.prompts_path.resolve()))
@@ -292,13 +294,15 @@ class Workspace:
     def save_draft(self, *, always: bool = False) -> None:
         """Store the edited definition if it changed since the last call; cheap if it did not.
 
-        With `always`, it is written anyway, in case another program removed it. Raises StoreError.
+        With `always`, it is written anyway, in case another program removed it. May be called from
+        any thread: the last call to end has written the newest definition. Raises StoreError.
         """
-        topic = self.session.topic if self.unsaved else None
-        if topic != self._saved_draft or (always and topic is not None):
-            draft = Draft(topic, self.topic_file.topic.fingerprint) if topic else None
-            self.store.save_draft(draft)
-            self._saved_draft = topic
+        with self._saving_draft:
+            topic = self.session.topic if self.unsaved else None
+            if topic != self._saved_draft or (always and topic is not None):
+                draft = Draft(topic, self.topic_file.topic.fingerprint) if topic else None
+                self.store.save_draft(draft)
+                self._saved_draft = topic
 
 
 def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -272,11 +273,32 @@ async def test_saving_over_another_program_s_change_is_asked(topic_path: Path) -
 async def test_a_draft_is_resumed_where_its_file_is_unchanged(topic_path: Path) -> None:
     loop = await opened(topic_path)
     await loop.describe("Half a thought")
-    loop.services.sync.save_draft()
+    await loop.services.sync.save_draft()
     await loop.services.close()
     again = await opened(topic_path)
     assert again.state.topic.description == "Half a thought"
     assert any("unsaved edits are back" in message for message in again.author.messages)
+    await again.services.close()
+
+
+async def test_another_process_that_writes_does_not_block_the_loop(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    await loop.describe("Half a thought")
+    store = loop.services.workspace.store
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    saving = asyncio.create_task(loop.services.sync.save_draft())
+    loop.services.sync.remember({"sort": "score"})
+    for _ in range(5):
+        await asyncio.sleep(0)  # were the loop blocked, both would fail after their patience
+    other.execute("ROLLBACK")
+    other.close()
+    await saving
+    await loop.services.close()
+    assert not loop.author.messages
+    assert store.settings()["sort"] == "score"
+    again = await opened(topic_path)
+    assert again.state.topic.description == "Half a thought"
     await again.services.close()
 
 
@@ -288,7 +310,7 @@ async def test_a_draft_of_a_changed_file_is_offered(
 ) -> None:
     loop = await opened(topic_path)
     await loop.describe("Half a thought")
-    loop.services.sync.save_draft()
+    await loop.services.sync.save_draft()
     await loop.services.close()
     topic_path.write_text(TOPIC.replace("Tax advice", "Taxes"), "utf-8")
     again = await opened(topic_path, (answer,))

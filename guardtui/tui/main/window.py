@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from textual.app import App
@@ -96,8 +96,8 @@ class Window:
         if name is not None:
             self._screen.call_later(self._screen.run_action, call_of(name))
 
-    def every(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call a function repeatedly."""
+    def every(self, seconds: float, call: Callable[[], Awaitable[None] | None]) -> Timer:
+        """Call a function repeatedly; one that returns an awaitable is awaited first."""
         return self._screen.set_interval(seconds, call)
 
     def later(self, call: Callable[[], None]) -> None:
