@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from guardtui.app.wording_runs import TypeWordings
+from guardtui.app.wording_requests import TypeWordings, WordingRequest
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
 
 QUESTION = TypeWordings(59)
 
 
-async def answer(*keys: str) -> list[str | None]:
-    answers: list[str | None] = []
+async def answer(*keys: str) -> list[WordingRequest | None]:
+    answers: list[WordingRequest | None] = []
     app: App[None] = App()
     async with app.run_test(size=(80, 24)) as pilot:
         await app.push_screen(WordingsDialog(QUESTION), answers.append)
@@ -23,14 +23,22 @@ async def answer(*keys: str) -> list[str | None]:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        (("ctrl+s",), ""),
-        ((*"one", "enter", *"two q", "ctrl+s"), "one\ntwo q"),
+        (("ctrl+s",), WordingRequest()),
+        ((*"one", "enter", *"two q", "ctrl+s"), WordingRequest("one\ntwo q")),
         (("x", "escape"), None),
-        (("tab", "enter"), ""),
-        (("tab", "tab", "enter"), None),
+        (("tab", "enter"), WordingRequest()),
+        (("tab", "tab", "tab", "enter"), None),
+        (
+            ("tab", *"http://a/v1#m", "enter", *"sk", "enter"),
+            WordingRequest("", "http://a/v1#m", "sk"),
+        ),
+        (
+            ("tab", *"a#m", "enter", *"sk", "tab", "space", "ctrl+s"),
+            WordingRequest("", "a#m", "sk", True),
+        ),
     ],
 )
-async def test_lines_are_the_answer_and_escape_cancels(
-    keys: tuple[str, ...], expected: str | None
+async def test_lines_and_writer_are_the_answer_and_escape_cancels(
+    keys: tuple[str, ...], expected: WordingRequest | None
 ) -> None:
     assert await answer(*keys) == [expected]
