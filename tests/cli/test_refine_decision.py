@@ -252,7 +252,7 @@ def test_a_writer_is_asked_once_and_again_when_fresh(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
     """Also if the decision model failed meanwhile; another definition is another question."""
-    assert request(f"{service}/_sandbox/faults", {"faults": ["413@decisions"]})[0] == 200
+    assert request(f"{service}/_sandbox/faults", {"faults": ["413@decisions=every:1"]})[0] == 200
     with writing(said(PROPOSALS)) as server:
         arguments = with_writer(service, server.url, "--yes")
         variables = keys(home, service, server.url)

@@ -146,7 +146,6 @@ of a writer is cached: with nothing changed it is not asked again.""",
         (),
         (
             NEXT,
-            ("Enter", "In the line of the writer: to its key"),
             ("^s", "Continue"),
             ("Esc", "Cancel"),
         ),

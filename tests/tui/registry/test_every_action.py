@@ -99,6 +99,7 @@ from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
 from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
 
@@ -200,7 +201,9 @@ async def mistakes(stage: Stage) -> None:
 
 
 async def below_the_first(stage: Stage) -> None:
+    first = cursor(stage)
     await stage.pilot.press("down")
+    assert await stage.comes(lambda: cursor(stage) != first)
 
 
 async def marked(stage: Stage) -> None:
@@ -458,7 +461,9 @@ async def play(stage: Stage, action: Action, way: str) -> str:
     else:
         if action.scope == ADVICE:
             await stage.pilot.press("shift+f1")
-            await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+            assert await stage.comes(
+                lambda: isinstance(stage.app.screen, AdviceMenu) and stage.app.screen.is_mounted
+            )
         if way.startswith(LETTER):
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
@@ -621,7 +626,9 @@ async def tour(stage: Stage) -> None:
     await stage.pilot.press("alt+i")
     assert await stage.comes(lambda: stage.main.tour.box is not None)
     await stage.pilot.pause()
+    before = drawn(stage.app)
     await stage.pilot.press("alt+n")
+    assert await stage.comes(lambda: drawn(stage.app) != before)
 
 
 def at(selector: str) -> Prepare:
@@ -747,8 +754,9 @@ async def next_step_list(stage: Stage) -> None:
 async def submenu(stage: Stage) -> None:
     """A menu that has one before it."""
     await by_key("ctrl+@")(stage)
+    before = drawn(stage.app)
     await stage.pilot.press("s")
-    await stage.pilot.pause()
+    assert await stage.comes(lambda: drawn(stage.app) != before)
 
 
 async def beside(stage: Stage) -> None:
