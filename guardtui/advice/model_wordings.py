@@ -202,9 +202,12 @@ def _problem(proposed: Topic, topic: Topic) -> str:
     if new := excludes(proposed.description) - excludes(topic.description):
         words = ", ".join(f"“{display_start(word, _QUOTED)}”" for word in sorted(new)[:3])
         return f"the description excludes ({words}): what is named is attracted"
+    plain = is_usable_example(topic.description) or not topic.description.strip()
+    if plain and not is_usable_example(proposed.description):
+        return f"not plain words: “{display_start(proposed.description, _QUOTED)}”"
     for example in proposed.examples:
         if example not in topic.examples and not is_usable_example(example):
-            return f"not usable as an example: “{display_start(example, _QUOTED)}”"
+            return f"not plain words: “{display_start(example, _QUOTED)}”"
     return ""
 
 

@@ -60,7 +60,9 @@ class WordingRequests:
                 if request.writer:
                     await self._use(request)
             except (GuardtuiError, ValueError) as error:
-                question = replace(question, offered=request, problem=str(error))
+                question = TypeWordings(
+                    others, request, no_keyring=question.no_keyring, problem=str(error)
+                )
             else:
                 return request
         return None

@@ -274,9 +274,10 @@ def _cost_text(draft: WordingDraft, run: WordingRun) -> str:
     typed, written = (
         sum(wording in some for wording in run.wordings) for some in (draft.typed, draft.written)
     )
-    counts = {"typed": typed, "searched": len(run.wordings) - 1 - typed - written}
+    counts = {"typed": typed}
     if draft.call is not None:
         counts[f"written by {draft.call.writer.place}"] = written
+    counts["searched"] = len(run.wordings) - 1 - typed - written
     origins = [f"{count} {origin}" for origin, count in counts.items() if count]
     text = (
         f"Try {len(run.wordings)} wordings on {options.place}: the definition, "

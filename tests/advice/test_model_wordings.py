@@ -146,8 +146,9 @@ def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
         ("Income\u202etax", ("a", "b"), "the description has control or invisible characters"),
         ("Income\ud800tax", ("a", "b"), "the description has control or invisible characters"),
         ("Tax, but not customs", ("a", "b"), "the description excludes (“not”)"),
-        ("Income tax", ("a", "b\x1b]0;x\x07"), "not usable as an example: “b␛]0;x␇”"),
-        ("Income tax", ("a", "see https://a.example"), "not usable as an example"),
+        ("Income tax", ("a", "b\x1b]0;x\x07"), "not plain words: “b␛]0;x␇”"),
+        ("[b]Income[/b] tax", ("a", "b"), "not plain words: “[b]Income[/b] tax”"),
+        ("Income tax", ("a", "see https://a.example"), "not plain words"),
     ],
 )
 def test_proposals_obey_the_rules_of_other_edits(
@@ -161,8 +162,10 @@ def test_proposals_obey_the_rules_of_other_edits(
 
 
 def test_what_the_definition_has_itself_is_no_reason_to_refuse_a_proposal() -> None:
-    topic = TOPIC.model_copy(update={"description": "not tax", "examples": ("{a}", "b")})
-    found, _ = read_proposals(answer({"description": "not income", "examples": ["{a}"] * 2}), topic)
+    topic = TOPIC.model_copy(update={"description": "not <tax>", "examples": ("{a}", "b")})
+    found, _ = read_proposals(
+        answer({"description": "not <income>", "examples": ["{a}"] * 2}), topic
+    )
     assert len(found) == 1
 
 

@@ -258,7 +258,7 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         assert (written.topic.description, written.origin) == (GOOD, f"the model {MODEL}")
         plan = author.questions[-1]
         assert isinstance(plan, WordingPlan)
-        assert f"the definition, 58 searched, 1 written by {MODEL} at " in plan.cost
+        assert f"the definition, 1 written by {MODEL} at {server.url}/v1, 58 searched." in plan.cost
         (note,) = plan.notes
         assert "proposal 2: the description has control" in note
         # Only prompts to choose on are shown.

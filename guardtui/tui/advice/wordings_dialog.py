@@ -90,10 +90,10 @@ class WordingsDialog(Modal[WordingRequest | None]):
         origin = question.origin if is_offered else ""
         self.query_one("#writer-origin", Static).update(display_start(origin, _ORIGIN))
         self.query_one("#writer-keys").display = bool(writer)
-        self.query_one("#problem").display = bool(question.problem)
+        self.query_one("#problem").display = bool(question.problem) and is_offered
         if is_offered and question.key_origin:
             known = f"••• {display_text(question.key_origin)}; type another one to replace it"
-        elif is_offered:
+        elif is_offered and question.origin:
             known = "none is set"
         else:
             known = "type one, unless it is set, stored or not needed"
