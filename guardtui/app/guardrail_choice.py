@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 from guardtui.app.remote import ModelOptions, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
-from guardtui.http.model_keys import KEY_VARIABLE
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
 from guardtui.scanners.decision.options import FORMATS, DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.model_address import ModelAddress, without_shared_key
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
 
 T = TypeVar("T")
@@ -274,7 +273,7 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
     from guardtui.scanners.judge.template import load_template
 
     judge = options.judge or JudgeOptions(())
-    models, options = _models(choice.models, options, _with_variable(options))
+    models, options = _models(choice.models, options, _with_shared_key(options))
     judge = replace(judge, models=models)
     if choice.template != _source(judge):
         judge = replace(judge, template=_template(choice, load_template, "judge-template"))
@@ -285,7 +284,7 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
 def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
     from guardtui.scanners.decision.template import load_template
 
-    models, options = _models(choice.models, options, _with_variable(options))
+    models, options = _models(choice.models, options, _with_shared_key(options))
     if len(models) > 1:
         raise GuardrailError("Model: one decision model answers; write one URL#name")
     known = options.decision or DecisionOptions(models[0])
@@ -317,9 +316,9 @@ def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptio
     return replace(options, writer=replace(writer, models=models))
 
 
-def _with_variable(options: RemoteOptions) -> tuple[ModelAddress, ...]:
+def _with_shared_key(options: RemoteOptions) -> tuple[ModelAddress, ...]:
     """Return the writer if its key is from the variable for models at a single address."""
-    return tuple(model for model in _writing(options) if model.key_variable == KEY_VARIABLE)
+    return tuple(model for model in _writing(options) if model.has_shared_key)
 
 
 def _source(known: ModelOptions) -> str:
@@ -353,9 +352,9 @@ def _models(
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
     keys = options.keys
     if not all(map(keys.origin, map(model_account, models))):
-        variables = dict(options.variables)
+        variables = options.variables
         if {model_account(model) for model in others} - set(map(model_account, models)):
-            variables.pop(KEY_VARIABLE, None)
+            variables = without_shared_key(variables)
         models = ModelAddress.parse_all(texts, variables, allow_http=allow_http)
     in_use = (*_in_use(options), *_writing(options))
     used = {model_account(model): model for model in in_use if model.key is not None}
