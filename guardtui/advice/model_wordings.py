@@ -169,10 +169,11 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
     seen = {topic.fingerprint}
     for number, row in enumerate(rows[:READ_AT_MOST], start=1):
         try:
+            examples = [_line(one) for one in _list(row["examples"])]
             proposed = topic.model_copy(
                 update={
                     "description": _line(row["description"]),
-                    "examples": tuple(_line(one) for one in row["examples"] if _line(one)),
+                    "examples": tuple(filter(None, examples)),
                 }
             )
             why = _line(row.get("why") or "")[:_CUT]
@@ -243,3 +244,10 @@ def _line(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError("no text")
     return " ".join(text.split())
+
+
+def _list(value: object) -> list[object]:
+    """Return a list. Raises TypeError for anything else."""
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return value

@@ -45,6 +45,7 @@ from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
 from tests.scanners.decision.conftest import Service, nothing, serving
 from tests.scanners.judge.conftest import refused, said
+from tests.tui.stages import first_is_fast
 
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
 OTHER = ("Where do I buy a {}?", "Write a poem about my {}", "How big is a {}?")
@@ -275,6 +276,7 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         assert sum(isinstance(one, ChooseAnswer) for one in author.questions) == 2
 
 
+@pytest.mark.exhaustive
 async def test_fresh_asks_a_writer_again(topic_path: Path) -> None:
     async with serving() as service, Server(with_key) as server:
         for calls in (1, 2):
@@ -284,23 +286,23 @@ async def test_fresh_asks_a_writer_again(topic_path: Path) -> None:
             assert len(server.received) == calls
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
-        (said("I'd rather not."), "holds no proposals as JSON"),
-        (said(""), "refused, or its answer is empty"),
-        (said(None, refusal="No."), "refused, or its answer is empty"),
-        (said('{"proposals": [{"description": "\\u001b[2J", "examples": []}]}'), "proposal 1: "),
-        (said("x" * 100_000), "more than 65,536"),
-        (refused("the key is bad", 401), "HTTP 401: the key is bad"),
-        (refused("\x1b]0;owned\x07", 500), "HTTP 500: "),
-        (None, "cannot connect"),
-    ],
-    ids=["no JSON", "empty", "refusal", "invalid", "large", "401", "500", "down"],
-)
+FAILURES: dict[str, tuple[Answer | None, str]] = {
+    "no JSON": (said("I'd rather not."), "holds no proposals as JSON"),
+    "empty": (said(""), "refused, or its answer is empty"),
+    "refusal": (said(None, refusal="No."), "refused, or its answer is empty"),
+    "invalid": (said('{"proposals": [{"description": "\\u001b[2J"}]}'), "proposal 1: "),
+    "large": (said("x" * 100_000), "more than 65,536"),
+    "401": (refused("the key is bad", 401), "HTTP 401: the key is bad"),
+    "500": (refused("\x1b]0;owned\x07", 500), "HTTP 500: "),
+    "down": (None, "cannot connect"),
+}
+
+
+@pytest.mark.parametrize("failure", first_is_fast(*FAILURES))
 async def test_a_writer_that_fails_is_named_and_the_others_are_tried(
-    topic_path: Path, answer: Answer | None, problem: str
+    topic_path: Path, failure: str
 ) -> None:
+    answer, problem = FAILURES[failure]
     async with serving() as service, Server(answer or said("")) as server:
         request = asking(server)
         if answer is None:
@@ -333,6 +335,7 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
         assert [type(one) for one in author.questions[-2:]] == [TypeWordings, ChooseAnswer]
 
 
+@pytest.mark.exhaustive
 async def test_a_call_that_is_cancelled_is_a_note(topic_path: Path) -> None:
     async with serving() as service, Server(silence) as server:
         _, runs = runs_of(topic_path, service, asking(server), "ask", True)
@@ -349,6 +352,7 @@ async def test_a_call_that_is_cancelled_is_a_note(topic_path: Path) -> None:
         assert await runs.prepare(draft) is not None
 
 
+@pytest.mark.exhaustive
 async def test_without_mistakes_a_writer_is_not_asked(topic_path: Path) -> None:
     text = topic_path.read_text("utf-8").replace("Poems and shopping", GOOD)
     text = text.replace("Where can I buy it?", "my tax return").replace("Write a poem", "tax")

@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
+from tests.tui.stages import first_row_is_fast
+
 from .conftest import Run
 from .grading_server import Answer, GradingServer, failed, grading_server, said
 from .sandbox_server import request, sandbox_server
@@ -209,14 +211,14 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [
+    first_row_is_fast(
+        (failed(401), "HTTP 401"),
         (said("I cannot help with that."), "holds no proposals as JSON"),
         (said(""), "refused, or its answer is empty"),
         (said('{"proposals": []}'), "holds no proposals as JSON"),
-        (failed(401), "HTTP 401"),
         (None, "cannot connect"),
-    ],
-    ids=["no JSON", "empty", "no proposals", "key refused", "down"],
+    ),
+    ids=["key refused", "no JSON", "empty", "no proposals", "down"],
 )
 def test_a_writer_that_fails_is_a_warning(
     run: Run, service: str, home: dict[str, str], answer: Answer | None, problem: str
@@ -270,6 +272,7 @@ def test_a_writer_is_asked_once_and_again_when_fresh(
         assert len(server.requests) == 3
 
 
+@pytest.mark.exhaustive
 def test_the_tokens_of_the_writer_count_in_the_budget(
     run: Run, service: str, home: dict[str, str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The dialog for the author's own wordings: several lines, help, continue and cancel."""
+"""The dialog of own wordings and their writer: several lines, a key, continue and cancel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from textual.app import App
 
 from guardtui.app.wording_requests import TypeWordings, WordingRequest
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from tests.tui.stages import first_row_is_fast
 
 QUESTION = TypeWordings(59)
 
@@ -22,9 +23,12 @@ async def answer(*keys: str) -> list[WordingRequest | None]:
 
 @pytest.mark.parametrize(
     ("keys", "expected"),
-    [
+    first_row_is_fast(
+        (
+            (*"one", "enter", *"two q", "tab", *"a#m", "enter", *"sk", "tab", "space", "ctrl+s"),
+            WordingRequest("one\ntwo q", "a#m", "sk", True),
+        ),
         (("ctrl+s",), WordingRequest()),
-        ((*"one", "enter", *"two q", "ctrl+s"), WordingRequest("one\ntwo q")),
         (("x", "escape"), None),
         (("tab", "enter"), WordingRequest()),
         (("tab", "tab", "tab", "enter"), None),
@@ -32,11 +36,7 @@ async def answer(*keys: str) -> list[WordingRequest | None]:
             ("tab", *"http://a/v1#m", "enter", *"sk", "enter"),
             WordingRequest("", "http://a/v1#m", "sk"),
         ),
-        (
-            ("tab", *"a#m", "enter", *"sk", "tab", "space", "ctrl+s"),
-            WordingRequest("", "a#m", "sk", True),
-        ),
-    ],
+    ),
 )
 async def test_lines_and_writer_are_the_answer_and_escape_cancels(
     keys: tuple[str, ...], expected: WordingRequest | None
