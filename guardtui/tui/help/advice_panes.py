@@ -90,7 +90,7 @@ coverage that is expected on other prompts and its 80 % interval; one whose inte
 not offered. “Nothing measured helps” is a good answer. The same is measured again after each pause
 in typing.
 
-Where a judge is configured, its model can be asked for wordings, in one call and only when you say
+Where a writer or a judge is named, it can be asked for wordings, in one call and only when you say
 so. It is shown at most half of the mistakes; its wordings are measured without these, like all
 others, and those that help for certain join the list.""",
         ("coverage",),

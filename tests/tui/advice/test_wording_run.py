@@ -20,6 +20,7 @@ from guardtui.tui.advice.wording_run import WordingList, WritingDialog
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import AnswersDialog
+from guardtui.tui.registry.menu import MenuScreen
 from tests.app.cloud import NO_FILE
 from tests.app.test_wording_runs import topic_path
 from tests.http.server import Server, silence
@@ -88,6 +89,13 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             assert service.stats["requests"] == 0
             await pilot.press("y")
             await until(pilot, lambda: isinstance(app.screen, WordingList))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is main)
+            # The writer is also the one that is asked from the menu of advice.
+            await pilot.press("ctrl+@")
+            await until(pilot, lambda: isinstance(app.screen, MenuScreen))
+            await pilot.press("a", "s")
+            await until(pilot, lambda: len(server.received) == 3)
             assert KEY not in "".join(one.line for one in app.said.messages)
             assert KEY in app.secrets().values()
     kept = [path for path in topic_path.parent.rglob("*") if path.is_file()]
