@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("aiohttp")
 
+from textual.screen import Screen
 from textual.widgets import Input
 
 from guardtui.app.remote import RemoteOptions
@@ -51,16 +53,19 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
         async with app.run_test(size=(120, 40)) as pilot:
             main = await ready(pilot, app)
 
+            async def comes(kind: type[Screen[Any]]) -> None:
+                await until(pilot, lambda: isinstance(app.screen, kind) and app.screen.is_mounted)
+                await settle()
+
             async def consent(*keys: str) -> None:
                 main.perform("try_wordings")
-                await until(pilot, lambda: isinstance(app.screen, WordingsDialog))
-                await settle()
+                await comes(WordingsDialog)
                 if keys:
                     shown = app.screen.query_one("#writer", Input)
                     shown.value = f"{server.url}/v1#[b]gpt[/b]"
                     app.screen.query_one("#writer-key", Input).value = KEY
                 await pilot.press("ctrl+s")
-                await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
+                await comes(AnswersDialog)
                 assert "Ask [b]gpt[/b] at http://127.0.0.1:" in frame(app)
 
             await consent("typed")
@@ -68,17 +73,16 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             # Whoever does not wait goes on without it.
             await pilot.press("a")
             await until(pilot, lambda: bool(server.received))
-            await until(pilot, lambda: isinstance(app.screen, WritingDialog))
+            await comes(WritingDialog)
             await pilot.press("escape")
-            await until(pilot, lambda: isinstance(app.screen, WordingPlanDialog))
+            await comes(WordingPlanDialog)
             assert "cancelled" in frame(app)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
             # The writer and its key are known then.
             await consent()
             await pilot.press("a")
-            await until(pilot, lambda: isinstance(app.screen, WordingPlanDialog))
-            await settle()
+            await comes(WordingPlanDialog)
             seen = frame(app)
             assert "proposal 2: the description has control" in seen
             assert "[@click=app.quit]tax[/]" in seen
@@ -88,13 +92,15 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             assert server.received[-1].headers["authorization"] == f"Bearer {KEY}"
             assert service.stats["requests"] == 0
             await pilot.press("y")
-            await until(pilot, lambda: isinstance(app.screen, WordingList))
+            await comes(WordingList)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
             # The writer is also the one that is asked from the menu of advice.
             await pilot.press("ctrl+@")
-            await until(pilot, lambda: isinstance(app.screen, MenuScreen))
-            await pilot.press("a", "s")
+            await comes(MenuScreen)
+            await pilot.press("a")
+            await settle()
+            await pilot.press("s")
             await until(pilot, lambda: len(server.received) == 3)
             assert KEY not in "".join(one.line for one in app.said.messages)
             assert KEY in app.secrets().values()
