@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.candidates import Candidate, CandidateKind, is_usable_example
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Objective, Rows, Stopped
+from guardtui.advice.phrases import excludes
 from guardtui.advice.proposals import Proposal, propose
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import (
     DESCRIPTION_BYTES,
     EXAMPLE_BYTES,
@@ -24,6 +26,7 @@ from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
     TOTAL_BYTES,
     Topic,
+    byte_length,
     violations,
 )
 from guardtui.domain.verdicts import is_correct, is_wrong
@@ -31,6 +34,11 @@ from guardtui.domain.verdicts import is_correct, is_wrong
 SHOWN_AT_MOST = 24
 """Maximum number of mistakes shown to a model, half of each kind."""
 PROPOSALS = 5
+READ_AT_MOST = 2 * PROPOSALS
+"""Maximum number of proposals that are taken from an answer."""
+ANSWER_BYTES = 64 * 1024
+"""Maximum size of an answer, several times that of the proposals asked for."""
+_QUOTED = 60
 _CUT = 400
 """Maximum characters of a shown prompt."""
 
@@ -138,12 +146,14 @@ def request(topic: Topic, shown: Shown) -> list[dict[str, str]]:
 
 
 def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[str]]:
-    """The proposals in an answer that are definitions within the limits, and why others are not.
+    """Return the proposals in an answer that obey the rules of edits, and why others do not.
 
     Raises SuggestionError for an answer without proposals.
     """
     if not text.strip():
         raise SuggestionError("the model refused, or its answer is empty")
+    if (size := byte_length(text)) > ANSWER_BYTES:
+        raise SuggestionError(f"the model's answer has {size:,} bytes, more than {ANSWER_BYTES:,}")
     begin, end = text.find("{"), text.rfind("}")
     try:
         data = json.loads(text[begin : end + 1]) if 0 <= begin < end else None
@@ -157,28 +167,49 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
     found: list[ModelWording] = []
     refused: list[str] = []
     seen = {topic.fingerprint}
-    for number, row in enumerate(rows, start=1):
-        problem = ""
+    for number, row in enumerate(rows[:READ_AT_MOST], start=1):
         try:
+            examples = [_line(one) for one in _list(row["examples"])]
             proposed = topic.model_copy(
                 update={
                     "description": _line(row["description"]),
-                    "examples": tuple(_line(one) for one in row["examples"] if _line(one)),
+                    "examples": tuple(filter(None, examples)),
                 }
             )
+            why = _line(row.get("why") or "")[:_CUT]
         except (KeyError, TypeError):
-            problem = "it has no description and examples"
+            refused.append(f"proposal {number}: it has no description and examples")
+            continue
+        if proposed.fingerprint in seen:
+            problem = "it is the same as the definition or an earlier proposal"
         else:
-            if broken := violations(proposed):
-                problem = broken[0].message
-            elif proposed.fingerprint in seen:
-                problem = "it is the same as the definition or an earlier proposal"
+            problem = _problem(proposed, topic)
         if problem:
             refused.append(f"proposal {number}: {problem}")
             continue
         seen.add(proposed.fingerprint)
-        found.append(ModelWording(proposed, _line(row.get("why") or "")[:_CUT]))
+        found.append(ModelWording(proposed, why))
+    if len(rows) > READ_AT_MOST:
+        refused.append(f"{len(rows):,} proposals: only the first {READ_AT_MOST} are read")
     return found, refused
+
+
+def _problem(proposed: Topic, topic: Topic) -> str:
+    """Return why a proposal is invalid by the rules that all edits obey, or ""."""
+    if broken := violations(proposed):
+        return broken[0].message
+    if hidden_characters(proposed.description):
+        return "the description has control or invisible characters"
+    if new := excludes(proposed.description) - excludes(topic.description):
+        words = ", ".join(f"“{display_start(word, _QUOTED)}”" for word in sorted(new)[:3])
+        return f"the description excludes ({words}): what is named is attracted"
+    plain = is_usable_example(topic.description) or not topic.description.strip()
+    if plain and not is_usable_example(proposed.description):
+        return f"not plain words: “{display_start(proposed.description, _QUOTED)}”"
+    for example in proposed.examples:
+        if example not in topic.examples and not is_usable_example(example):
+            return f"not plain words: “{display_start(example, _QUOTED)}”"
+    return ""
 
 
 def measure_wordings(
@@ -213,3 +244,10 @@ def _line(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError("no text")
     return " ".join(text.split())
+
+
+def _list(value: object) -> list[object]:
+    """Return a list. Raises TypeError for anything else."""
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return value

@@ -26,11 +26,17 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.session.store import SessionStore, StoreError
 
+WRITER = "writer"
+"""Name of the writer among a session's settings."""
+
 NEEDS_ACCOUNT = (
     "Topics need a service account: set PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and "
     "PANW_MGMT_TSG_ID."
 )
-NO_MODEL = "No model is named: choose a judge under Guardrail, or start with --model URL#NAME."
+NO_MODEL = (
+    "No model is named: choose a judge under Guardrail, or start with --model URL#NAME or --writer "
+    "URL#NAME."
+)
 _NEEDS_NAME = (
     "No security profile is named: choose one under Guardrail in the menu, start with "
     "--profile NAME, or set PANW_AI_SEC_PROFILE_NAME."
@@ -181,6 +187,20 @@ class Connections:
             identity = "" if connection is None else f"profile {inert(connection.profile)}"
         # The rest of an identity are details, such as epochs.
         return f"{identity}," in f"{settings.identity},"
+
+    def use_writer(self, options: RemoteOptions) -> None:
+        """Use options with another writer, and store its address for the topic."""
+        model = options.wording_model
+        self.options = options
+        # A query may hold a secret.
+        if model is not None and "?" not in model.models[0].full:
+            self._keep(WRITER, {"model": model.models[0].full})
+
+    @property
+    def remembered_writer(self) -> str:
+        """The writer last used for this topic, as URL#name, or "". Raises StoreError."""
+        model = self._remembered(WRITER).get("model")
+        return model if isinstance(model, str) else ""
 
     def use(self, connection: AirsConnection | None) -> None:
         """Use this connection; None: reconnect at the next use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
 from guardtui.scanners.decision.options import FORMATS, DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.model_address import ModelAddress, without_shared_key
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
 
 T = TypeVar("T")
@@ -201,6 +201,11 @@ def _in_use(options: RemoteOptions) -> tuple[ModelAddress, ...]:
     return () if options.judge is None else options.judge.models
 
 
+def _writing(options: RemoteOptions) -> tuple[ModelAddress, ...]:
+    """Return the model that was named to write wordings."""
+    return () if options.writer is None else options.writer.models[:1]
+
+
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
     """Return the options with the chosen guardrail. Blocks: it reads files and the keyring.
 
@@ -250,8 +255,8 @@ def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> Remote
     """Add the typed key of the models."""
     if not request.key:
         return options
-    allow_http = options.model is not None and options.model.allow_http
-    models = ModelAddress.parse_all(request.choice.models.split(), {}, allow_http=allow_http)
+    texts = request.choice.models.split()
+    models = ModelAddress.parse_all(texts, {}, allow_http=options.allow_http)
     accounts = set(map(model_account, models))
     if len(accounts) > 1:
         raise GuardrailError(
@@ -268,7 +273,7 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
     from guardtui.scanners.judge.template import load_template
 
     judge = options.judge or JudgeOptions(())
-    models, options = _models(choice.models, options)
+    models, options = _models(choice.models, options, _with_shared_key(options))
     judge = replace(judge, models=models)
     if choice.template != _source(judge):
         judge = replace(judge, template=_template(choice, load_template, "judge-template"))
@@ -279,7 +284,7 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
 def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
     from guardtui.scanners.decision.template import load_template
 
-    models, options = _models(choice.models, options)
+    models, options = _models(choice.models, options, _with_shared_key(options))
     if len(models) > 1:
         raise GuardrailError("Model: one decision model answers; write one URL#name")
     known = options.decision or DecisionOptions(models[0])
@@ -290,6 +295,30 @@ def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> Remote
         decision = replace(decision, template=_template(choice, load_template, "decision-template"))
     decision.scanner()  # the scan reports the error
     return replace(options, decision=decision)
+
+
+def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptions:
+    """Return the options with the model URL#name as the writer, and a typed key ("" without one).
+
+    Blocks: it reads the keyring. Raises GuardrailError, AddressError, KeyTextError and
+    ModelKeyError.
+    """
+    known = options.wording_model
+    if known is not None and not key and text == known.models[0].full:
+        return options
+    if len(text.split()) > 1:
+        raise GuardrailError("Writer: one model writes; write one URL#name")
+    if key:
+        (model,) = ModelAddress.parse_all([text], {}, allow_http=options.allow_http)
+        options = replace(options, keys=options.keys.with_typed(model_account(model), key))
+    models, options = _models(text, options, _in_use(options))
+    writer = options.writer or JudgeOptions((), allow_http=options.allow_http)
+    return replace(options, writer=replace(writer, models=models))
+
+
+def _with_shared_key(options: RemoteOptions) -> tuple[ModelAddress, ...]:
+    """Return the writer if its key is from the variable for models at a single address."""
+    return tuple(model for model in _writing(options) if model.has_shared_key)
 
 
 def _source(known: ModelOptions) -> str:
@@ -307,21 +336,28 @@ def _template(choice: GuardrailChoice, load: Callable[[Path], T], command: str) 
         raise GuardrailError(f"{error}\n  'guardtui {command}' prints one to start from") from error
 
 
-def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
+def _models(
+    text: str, options: RemoteOptions, others: Sequence[ModelAddress] = ()
+) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
     """Return the models with their keys, and the options with the keyring's keys added.
 
-    Precedence of keys: typed, variables, in use, keyring. Raises GuardrailError, AddressError and
-    ModelKeyError.
+    Precedence of keys: typed, variables, in use, keyring. `others` stay in use: the variable for
+    models at a single address is for them if they are at another one. Raises GuardrailError,
+    AddressError and ModelKeyError.
     """
     texts = text.split()
     if not texts:
         raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
-    allow_http = options.model is not None and options.model.allow_http
+    allow_http = options.allow_http
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
     keys = options.keys
     if not all(map(keys.origin, map(model_account, models))):
-        models = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
-    used = {model_account(model): model for model in _in_use(options) if model.key is not None}
+        variables = options.variables
+        if {model_account(model) for model in others} - set(map(model_account, models)):
+            variables = without_shared_key(variables)
+        models = ModelAddress.parse_all(texts, variables, allow_http=allow_http)
+    in_use = (*_in_use(options), *_writing(options))
+    used = {model_account(model): model for model in in_use if model.key is not None}
     for index, model in enumerate(models):
         account = model_account(model)
         if model.key is not None or keys.origin(account):

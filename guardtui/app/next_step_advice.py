@@ -26,13 +26,13 @@ from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
 from guardtui.app.suggestions import MeasuredSuggestions, ask_for_wordings
+from guardtui.app.wording_writer import WriterError
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
 
 PAUSE = 0.5
@@ -118,7 +118,7 @@ class NextStepAdvice:
         state, topic = self._store.state, evaluation.topic
         same = state.evaluation is evaluation
         wordings = self._known_wordings(topic, found.measure)
-        judge = self._connections.options.judge
+        writer = self._connections.options.wording_model
         steps = next_steps(
             topic,
             prompts,
@@ -126,7 +126,7 @@ class NextStepAdvice:
             state.better if same else None,
             state.forecast if same else None,
             () if wordings is None else wordings.advised,
-            judge.models[0].name if judge is not None and wordings is None else "",
+            writer.models[0].name if writer is not None and wordings is None else "",
         )
         steps = steps if wordings is None else replace(steps, notes=wordings.notes)
         if all(step.kind is StepKind.ASK_MODEL for step in steps.steps):
@@ -156,12 +156,13 @@ class NextStepAdvice:
         return known if fits else None
 
     async def ask_model(self) -> bool:
-        """Ask the judge's first model for wordings, with one call; return whether some are advised.
+        """Ask the writer or the judge for wordings, with one call; return whether some are advised.
 
         They join the steps; otherwise a message says why not.
         """
-        judge = self._connections.options.judge
-        if judge is None:
+        options = self._connections.options
+        writer = options.wording_model
+        if writer is None:
             self._author.notify(NO_MODEL, severity="warning")
             return False
         await self._editing.finish_typing()
@@ -176,9 +177,9 @@ class NextStepAdvice:
             return False
         try:
             wordings = await ask_for_wordings(
-                self._store, self._refinement, judge, evaluation, prompts
+                self._store, self._refinement, writer, evaluation, prompts, fresh=options.fresh
             )
-        except (SuggestionError, RefinementError, ServiceError) as error:
+        except (SuggestionError, RefinementError, WriterError) as error:
             self._author.notify(str(error), title="Model", severity="error", seconds=READING_TIME)
             return False
         self._wordings = wordings

@@ -36,8 +36,8 @@ class RemoteOptions:
 
     `environment` and `config` replace those of the process, for a sandbox. `rate` is in scans a
     second. `fresh` ignores cached verdicts. With a `judge` or a `decision` model, scans use it
-    instead of AIRS; `epochs` are the scans of each prompt. `keys` were typed or are from a keyring
-    and take precedence.
+    instead of AIRS; `epochs` are the scans of each prompt. A `writer` writes wordings, and only its
+    first model is asked. `keys` were typed or are from a keyring and take precedence.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -47,6 +47,7 @@ class RemoteOptions:
     fresh: bool = False
     judge: JudgeOptions | None = None
     decision: DecisionOptions | None = None
+    writer: JudgeOptions | None = None
     epochs: Epochs | None = None
     keys: SessionKeys = field(default_factory=SessionKeys)
 
@@ -64,6 +65,18 @@ class RemoteOptions:
         """The decision model or the judge used by scans; None for AIRS."""
         return self.decision or self.judge
 
+    @property
+    def allow_http(self) -> bool:
+        """Whether models on other machines may be reached over plain http."""
+        known = (self.judge, self.decision, self.writer)
+        return any(one.allow_http for one in known if one is not None)
+
+    @property
+    def wording_model(self) -> JudgeOptions | None:
+        """The language model that writes wordings: the writer, or the judge's first model."""
+        known = self.writer or self.judge
+        return None if known is None else replace(known, models=known.models[:1])
+
     def settings(self) -> AirsSettings:
         """Load the settings of AIRS. Raises AirsError, also if no credential for scans is set."""
         settings = self.configured()
@@ -78,6 +91,8 @@ class RemoteOptions:
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
         secrets |= self.keys.secrets()
+        for key in self.writer.keys if self.writer is not None else ():
+            secrets["the key of the writer"] = key.reveal()
         if self.decision is not None:
             for key in self.decision.keys:
                 secrets["the key of the decision model"] = key.reveal()

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from guardtui.advice.model_wordings import (
-    SuggestionError,
-    measure_wordings,
-    read_proposals,
-    request,
-    shown_mistakes,
-)
+from guardtui.advice.model_wordings import measure_wordings, shown_mistakes
 from guardtui.advice.proposals import Proposal
 from guardtui.app.refinement import Measure, Refinement
 from guardtui.app.state import Store
+from guardtui.app.wording_writer import Writer, WritingCall
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-
-ANSWER_TOKENS = 3_000
-"""Maximum tokens of an answer with proposals."""
-
-
-class Completes(Protocol):
-    """A model that completes chat messages."""
-
-    async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
-        """Return the answer to chat messages. Raises ServiceError."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,23 +37,24 @@ class MeasuredSuggestions:
 async def ask_for_wordings(
     store: Store,
     refinement: Refinement,
-    model: Completes,
+    writer: Writer,
     evaluation: Evaluation,
     prompts: PromptSet,
+    *,
+    fresh: bool = False,
 ) -> MeasuredSuggestions:
     """Ask a model for alternatives to the evaluated definition, with one call, and measure them.
 
-    `evaluation` is of these prompts. Raises SuggestionError (also without a valid proposal),
-    RefinementError and ServiceError.
+    The call is not repeated while its answer is cached, unless `fresh`. `evaluation` is of these
+    prompts. Raises SuggestionError, RefinementError and WriterError.
     """
     topic = evaluation.topic
     measure = await refinement.measure()
     shown = shown_mistakes(evaluation, prompts, measure.rows.chosen_on)
     with store.step("writes wordings …", who="Model"):
-        answer = await model.complete(request(topic, shown), ANSWER_TOKENS)
-    wordings, refused = read_proposals(answer, topic)
-    if not wordings:
-        raise SuggestionError("; ".join(refused) or "the model proposed nothing")
+        call = await asyncio.to_thread(WritingCall, writer, topic, shown, fresh=fresh)
+        written = await call.wordings()
+    wordings, invalid = written.wordings, written.invalid
     with store.step("measures the wordings …"):
         proposals = await refinement.run(
             measure,
@@ -82,4 +67,4 @@ async def ask_for_wordings(
         "as large a share of the right verdicts, count in no figure of its "
         f"{count_text(len(wordings), 'wording')}."
     )
-    return MeasuredSuggestions(topic, measure, proposals or (), (note, *refused))
+    return MeasuredSuggestions(topic, measure, proposals or (), (note, *invalid))

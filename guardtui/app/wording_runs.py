@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 
+from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
 from guardtui.advice.wording_sweep import (
     CHOSEN_ON,
@@ -17,18 +18,24 @@ from guardtui.advice.wording_sweep import (
 from guardtui.app.connections import Connections
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
-from guardtui.app.ports import Author, Confirm, Question
+from guardtui.app.ports import Author, ChooseAnswer, Question
+from guardtui.app.problems import READING_TIME
 from guardtui.app.scan import Scans
 from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
+from guardtui.app.wording_requests import WordingRequests
 from guardtui.app.wording_sources import (
     WORDINGS,
     gather_wordings,
     questions_about,
     shortlist,
     typed_wordings,
+    written_wordings,
 )
+from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
@@ -40,19 +47,56 @@ from guardtui.session.workspace import Workspace
 
 NO_DECISION_MODEL = "No decision model is named: start with --scanner decision --model URL#NAME."
 
+_ASK = "ask"
+
 
 class WordingRunError(GuardtuiError):
     """Wordings cannot be tried; the message is for the author."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypeWordings(Question[str]):
-    """The author's own descriptions to try, one a line; the answer may be empty.
+@dataclass(frozen=True, eq=False)
+class WordingPlan(Question[bool]):
+    """Whether to try these wordings of a topic, the first of which is the topic itself.
 
-    `others` is how many further wordings are searched for at most.
+    `cost` says what is requested; `notes` say why a writer has no wordings, or fewer.
     """
 
-    others: int
+    topic: Topic
+    wordings: tuple[Wording, ...]
+    cost: str
+    notes: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class WordingDraft:
+    """A trial before its plan: typed wordings, and the call to a writer, if one was agreed to.
+
+    `notes` say why the writer has no wordings, or fewer.
+    """
+
+    options: DecisionOptions
+    fresh: bool
+    topic: Topic
+    prompts: PromptSet
+    split: Split
+    typed: tuple[Wording, ...]
+    call: WritingCall | None = None
+    written: tuple[Wording, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    async def write(self) -> None:
+        """Make the call; a failed or cancelled one leaves a note."""
+        call = self.call
+        if call is None:
+            return
+        self.notes = (f"{call.writer.place}: cancelled",)
+        try:
+            written = await call.wordings()
+        except WriterError as error:
+            self.notes = (str(error),)
+            return
+        self.written = tuple(written_wordings(written.wordings, self.topic, call.writer.name))
+        self.notes = tuple(f"{call.writer.place}: {problem}" for problem in written.invalid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,52 +146,117 @@ class WordingRuns:
         self._store, self._workspace, self._engine = store, workspace, engine
         self._editing, self._connections, self._author = editing, connections, author
         self._scans = scans
+        self._requests = WordingRequests(connections, author)
 
     @property
     def refusal(self) -> str:
         """Why no wordings can be tried, or ""."""
         return NO_DECISION_MODEL if self._connections.options.decision is None else ""
 
-    async def prepare(self) -> WordingRun | None:
-        """Ask the author for own wordings, search others, and ask whether to try them; None if not.
+    async def begin(self) -> WordingDraft | None:
+        """Ask the author for own wordings and a writer; None if dismissed.
 
-        Raises WordingRunError and ScannerError.
+        The author also agrees to a call to the writer, which is not made yet. Raises
+        WordingRunError, ScannerError and StoreError.
         """
         options = self._connections.options.decision
         if options is None:
             raise WordingRunError(NO_DECISION_MODEL)
         topic = await self._editing.finish_typing()
-        prompts, engine = self._workspace.prompts, self._engine.scanner
-        fresh = self._connections.options.fresh
+        prompts = self._workspace.prompts
         try:
             split = split_prompts(prompts, CHOSEN_ON)
         except SplitError as error:
             raise WordingRunError(str(error)) from error
-        text = await self._author.ask(TypeWordings(WORDINGS - 1))
-        if text is None:
+        request = await self._requests.ask(WORDINGS - 1)
+        if request is None:
             return None
-        typed = typed_wordings(text, topic, "as typed")
+        typed = tuple(typed_wordings(request.text, topic, "as typed"))
+        fresh = self._connections.options.fresh
+        draft = WordingDraft(options, fresh, topic, prompts, split, typed)
+        if request.writer and not await self._add_call(draft):
+            return None
+        return draft
+
+    async def _add_call(self, draft: WordingDraft) -> bool:
+        """Add a call to the writer if it is possible and the author agrees; False if dismissed."""
+        writer = self._connections.options.wording_model
+        assert writer is not None  # noqa: S101 - it was requested
+        try:
+            with self._store.step("looks for mistakes …"):
+                shown = await self._mistakes(draft)
+        except SuggestionError as error:
+            draft.notes = (f"{writer.place} was not asked: {error}",)
+            return True
+        call = await asyncio.to_thread(WritingCall, writer, draft.topic, shown, fresh=draft.fresh)
+        answer: str | None = _ASK
+        if not call.is_cached:
+            answer = await self._author.ask(
+                ChooseAnswer(
+                    f"Ask {writer.place} for wordings?\nIt is sent {call.sent_text}: "
+                    f"{call.cost_text}.",
+                    (("a", _ASK, "Ask it"), ("w", "without", "Without it")),
+                )
+            )
+        if answer == _ASK:
+            draft.call = call
+        return answer is not None
+
+    async def _mistakes(self, draft: WordingDraft) -> Shown:
+        """Return mistakes among the prompts to choose on: of the shown evaluation or the engine.
+
+        Raises SuggestionError and ScannerError.
+        """
+        topic, prompts, engine = draft.topic, draft.prompts, self._engine.scanner
+        shown = self._store.state.evaluation
+        if (
+            shown is not None
+            and shown.key.same_subject(topic, prompts.fingerprint)
+            and not shown.is_of_a_part
+            and not shown.metrics.open
+        ):
+            return shown_mistakes(shown, prompts, draft.split.search_rows)
+        verdicts = await run_stoppable(
+            lambda stopped: engine.scan_now(topic, prompts, lambda progress: None, stopped)
+        )
+        assert verdicts is not None  # noqa: S101 - only a cancelled task stops it
+        measured = Evaluation(
+            topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+        )
+        return shown_mistakes(measured, prompts, draft.split.search_rows)
+
+    async def prepare(self, draft: WordingDraft) -> WordingRun | None:
+        """Search other wordings, and ask whether to try all of them; None if not.
+
+        Raises WordingRunError and ScannerError.
+        """
+        options, topic, prompts = draft.options, draft.topic, draft.prompts
+        engine, given = self._engine.scanner, len(draft.typed) + len(draft.written)
         with self._store.step("searches for wordings …"):
             edits = await run_stoppable(
                 lambda stopped: shortlist(
-                    engine, topic, prompts, split, WORDINGS - 1 - len(typed), stopped=stopped
+                    engine, topic, prompts, draft.split, WORDINGS - 1 - given, stopped=stopped
                 )
             )
-            wordings = gather_wordings(topic, typed, (), edits, WORDINGS)
+            wordings = gather_wordings(topic, draft.typed, draft.written, edits, WORDINGS)
             if len(wordings) < 2:
-                raise WordingRunError("No other wordings to try: see the ⚠ below the fields.")
+                reason = "; ".join(draft.notes) or "see the ⚠ below the fields"
+                raise WordingRunError(f"No other wordings to try: {reason}.")
 
             def planned() -> ManyPlan:
                 # An SQLite connection belongs to one thread.
                 with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-                    scanner = options.scanner(cache, fresh=fresh)
+                    scanner = options.scanner(cache, fresh=draft.fresh)
                     at_once = options.questions_at_once
                     return questions_about(scanner, wordings, prompts, at_once).plan()
 
             plan = await asyncio.to_thread(planned)
-        run = WordingRun(options, fresh, topic, prompts, split, tuple(wordings), plan)
-        if plan.requests and not await self._author.ask(_question(run)):
-            return None
+        run = WordingRun(options, draft.fresh, topic, prompts, draft.split, tuple(wordings), plan)
+        if plan.requests:
+            question = WordingPlan(topic, run.wordings, _cost_text(draft, run), draft.notes)
+            return run if await self._author.ask(question) else None
+        for note in draft.notes:
+            self._author.notify(note, title="Wordings", severity="warning", seconds=READING_TIME)
         return run
 
     def apply(self, chosen: MeasuredWording, sweep: WordingSweep) -> None:
@@ -159,16 +268,24 @@ class WordingRuns:
         self._scans.use_threshold_of(sweep.settings.identity, chosen.threshold)
 
 
-def _question(run: WordingRun) -> Confirm:
-    """Return the question with requests, tokens and cost."""
+def _cost_text(draft: WordingDraft, run: WordingRun) -> str:
+    """Return the number of wordings by origin, and requests, tokens and cost."""
     plan, options = run.plan, run.options
+    typed, written = (
+        sum(wording in some for wording in run.wordings) for some in (draft.typed, draft.written)
+    )
+    counts = {"typed": typed}
+    if draft.call is not None:
+        counts[f"written by {draft.call.writer.place}"] = written
+    counts["searched"] = len(run.wordings) - 1 - typed - written
+    origins = [f"{count} {origin}" for origin, count in counts.items() if count]
     text = (
-        f"Try {len(run.wordings)} wordings on {options.place}?\n"
-        f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {len(run.prompts)} prompts, "
-        f"about {plan.tokens:,} tokens"
+        f"Try {len(run.wordings)} wordings on {options.place}: the definition, "
+        f"{', '.join(origins)}.\n{count_text(plan.requests, 'request')} for "
+        f"{count_text(len(run.prompts), 'prompt')}, about {plan.tokens:,} tokens"
     )
     if options.prices is not None and (cost := options.prices.of(plan.tokens, 0)):
         text += f" for {cost:.4g}"
     if plan.known:
         text += f"; {plan.known:,} answers are known"
-    return Confirm(f"{text}.", "Try them", "Cancel")
+    return f"{text}."

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.advice.candidates import CandidateKind, candidates, same
+from guardtui.advice.candidates import CandidateKind, candidates, changes, same
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.measured_rows import MeasuredRows
-from guardtui.advice.model_wordings import read_proposals, request, shown_mistakes
+from guardtui.advice.model_wordings import ModelWording
 from guardtui.advice.objective import Stopped, material_of, unchanged
 from guardtui.advice.search import advise
 from guardtui.advice.splits import Split
 from guardtui.advice.wording_sweep import Wording
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.scanners.base import Report
 from guardtui.scanners.decision.many import ManyQuestions
@@ -73,30 +72,13 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
     return wordings
 
 
-def writer_messages(
-    topic: Topic, evaluation: Evaluation, prompts: PromptSet, split: Split
-) -> list[dict[str, str]]:
-    """Return the chat messages that ask a language model for wordings.
-
-    They show mistakes of `evaluation` (by any guardrail), never held-out prompts. Raises
-    SuggestionError if there are too few mistakes.
-    """
-    return request(topic, shown_mistakes(evaluation, prompts, split.search_rows))
-
-
-def written_wordings(answer: str, topic: Topic) -> tuple[list[Wording], list[str]]:
-    """Return the wordings in the answer of a language model, and why others are invalid.
-
-    Raises SuggestionError for an answer without proposals.
-    """
-    proposals, invalid = read_proposals(answer, topic)
-    wordings = [
-        Wording(
-            proposal.topic, "; ".join(describe_changes(topic, proposal.topic)), "a language model"
-        )
+def written_wordings(proposals: Iterable[ModelWording], topic: Topic, model: str) -> list[Wording]:
+    """Return the proposals of a language model as wordings; `model` is its name, not inert."""
+    origin = f"the model {display_start(model, _SHOWN)}"
+    return [
+        Wording(proposal.topic, "; ".join(changes(topic, proposal.topic)), origin)
         for proposal in proposals
     ]
-    return wordings, invalid
 
 
 def shortlist(

@@ -22,6 +22,7 @@ from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.reading import AnswerForm, FormError
 from guardtui.scanners.judge.scanner import CONCURRENCY
 from guardtui.scanners.judge.template import load_template
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.companions import ALONE, Companions
 
 _OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
@@ -68,14 +69,18 @@ class JudgeRun:
         model_scans.say_incomplete(evaluation, self.options, fresh=self.fresh, allowed=allowed)
 
 
-def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
+def judge_options(
+    values: Mapping[str, Any], models: Sequence[ModelAddress] | None = None
+) -> JudgeOptions:
     """Return the judge for values of declared options, by their keys; missing ones are defaults.
 
-    Raises UsageError or `InputError`.
+    `models` replace those that the values name. Raises UsageError or `InputError`.
     """
+    if models is None:
+        models = model_scans.model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")
     retries = values.get("retries")
     options = JudgeOptions(
-        tuple(model_scans.model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")),
+        tuple(models),
         template=model_scans.read_template(load_template, values.get("judge_template"), "judge"),
         form=_form(values.get("judge_form")),
         options=_options(values.get("model_options") or ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from guardtui.cli.options import (
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.judge.command_options import BUDGET, MODELS
+from guardtui.scanners.model_options import ALLOW_HTTP, WRITER
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
     type=click.Choice(["judge", "decision"]),
     help="What --model is: a judge (default), or a decision model.",
 )
-@declared(*MODELS, *DECISION, *BUDGET)
+@declared(*MODELS, *DECISION, *BUDGET, WRITER)
 @epoch_options
 @own_metric_option
 @plugin_option
@@ -108,9 +109,8 @@ def command(
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
     asked = parse_epochs(EpochFlags(epochs, reducer))
-    judge, decision = _models(scanner, of_models, concurrency, rate)
-    by_models = judge is not None or decision is not None
-    if not by_models and (concurrency or 0) > 20:
+    models = _models(scanner, of_models, concurrency, rate)
+    if not models.scans and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: at most 20 concurrent requests to AIRS")
     load_plugins(plugins)
     measures = own_metrics(metrics)
@@ -125,10 +125,16 @@ def command(
         "profile": profile,
         "region": region,
         "tenant": tenant,
-        "concurrency": None if by_models else concurrency,
+        "concurrency": None if models.scans else concurrency,
     }
     remote = RemoteOptions(
-        flags, rate=rate, fresh=fresh, judge=judge, decision=decision, epochs=asked
+        flags,
+        rate=rate,
+        fresh=fresh,
+        judge=models.judge,
+        decision=models.decision,
+        writer=models.writer,
+        epochs=asked,
     )
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)
@@ -142,29 +148,47 @@ def command(
         return run_app(topic, prompts, encoder, threshold, config, here, measures)
 
 
+@dataclass(frozen=True)
+class _Models:
+    """The judge or decision model of scans, and the writer of wordings; each may be None."""
+
+    judge: JudgeOptions | None = None
+    decision: DecisionOptions | None = None
+    writer: JudgeOptions | None = None
+
+    @property
+    def scans(self) -> bool:
+        """Whether a model is for scans."""
+        return self.judge is not None or self.decision is not None
+
+
 def _models(
     scanner: str | None, given: Mapping[str, Any], concurrency: int | None, rate: float | None
-) -> tuple[JudgeOptions | None, DecisionOptions | None]:
-    """Return the requested judge or decision model; None for both without a model.
-
-    Raises UsageError and InputError.
-    """
+) -> _Models:
+    """Return the requested models. Raises UsageError and InputError."""
+    writes = given["writer"] is not None
     if not given["models"]:
         if scanner is not None:
             raise click.UsageError(f"--scanner {scanner} needs --model URL#NAME")
         for option in (*MODELS, *DECISION, *BUDGET):
-            if option.is_given(given):
+            if option.is_given(given) and not (writes and option is ALLOW_HTTP):
                 raise click.UsageError(f"{option.name} needs --model URL#NAME")
-        return None, None
-    limits = {"concurrency": concurrency, "rate": rate}
+        if not writes:
+            return _Models()
+    from guardtui.cli.writers import models_and_writer
+
+    values = {**given, "concurrency": concurrency, "rate": rate}
+    models, writer = models_and_writer(values, "a scan", "http://localhost:11434/v1#qwen3")
+    if not models:
+        return _Models(writer=writer)
     require_fitting(scanner or "judge", given)
     if scanner == "decision":
         from guardtui.cli.decision_scans import decision_options
 
-        return None, decision_options({**given, **limits})
+        return _Models(decision=decision_options(values, models), writer=writer)
     from guardtui.cli.judge_scans import judge_options
 
-    return judge_options({**given, **limits}), None
+    return _Models(judge=judge_options(values, models), writer=writer)
 
 
 def _require_terminal() -> None:

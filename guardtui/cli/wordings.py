@@ -6,13 +6,13 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from guardtui.advice.model_wordings import SuggestionError
+from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
 from guardtui.advice.wording_sweep import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
 from guardtui.app.wording_sources import (
@@ -21,30 +21,29 @@ from guardtui.app.wording_sources import (
     questions_about,
     read_wordings,
     shortlist,
-    writer_messages,
     written_wordings,
 )
+from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.decision_scans import decision_options, estimate_text
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.model_scans import model_addresses
 from guardtui.cli.operating_point import show_progress
 from guardtui.cli.progress import watched
+from guardtui.cli.writers import models_and_writer
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage
-from guardtui.http.address import AddressError
-from guardtui.http.errors import ServiceError
+from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
 from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.decision.many import ManyAnswers, ManyPlan, ManyQuestions
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL
+from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL, WRITER
 from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, OptionKind, ScannerOption
 
 # --budget of a search is a time: cost is limited by tokens.
@@ -77,12 +76,7 @@ OWN = (
         2,
         1000,
     ),
-    ScannerOption(
-        "--writer",
-        "writer",
-        "With --scanner decision: a language model that writes further wordings.",
-        "URL#NAME",
-    ),
+    replace(WRITER, help="With --scanner decision: a language model that writes further wordings."),
     ScannerOption(
         "--questions",
         "questions",
@@ -101,8 +95,7 @@ OWN = (
 )
 """Options of the sweep itself."""
 
-_WRITTEN_TOKENS = 3000
-_CHARACTERS_PER_TOKEN = 4
+EXAMPLE = "https://api.openai.com/v1#NAME"
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,9 @@ def sweep(
 
     Raises UsageError, `InputError` and ScannerError.
     """
-    options, writer = _models(values)
+    yes, fresh = bool(values["yes"]), bool(values["fresh"])
+    models, writer = models_and_writer(values, "a decision model", EXAMPLE)
+    options = decision_options(values, models or None)
     try:
         split = split_prompts(prompts, CHOSEN_ON)
     except SplitError as error:
@@ -132,10 +127,11 @@ def sweep(
             diagnostics.warn(f"{one.origin}: {broken.message}: AIRS would refuse it")
     asked = _Written()
     if writer is not None:
-        answered = _written(writer, engine, topic, prompts, split, yes=bool(values["yes"]))
+        answered = _written(writer, engine, topic, prompts, split, yes=yes, fresh=fresh)
         if answered is None:
             return None
         asked = answered
+        options = _rest_of_budget(options, asked.used)
     written = asked.wordings
     count = values["count"] or WORDINGS
     searched: Sequence[Wording] = ()
@@ -148,10 +144,10 @@ def sweep(
             raise asked.failure
         raise InputError("no other wordings to try\n  give some with --wordings FILE")
     with open_verdicts() as cache:
-        scanner = options.scanner(cache, fresh=bool(values["fresh"]))
+        scanner = options.scanner(cache, fresh=fresh)
         asking = questions_about(scanner, wordings, prompts, options.questions_at_once)
         plan = asking.plan()
-        if not _agreed(plan, len(wordings), len(prompts), options, yes=bool(values["yes"])):
+        if not _agreed(plan, len(wordings), len(prompts), options, yes=yes):
             return None
         answers = _answers(asking)
         # Each wording has the threshold that was fitted to it.
@@ -161,30 +157,13 @@ def sweep(
     return SweptWordings(found, answers.used, not answers.missing)
 
 
-def _models(values: Mapping[str, Any]) -> tuple[DecisionOptions, JudgeOptions | None]:
-    """The decision model and the model that writes, whose keys are told apart."""
-    from guardtui.http.openai import parse_model  # loads the HTTP client
-
-    models, writer = values["models"], values["writer"]
-    if writer is None or not models:
-        return decision_options(values), None
-    try:
-        parse_model(writer, allow_http=bool(values.get("allow_http")))
-    except AddressError as error:
-        raise click.UsageError(f"--writer: {error}") from error
-    both = model_addresses({**values, "models": (*models, writer)}, "a decision model", "URL#NAME")
-    options = decision_options(values, both[:-1])
-    return options, JudgeOptions(
-        (both[-1],), retries=options.retries, allow_http=options.allow_http
-    )
-
-
 @dataclass(frozen=True)
 class _Written:
-    """Wordings of a language model, or why there are none."""
+    """Wordings of a language model, or why there are none, and its usage."""
 
     wordings: Sequence[Wording] = ()
     failure: GuardtuiError | None = None
+    used: Usage = field(default_factory=Usage)
 
 
 def _written(
@@ -195,6 +174,7 @@ def _written(
     split: Split,
     *,
     yes: bool,
+    fresh: bool,
 ) -> _Written | None:
     """Ask a language model for wordings, with one call; None if the author does not agree to it.
 
@@ -207,20 +187,36 @@ def _written(
         topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )
     try:
-        messages = writer_messages(topic, evaluation, prompts, split)
-        size = sum(len(message["content"]) for message in messages)
-        tokens = size // _CHARACTERS_PER_TOKEN + _WRITTEN_TOKENS
-        diagnostics.note(f"1 call to {writer.place} for wordings, at most about {tokens:,} tokens")
+        shown = shown_mistakes(evaluation, prompts, split.search_rows)
+    except SuggestionError as error:
+        diagnostics.warn(f"--writer {writer.place} is not asked: {error}")
+        return _Written(failure=error)
+    call = WritingCall(writer, topic, shown, fresh=fresh)
+    if call.is_cached:
+        diagnostics.note(f"no call to {writer.place}: its wordings are in the cache")
+    else:
+        diagnostics.note(f"{writer.place} is sent {call.sent_text}: {call.cost_text}")
         if not _confirmed(yes=yes):
             return None
-        answer = asyncio.run(writer.complete(messages, _WRITTEN_TOKENS))
-        wordings, invalid = written_wordings(answer, topic)
-    except (SuggestionError, ServiceError) as error:
-        diagnostics.warn(f"--writer {writer.place}: {error}\n  only the other wordings are tried")
-        return _Written(failure=error)
-    for problem in invalid:
+    try:
+        written = asyncio.run(call.wordings())
+    except WriterError as error:
+        diagnostics.warn(f"--writer {error}\n  only the other wordings are tried")
+        return _Written(failure=error, used=call.budget.spent)
+    for problem in written.invalid:
         diagnostics.warn(f"--writer: {problem}")
-    return _Written(wordings)
+    used = call.budget.spent
+    if used.calls:
+        diagnostics.note(f"{writer.place}: {usage_text(used)}")
+    return _Written(written_wordings(written.wordings, topic, writer.name), used=used)
+
+
+def _rest_of_budget(options: DecisionOptions, used: Usage) -> DecisionOptions:
+    """Return the options with the tokens that the writer left of the run's maximum."""
+    if options.most_tokens is None:
+        return options
+    left = options.most_tokens - used.input_tokens - used.output_tokens
+    return replace(options, most_tokens=max(left, 1))
 
 
 def _agreed(

@@ -30,7 +30,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   └── IncompleteError (3)     verdicts are missing
     ├── ExecutorError, ForeignError
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
-    │   and WordingRunError, GuardrailError
+    │   and WordingRunError, WriterError, GuardrailError
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

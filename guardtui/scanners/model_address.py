@@ -46,6 +46,13 @@ class ModelAddress:
         return [cls(url, name, key.secret, key.variable) for url, name, key in with_keys]
 
     @property
+    def has_shared_key(self) -> bool:
+        """Whether its key is from the variable for models at a single address."""
+        from guardtui.http.model_keys import KEY_VARIABLE
+
+        return self.key_variable == KEY_VARIABLE
+
+    @property
     def full(self) -> str:
         """`URL#name`."""
         return f"{self.url}#{self.name}"
@@ -54,6 +61,13 @@ class ModelAddress:
     def shown(self) -> str:
         """Name and URL, inert and shortened; safe to show anywhere."""
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without the key for models at a single address."""
+    from guardtui.http.model_keys import KEY_VARIABLE
+
+    return {name: text for name, text in environment.items() if name != KEY_VARIABLE}
 
 
 def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:

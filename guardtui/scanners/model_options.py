@@ -18,6 +18,13 @@ ALLOW_HTTP = ScannerOption(
     "Allow plain http:// for model endpoints on other machines.",
     kind=OptionKind.FLAG,
 )
+WRITER = ScannerOption(
+    "--writer",
+    "writer",
+    "A language model that writes wordings, asked only with your consent (default: the judge).",
+    "URL#NAME",
+)
+"""Not an option of scans."""
 
 BUDGET = (
     ScannerOption(

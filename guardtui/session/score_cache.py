@@ -1,4 +1,4 @@
-"""Cache of graders' answers on disk: one request per model and prompt, survives kill -9."""
+"""Cache of answers of graders and writers on disk: one request each, survives kill -9."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer_key(model: str, prompt: str) -> bytes:
 
 
 class AnswerCache(SqliteCache):
-    """Answers of graders; the file holds only hashes of prompts and URLs."""
+    """Answers of graders and writers; the file holds only hashes of prompts and URLs."""
 
     def __init__(self, folder: Path, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit

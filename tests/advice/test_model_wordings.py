@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from guardtui.advice.candidates import CandidateKind
 from guardtui.advice.model_wordings import (
+    ANSWER_BYTES,
+    READ_AT_MOST,
     SHOWN_AT_MOST,
     ModelWording,
     Shown,
@@ -128,13 +130,54 @@ def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
             {"description": "x" * 300, "examples": ["a", "b"]},
             {"description": "x", "examples": ["a"]},
             {"description": 5, "examples": ["a", "b"]},
+            {"description": "x", "examples": "letters"},
+            {"description": "x", "examples": ["a", "b"], "why": 5},
             "nonsense",
         ),
         TOPIC,
     )
     wanted = TOPIC.model_copy(update={"description": "Income tax", "examples": ("a b", "c")})
     assert found == [ModelWording(wanted, "shorter")]
-    assert [one.split(":")[0] for one in refused] == [f"proposal {n}" for n in (2, 3, 4, 5, 6)]
+    assert [one.split(":")[0] for one in refused] == [f"proposal {n}" for n in range(2, 9)]
+
+
+@pytest.mark.parametrize(
+    ("description", "examples", "problem"),
+    [
+        ("Income \x1b[2Jtax", ("a", "b"), "the description has control or invisible characters"),
+        ("Income\u202etax", ("a", "b"), "the description has control or invisible characters"),
+        ("Income\ud800tax", ("a", "b"), "the description has control or invisible characters"),
+        ("Tax, but not customs", ("a", "b"), "the description excludes (“not”)"),
+        ("Income tax", ("a", "b\x1b]0;x\x07"), "not plain words: “b␛]0;x␇”"),
+        ("[b]Income[/b] tax", ("a", "b"), "not plain words: “[b]Income[/b] tax”"),
+        ("Income tax", ("a", "see https://a.example"), "not plain words"),
+    ],
+)
+def test_proposals_obey_the_rules_of_other_edits(
+    description: str, examples: tuple[str, ...], problem: str
+) -> None:
+    found, refused = read_proposals(
+        answer({"description": description, "examples": examples}), TOPIC
+    )
+    assert found == []
+    assert refused[0].startswith(f"proposal 1: {problem}")
+
+
+def test_what_the_definition_has_itself_is_no_reason_to_refuse_a_proposal() -> None:
+    topic = TOPIC.model_copy(update={"description": "not <tax>", "examples": ("{a}", "b")})
+    found, _ = read_proposals(
+        answer({"description": "not <income>", "examples": ["{a}"] * 2}), topic
+    )
+    assert len(found) == 1
+
+
+def test_answers_and_their_proposals_are_limited() -> None:
+    rows = [{"description": f"tax {number}", "examples": ["a", "b"]} for number in range(500)]
+    found, refused = read_proposals(answer(*rows), TOPIC)
+    assert len(found) == READ_AT_MOST
+    assert refused == [f"500 proposals: only the first {READ_AT_MOST} are read"]
+    with pytest.raises(SuggestionError, match="bytes, more than"):
+        read_proposals(answer({"why": "x" * ANSWER_BYTES}), TOPIC)
 
 
 @given(st.text())

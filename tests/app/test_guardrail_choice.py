@@ -18,6 +18,7 @@ from guardtui.app.guardrail_choice import (
     offer_of,
     read_choice,
     with_choice,
+    with_writer,
     write_choice,
 )
 from guardtui.app.remote import RemoteOptions
@@ -187,3 +188,36 @@ def test_what_is_remembered_holds_no_address_that_may_hold_a_secret() -> None:
     assert "sk-1" not in json.dumps(write_choice(secret))
     for value in (None, [], {"kind": "other"}, {"kind": "airs", "more": "x"}):
         assert read_choice(value) is None
+
+
+def test_the_variable_of_a_single_address_belongs_to_the_first_that_uses_it() -> None:
+    elsewhere = "https://writer.example/v1#m"
+    start = with_writer(options(GUARDTUI_MODEL_KEY="sk-1"), elsewhere)
+    assert start.writer is not None
+    assert start.writer.keys == (Secret("sk-1"),)
+    judged = with_choice(start, GuardrailRequest(JUDGE)).judge
+    assert judged is not None
+    assert judged.keys == ()
+    # The other way round.
+    judging = with_choice(options(GUARDTUI_MODEL_KEY="sk-1"), GuardrailRequest(JUDGE))
+    writer = with_writer(judging, elsewhere).writer
+    assert writer is not None
+    assert writer.keys == ()
+    # At the same address they share it.
+    writer = with_writer(judging, f"{MODEL}-other").writer
+    assert writer is not None
+    assert writer.keys == (Secret("sk-1"),)
+
+
+def test_a_writer_stays_when_the_guardrail_changes_and_the_judge_is_the_default() -> None:
+    judging = with_choice(options(), GuardrailRequest(JUDGE))
+    assert judging.wording_model == judging.judge
+    assert with_writer(judging, MODEL) is judging
+    writing = with_writer(judging, "https://writer.example/v1#m", "sk-2")
+    assert writing.wording_model == writing.writer
+    assert "sk-2" in writing.secrets().values()
+    assert "sk-2" not in repr(writing)
+    chosen = with_choice(
+        writing, GuardrailRequest(GuardrailChoice(GuardrailKind.DECISION, models=MODEL))
+    )
+    assert chosen.writer == writing.writer

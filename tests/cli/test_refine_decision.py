@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
+from tests.tui.stages import first_row_is_fast
+
 from .conftest import Run
 from .grading_server import Answer, GradingServer, failed, grading_server, said
 from .sandbox_server import request, sandbox_server
@@ -194,11 +196,13 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
         more = with_writer(service, server.url, "--yes", "--write-topic", "new.yaml")
         done = run(*more, **keys(home, service, server.url))
     assert done.code == 0, done.err
-    assert f"1 call to writer at {server.url} for wordings" in done.err
+    assert f"writer at {server.url} is sent the definition and 8 prompts it gets " in done.err
+    assert "wrong: 1 call, at most about 3," in done.err
+    assert f"writer at {server.url}: 1 call, " in done.err  # what it used
     assert "--writer: proposal 2: description has 300 bytes" in done.err
     assert server.keys == ["Bearer sk-writer"]
     document = json.loads(done.out)
-    (written,) = (one for one in document["wordings"] if one["origin"] == "a language model")
+    (written,) = (one for one in document["wordings"] if one["origin"] == "the model writer")
     assert written["description"] == GOOD
     assert GOOD in (folder / "new.yaml").read_text("utf-8")
     shown = {row.rpartition(",")[2] for row in rows if row.split('"')[1] in server.prompts[0]}
@@ -207,14 +211,14 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [
+    first_row_is_fast(
+        (failed(401), "HTTP 401"),
         (said("I cannot help with that."), "holds no proposals as JSON"),
         (said(""), "refused, or its answer is empty"),
         (said('{"proposals": []}'), "holds no proposals as JSON"),
-        (failed(401), "HTTP 401"),
         (None, "cannot connect"),
-    ],
-    ids=["no JSON", "empty", "no proposals", "key refused", "down"],
+    ),
+    ids=["key refused", "no JSON", "empty", "no proposals", "down"],
 )
 def test_a_writer_that_fails_is_a_warning(
     run: Run, service: str, home: dict[str, str], answer: Answer | None, problem: str
@@ -241,9 +245,46 @@ def test_without_any_wording_the_failure_of_the_writer_ends_the_command(
         arguments = with_writer(service, server.url, "--yes")
         done = run(*arguments, **keys(home, service, server.url))
     assert done.code == 3
-    assert "error: HTTP 401" in done.err
+    assert "error: writer at http://127.0.0.1:" in done.err
     assert done.out == ""
     assert stats(service)["requests"] == 0
+
+
+def test_a_writer_is_asked_once_and_again_when_fresh(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    """Also if the decision model failed meanwhile; another definition is another question."""
+    assert request(f"{service}/_sandbox/faults", {"faults": ["413@decisions=every:1"]})[0] == 200
+    with writing(said(PROPOSALS)) as server:
+        arguments = with_writer(service, server.url, "--yes")
+        variables = keys(home, service, server.url)
+        assert run(*arguments, **variables).code == 3
+        request(f"{service}/_sandbox/faults", method="DELETE")
+        again = run(*arguments, **variables)
+        assert f"no call to writer at {server.url}: its wordings are in the cache" in again.err
+        assert "the model writer" in again.out
+        assert len(server.requests) == 1
+        assert "is sent" in run(*arguments, "--fresh", **variables).err
+        assert len(server.requests) == 2
+        topic = (folder / "topic.yaml").read_text("utf-8")
+        (folder / "topic.yaml").write_text(topic.replace("Poems", "Songs"), "utf-8")
+        run(*arguments, **variables)
+        assert len(server.requests) == 3
+
+
+@pytest.mark.exhaustive
+def test_the_tokens_of_the_writer_count_in_the_budget(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    with writing(said(PROPOSALS)) as server:
+        variables = keys(home, service, server.url)
+        few = run(*with_writer(service, server.url, "--yes", "--max-tokens", "2000"), **variables)
+        assert "could exceed the budget of 2000 tokens" in few.err
+        assert server.requests == []
+        # No tokens were reported, so that the call counts with its upper limit.
+        rest = run(*with_writer(service, server.url, "--yes", "--max-tokens", "7000"), **variables)
+        assert len(server.requests) == 1
+        assert "answers are missing" in rest.err
 
 
 def test_a_writer_is_not_asked_without_consent(

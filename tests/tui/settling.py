@@ -34,6 +34,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
     def select(self, timeout: float | None = None) -> list[Any]:
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
+            self._wake()
             return ready
         if timeout is None or timeout > SOON:
             resting = self.idle if self.busy else self.idle + self.settled
@@ -45,9 +46,13 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
                         future.set_result(None)
                 return ready
         ready = super().select(timeout)
+        self._wake()
+        return ready
+
+    def _wake(self) -> None:
+        """What is handled next may change anything, however the loop came to know of it."""
         self.idle += self.woken
         self.woken = []
-        return ready
 
 
 class SettlingLoop(asyncio.SelectorEventLoop):

@@ -7,7 +7,6 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.verdicts import Verdict
@@ -184,12 +183,7 @@ class ScanClient:
     async def __aenter__(self) -> ScanClient:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def _body(self, prompt: str) -> dict[str, Any]:

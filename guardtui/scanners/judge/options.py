@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +56,26 @@ class JudgeOptions:
         """The environment variable with the key of each address; "" without a key."""
         return key_variables(self.models)
 
-    async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
+    @property
+    def name(self) -> str:
+        """Name of the first model at its service; not inert."""
+        return self.models[0].name
+
+    @property
+    def identity(self) -> str:
+        """The first model and the options that `complete` sends. May hold a secret."""
+        return json.dumps([self.models[0].full, dict(self.options)], sort_keys=True)
+
+    def budget(self, answer_tokens: int) -> CallBudget:
+        """Return a new budget, with a maximum of tokens in an answer."""
+        return CallBudget(
+            self.prices,
+            most_tokens=self.most_tokens,
+            most_cost=self.most_cost,
+            answer_tokens=answer_tokens,
+        )
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
         """Return the text that the first model answers to messages. Raises ServiceError."""
         from guardtui.http.openai import ChatModel
 
@@ -75,7 +95,7 @@ class JudgeOptions:
                 chat,
                 default_template(),
                 AnswerForm.parse("answer"),
-                CallBudget(answer_tokens=answer_tokens),
+                budget,
                 Dialect(dict(self.options), frozenset(self.options)),
                 Retries(attempts=attempts),
             )
@@ -86,12 +106,6 @@ class JudgeOptions:
 
         Raises ScannerError without a model, or for an invalid template.
         """
-        budget = CallBudget(
-            self.prices,
-            most_tokens=self.most_tokens,
-            most_cost=self.most_cost,
-            answer_tokens=self.answer_tokens,
-        )
         template = self.template
         if template is not None and template.source:
             # The file may have changed since.
@@ -100,7 +114,7 @@ class JudgeOptions:
             self.models,
             template=template,
             form=self.form,
-            budget=budget,
+            budget=self.budget(self.answer_tokens),
             options=self.options,
             concurrency=self.concurrency,
             rate=self.rate,

@@ -14,15 +14,16 @@ from guardtui.advice.wording_sweep import ERROR, MeasuredWording, WordingSweep
 from guardtui.app.next_steps import gain_text
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
-from guardtui.app.wording_runs import WordingRun, WordingRunError
+from guardtui.app.wording_runs import WordingDraft, WordingRun
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import rate_text, threshold_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.reports.base import usage_text
-from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.base import Progress
 from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.advice.wording_plan import origin_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.progress_bar import progress_bar
@@ -33,6 +34,40 @@ from guardtui.tui.metrics.pane import delta
 
 _POLL = 0.1
 _BAR_CELLS = 30
+
+
+class WritingDialog(Modal[None]):
+    """A call to a writer under way; Escape cancels it, and the trial goes on without it."""
+
+    BINDINGS = [("escape,q", "cancel", "Go on without it")]
+
+    help_pane = "writing"
+
+    def __init__(self, draft: WordingDraft) -> None:
+        super().__init__()
+        self._draft = draft
+
+    def compose(self) -> ComposeResult:
+        call = self._draft.call
+        assert call is not None  # noqa: S101 - it is under way
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Asking for wordings"
+            dialog.border_subtitle = "Esc goes on without them"
+            text = f"{call.writer.place} writes …\n{call.cost_text}"
+            yield Static(text, markup=False, id="run-status")
+
+    def on_mount(self) -> None:
+        self._write()
+
+    @work(exclusive=True)
+    async def _write(self) -> None:
+        await self._draft.write()
+        self.dismiss_when_active()
+
+    def action_cancel(self) -> None:
+        """Cancel the call; a service may still charge for it."""
+        self.workers.cancel_node(self)
+        self.dismiss(None)
 
 
 class WordingRunDialog(Modal[WordingSweep | None]):
@@ -115,8 +150,9 @@ class WordingList(EditList[MeasuredWording]):
             f"Coverage {rate_text(report.before.coverage)} → {rate_text(report.after.coverage)} on "
             f"{report.after.total} prompts that had no part in the choice, "
             f"{len(report.fixes)} fixes, {len(report.regressions)} regressions.\n"
-            f"Threshold {threshold_text(one.threshold)}, fitted on the others.\n\n"
+            f"Threshold {threshold_text(one.threshold)}, fitted on the others.\n"
         )
+        text.append_text(origin_text(one.wording))
         return text.append_text(difference_text(self._here, one.wording.topic))
 
 
@@ -156,8 +192,8 @@ class WordingRunFeature:
         """Try many wordings at once, and offer the better ones."""
         window = self._window
         try:
-            run = await self._services.wording_runs.prepare()
-        except (WordingRunError, ScannerError) as error:
+            run = await self._prepared()
+        except GuardtuiError as error:
             window.notify(str(error), severity="error", seconds=READING_TIME)
             return
         if run is None:
@@ -180,6 +216,18 @@ class WordingRunFeature:
                 "answers for a scan are in the cache.",
                 seconds=READING_TIME,
             )
+
+    async def _prepared(self) -> WordingRun | None:
+        """Return an agreed run, with the wordings of a writer; None if the author cancels."""
+        runs = self._services.wording_runs
+        draft = await runs.begin()
+        if draft is None:
+            return None
+        if draft.call is not None and not draft.call.is_cached:
+            await self._window.show(WritingDialog(draft))
+        else:
+            await draft.write()
+        return await runs.prepare(draft)
 
 
 def nothing_better(sweep: WordingSweep) -> str:

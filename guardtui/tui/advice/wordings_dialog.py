@@ -1,4 +1,4 @@
-"""The author's own wordings to try on the decision model, before others are searched."""
+"""The author's own wordings for the decision model, and the language model that writes more."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Label
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Button, Input, Label, Static
 
-from guardtui.app.wording_runs import TypeWordings
+from guardtui.app.wording_requests import TypeWordings, WordingRequest
+from guardtui.domain.text import display_start, display_text
+from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.secret_input import SecretInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.toggle_button import ToggleButton
+
+_ORIGIN = 24  # cells of the origin of a value
 
 
-class WordingsDialog(Modal[str | None]):
-    """Descriptions, one a line; none are needed."""
+class WordingsDialog(Modal[WordingRequest | None]):
+    """Descriptions, one a line, and a writer with its key; none of them is needed."""
 
     BINDINGS = [
         Binding("ctrl+s", "accept", "Continue"),
@@ -25,32 +33,107 @@ class WordingsDialog(Modal[str | None]):
 
     def __init__(self, question: TypeWordings) -> None:
         super().__init__()
-        self._question = question
-        self._text = EdgeTextArea(id="own-wordings", soft_wrap=True)
+        self._question, request = question, question.offered
+        self._keep = request.keep
+        self._text = EdgeTextArea(request.text, id="own-wordings", soft_wrap=True)
+        self._writer = LineInput(
+            request.writer,
+            placeholder="none; or URL#name, as http://localhost:11434/v1#qwen3",
+            id="writer",
+            compact=True,
+        )
+        self._key = SecretInput(id="writer-key")
+        self._tick = ToggleButton(id="keep", compact=True)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
+        with VerticalScroll(classes="dialog", can_focus=False) as dialog:
             dialog.border_title = "Wordings to try"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             yield Label(
                 "Your own descriptions, one a line (none are needed). "
-                f"Up to {self._question.others} wordings are tried, the others from a search.",
+                f"Up to {self._question.others} wordings are tried, the others from a writer and "
+                "a search.",
                 markup=False,
             )
             yield self._text
+            origin = Static("", classes="origin", id="writer-origin", markup=False)
+            yield _row("Writer", self._writer, origin)
+            with Vertical(id="writer-keys"):
+                yield _row("Key", self._key)
+                if self._question.no_keyring:
+                    yield Static(
+                        f"In memory until you quit; {self._question.no_keyring}",
+                        classes="no-keyring",
+                        markup=False,
+                    )
+                else:
+                    yield _row("", self._tick)
+            problem = display_text(self._question.problem, newlines=True)
+            yield Label(f"! {problem}" if problem else "", id="problem", markup=False)
             with Horizontal(classes="buttons"):
                 continue_ = Text("Continue (^s)")
                 yield Button(continue_, id="accept", variant="primary", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        self._text.focus()
+        self._key.value = self._question.offered.key
+        self._show()
+        (self._writer if self._question.problem else self._text).focus()
+
+    def on_unmount(self) -> None:
+        self._key.value = ""
+
+    def _show(self) -> None:
+        """Show the rows of the key for a writer, and where writer and key come from."""
+        question, writer = self._question, self._writer.value.strip()
+        is_offered = bool(writer) and writer == question.offered.writer
+        origin = question.origin if is_offered else ""
+        self.query_one("#writer-origin", Static).update(display_start(origin, _ORIGIN))
+        self.query_one("#writer-keys").display = bool(writer)
+        self.query_one("#problem").display = bool(question.problem) and is_offered
+        if is_offered and question.key_origin:
+            known = f"••• {display_text(question.key_origin)}; type another one to replace it"
+        elif is_offered and question.origin:
+            known = "none is set"
+        else:
+            known = "type one, unless it is set, stored or not needed"
+        self._key.placeholder = known
+        self._tick.label = Content(
+            f"[{'x' if self._keep else ' '}] keep the key in the keyring of the system"
+        )
+
+    @on(Input.Changed, "#writer")
+    def writer_changed(self) -> None:
+        """Show what belongs to the writer as it is typed."""
+        self._show()
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        """Go from the writer to its key, and continue from there."""
+        event.stop()
+        if event.input is self._writer and self._writer.value.strip():
+            self._key.focus()
+        else:
+            self.action_accept()
+
+    @on(Button.Pressed, "#keep")
+    def turn_keep(self, event: Button.Pressed) -> None:
+        """Store the typed key, or not."""
+        event.stop()
+        self._keep = not self._keep
+        self._show()
 
     @on(Button.Pressed, "#accept")
     def action_accept(self) -> None:
-        """Return the text; the dialog of the requests follows."""
-        self.dismiss(self._text.text)
+        """Return what was typed; questions about calls and requests follow."""
+        writer = self._writer.value.strip()
+        key = self._key.value.strip() if writer else ""
+        self.dismiss(WordingRequest(self._text.text, writer, key, self._keep and bool(key)))
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
+
+
+def _row(caption: str, *widgets: Widget) -> Horizontal:
+    return Horizontal(Label(caption, classes="row-caption", markup=False), *widgets, classes="row")

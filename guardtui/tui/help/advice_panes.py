@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardtui.tui.help.pane_help import CLOSE, MOVE, PaneHelp
+from guardtui.tui.help.pane_help import CLOSE, MOVE, NEXT, PaneHelp
 
 ADVICE_PANES: dict[str, PaneHelp] = {
     "advice": PaneHelp(
@@ -90,7 +90,7 @@ coverage that is expected on other prompts and its 80 % interval; one whose inte
 not offered. “Nothing measured helps” is a good answer. The same is measured again after each pause
 in typing.
 
-Where a judge is configured, its model can be asked for wordings, in one call and only when you say
+Where a writer or a judge is named, it can be asked for wordings, in one call and only when you say
 so. It is shown at most half of the mistakes; its wordings are measured without these, like all
 others, and those that help for certain join the list.""",
         ("coverage",),
@@ -133,11 +133,46 @@ on other prompts, whose lower bound is positive; often nothing has. You decide w
         "Your own wordings",
         """\
 Descriptions to try on the decision model, one a line; empty lines and lines with # are skipped.
-They are tried in addition to the definition and to wordings from a search. Nothing is sent yet:
-requests, tokens and cost are shown next.""",
+They are tried in addition to the definition and to wordings from a search.
+
+A writer is a language model, named as URL#name, that writes further wordings in one call. A judge
+is one. Its key is its own: from the environment, the keyring, or typed here, masked; it stays in
+memory unless you have it kept. Clear the line to do without a writer.
+
+Nothing is sent yet. You are asked before the writer gets the definition and prompts that it gets
+wrong, and again before the decision model is asked; tokens and cost are shown each time. An answer
+of a writer is cached: with nothing changed it is not asked again.""",
         (),
         (),
-        (("^s", "Continue"), ("Esc", "Cancel")),
+        (
+            NEXT,
+            ("^s", "Continue"),
+            ("Esc", "Cancel"),
+        ),
+    ),
+    "writing": PaneHelp(
+        "Asking for wordings",
+        """\
+The writer was sent the definition and prompts that it gets wrong. Its answer is foreign text:
+control characters, texts over the limits and other invalid wordings are refused, with the reason.
+If it fails, the others are tried without it.""",
+        (),
+        (),
+        (("Esc", "Go on without its wordings"),),
+    ),
+    "wording_plan": PaneHelp(
+        "Wordings to try",
+        """\
+Every wording that is to be tried, with its origin: a line that you typed, a language model, or the
+search. Below the list stands how the highlighted one differs from the definition. Requests, tokens
+and cost are those of the decision model for all of them. ⚠ says why a writer has none or fewer.""",
+        (),
+        (),
+        (
+            ("↑ ↓", "Choose a wording to read"),
+            ("Enter or y", "Try all of them"),
+            ("Esc or n", "Cancel, nothing is sent"),
+        ),
     ),
     "wording_run": PaneHelp(
         "Trying wordings",

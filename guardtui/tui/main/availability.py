@@ -72,7 +72,7 @@ class Availability:
         return "No regressions: nothing that was right is wrong now."
 
     def _no_model(self) -> str:
-        if self._services.connections.options.judge is not None:
+        if self._services.connections.options.wording_model is not None:
             return ""
         return NO_MODEL
 

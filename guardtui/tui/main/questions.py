@@ -10,8 +10,10 @@ from textual.screen import ModalScreen
 
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
 from guardtui.app.scan_plan import FlipPlan, ScanPlan
-from guardtui.app.wording_runs import TypeWordings
+from guardtui.app.wording_requests import TypeWordings
+from guardtui.app.wording_runs import WordingPlan
 from guardtui.domain.text import display_text
+from guardtui.tui.advice.wording_plan import WordingPlanDialog
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
 from guardtui.tui.airs import dialogs as airs_dialogs
 from guardtui.tui.kit import dialogs
@@ -47,5 +49,6 @@ DIALOGS: Mapping[type[Question[Any]], Callable[[Any], ModalScreen[Any]]] = {
     ScanPlan: ScanDialog,
     FlipPlan: FlipDialog,
     TypeWordings: WordingsDialog,
+    WordingPlan: WordingPlanDialog,
     **airs_dialogs.DIALOGS,
 }

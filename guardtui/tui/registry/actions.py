@@ -733,7 +733,7 @@ ACTIONS: tuple[Action, ...] = (
         "suggest",
         "s",
         "Wordings of a model",
-        "Ask the judge's model for definitions, in one call; what helps joins the next steps",
+        "Ask the writer or judge for definitions, in one call; what helps joins the next steps",
         ADVICE,
     ),
     Action(

@@ -1,18 +1,19 @@
-"""The dialog for the author's own wordings: several lines, help, continue and cancel."""
+"""The dialog of own wordings and their writer: several lines, a key, continue and cancel."""
 
 from __future__ import annotations
 
 import pytest
 from textual.app import App
 
-from guardtui.app.wording_runs import TypeWordings
+from guardtui.app.wording_requests import TypeWordings, WordingRequest
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from tests.tui.stages import first_row_is_fast
 
 QUESTION = TypeWordings(59)
 
 
-async def answer(*keys: str) -> list[str | None]:
-    answers: list[str | None] = []
+async def answer(*keys: str) -> list[WordingRequest | None]:
+    answers: list[WordingRequest | None] = []
     app: App[None] = App()
     async with app.run_test(size=(80, 24)) as pilot:
         await app.push_screen(WordingsDialog(QUESTION), answers.append)
@@ -22,15 +23,22 @@ async def answer(*keys: str) -> list[str | None]:
 
 @pytest.mark.parametrize(
     ("keys", "expected"),
-    [
-        (("ctrl+s",), ""),
-        ((*"one", "enter", *"two q", "ctrl+s"), "one\ntwo q"),
+    first_row_is_fast(
+        (
+            (*"one", "enter", *"two q", "tab", *"a#m", "enter", *"sk", "tab", "space", "ctrl+s"),
+            WordingRequest("one\ntwo q", "a#m", "sk", True),
+        ),
+        (("ctrl+s",), WordingRequest()),
         (("x", "escape"), None),
-        (("tab", "enter"), ""),
-        (("tab", "tab", "enter"), None),
-    ],
+        (("tab", "enter"), WordingRequest()),
+        (("tab", "tab", "tab", "enter"), None),
+        (
+            ("tab", *"http://a/v1#m", "enter", *"sk", "enter"),
+            WordingRequest("", "http://a/v1#m", "sk"),
+        ),
+    ),
 )
-async def test_lines_are_the_answer_and_escape_cancels(
-    keys: tuple[str, ...], expected: str | None
+async def test_lines_and_writer_are_the_answer_and_escape_cancels(
+    keys: tuple[str, ...], expected: WordingRequest | None
 ) -> None:
     assert await answer(*keys) == [expected]

@@ -31,7 +31,8 @@ from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
-from guardtui.app.wording_runs import TypeWordings, WordingRun
+from guardtui.app.wording_requests import TypeWordings
+from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
 from guardtui.domain.agreement import agreement
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
@@ -44,7 +45,8 @@ from guardtui.shards.whole_set import WholeSet
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.next_steps import NextStepList
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
-from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog
+from guardtui.tui.advice.wording_plan import WordingPlanDialog
+from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog, WritingDialog
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
 from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
 from guardtui.tui.editor.pane import TopicField
@@ -97,6 +99,7 @@ from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
 from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
 
@@ -198,7 +201,9 @@ async def mistakes(stage: Stage) -> None:
 
 
 async def below_the_first(stage: Stage) -> None:
+    first = cursor(stage)
     await stage.pilot.press("down")
+    assert await stage.comes(lambda: cursor(stage) != first)
 
 
 async def marked(stage: Stage) -> None:
@@ -456,7 +461,9 @@ async def play(stage: Stage, action: Action, way: str) -> str:
     else:
         if action.scope == ADVICE:
             await stage.pilot.press("shift+f1")
-            await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+            assert await stage.comes(
+                lambda: isinstance(stage.app.screen, AdviceMenu) and stage.app.screen.is_mounted
+            )
         if way.startswith(LETTER):
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
@@ -619,7 +626,9 @@ async def tour(stage: Stage) -> None:
     await stage.pilot.press("alt+i")
     assert await stage.comes(lambda: stage.main.tour.box is not None)
     await stage.pilot.pause()
+    before = drawn(stage.app)
     await stage.pilot.press("alt+n")
+    assert await stage.comes(lambda: drawn(stage.app) != before)
 
 
 def at(selector: str) -> Prepare:
@@ -708,6 +717,31 @@ async def wording_run(stage: Stage) -> None:
     await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
 
 
+async def writing(stage: Stage) -> None:
+    class Writer:
+        place = "writer at http://127.0.0.1:9"
+
+    class Call:
+        writer = Writer
+        cost_text = "1 call"
+
+    class Waiting:
+        """A draft whose writer never answers."""
+
+        call = Call
+
+        async def write(self) -> None:
+            await asyncio.Event().wait()
+
+    await pushed(stage, WritingDialog(cast("WordingDraft", Waiting())))
+
+
+async def wording_plan(stage: Stage) -> None:
+    here = stage.main.services.session.topic
+    wordings = (Wording(here, "", "the definition"), Wording(here, "Drop example 2", "search"))
+    await pushed(stage, WordingPlanDialog(WordingPlan(here, wordings, "2 wordings", ("a note",))))
+
+
 async def own_wordings(stage: Stage) -> None:
     await pushed(stage, WordingsDialog(TypeWordings(59)))
 
@@ -720,8 +754,9 @@ async def next_step_list(stage: Stage) -> None:
 async def submenu(stage: Stage) -> None:
     """A menu that has one before it."""
     await by_key("ctrl+@")(stage)
+    before = drawn(stage.app)
     await stage.pilot.press("s")
-    await stage.pilot.pause()
+    assert await stage.comes(lambda: drawn(stage.app) != before)
 
 
 async def beside(stage: Stage) -> None:
@@ -745,6 +780,8 @@ OPENED: dict[str, Prepare] = {
     "proposals": proposals,
     "next_steps": next_step_list,
     "own_wordings": own_wordings,
+    "writing": writing,
+    "wording_plan": wording_plan,
     "wording_run": wording_run,
     "wordings": better_wordings,
     "effects": by_letter("e"),
