@@ -127,7 +127,7 @@ def forecasts(
     """The step number, and the figures of the forecast, of `keep` and of the engine alone."""
     belongs = recording.belongs
     # The engine's operating point is fitted to the labels at the first definition, as in the app.
-    scores = [probability(reading.columns[:, 0]) for reading in readings]
+    scores = [probability(reading.z) for reading in readings]
     threshold = sweep(scores[0], belongs).best()
     assert threshold is not None
     for k in range(1, len(readings)):
@@ -218,7 +218,7 @@ def timings(encoder: str) -> dict[str, float]:
         for number in range(count):
             reading = reader.read(topic(number), prompts)
             assert reading is not None
-            z = reading.columns[:, 0]
+            z = reading.z
             result.append(ScannedDefinition(reading, (z > np.median(z)).astype(np.int8)))
         return result
 
