@@ -26,24 +26,29 @@ class SharedWords:
     """
 
     def __init__(self, prompts: pl.Series) -> None:
-        """Index the texts of a prompt set; takes about 2 µs a word."""
+        """Index the texts of a prompt set; takes about 1 s for 100,000 prompts."""
         count = len(prompts)
-        words = prompts.str.to_lowercase().str.extract_all(_WORD).alias("word")
-        frame = (
-            pl.DataFrame([pl.Series("row", np.arange(count, dtype=np.int32)), words])
-            .explode("word")
-            .drop_nulls()
-            .with_columns(pl.col("word").str.slice(0, STEM))
-            .unique()
-            .sort("word", "row")
+        words = prompts.str.to_lowercase().str.extract_all(_WORD)
+        rows = np.repeat(np.arange(count, dtype=np.int32), words.list.len().to_numpy())
+        stems = words.explode().drop_nulls().str.slice(0, STEM)
+        grouped = (
+            pl.DataFrame({"word": stems, "row": rows})
+            .group_by("word")
+            .agg("row")
+            .sort("word")  # so that equal sets give equal sums
         )
-        counted = frame.group_by("word", maintain_order=True).len()
-        counts = counted["len"].to_numpy().astype(np.intp)
-        self._rows = frame["row"].to_numpy()
-        self._index = {word: index for index, word in enumerate(counted["word"])}
+        repeats = grouped["row"].list.len().to_numpy()
+        occurrences = grouped["row"].explode().to_numpy()
+        word = np.repeat(np.arange(len(grouped)), repeats)
+        # A prompt's rows are in order within a word, so that equal ones are neighbours.
+        first = np.ones(len(occurrences), bool)
+        first[1:] = (occurrences[1:] != occurrences[:-1]) | (word[1:] != word[:-1])
+        self._rows, word = occurrences[first], word[first]
+        counts = np.bincount(word, minlength=len(grouped))
+        self._index = {stem: index for index, stem in enumerate(grouped["word"])}
         self._ends = np.cumsum(counts)
         self._weights = np.log((1 + count) / (1 + counts)).astype(np.float32)
-        totals = np.bincount(self._rows, weights=np.repeat(self._weights, counts), minlength=count)
+        totals = np.bincount(self._rows, weights=self._weights[word], minlength=count)
         self._scale = (1 / (_FEW + totals)).astype(np.float32)
 
     def shares(self, text: str) -> Floats:
