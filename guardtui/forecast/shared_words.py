@@ -55,8 +55,8 @@ class SharedWords:
         """Return the share of each prompt's words, by weight, that a text contains: [N], 0 to 1."""
         shares = np.zeros(len(self._scale), np.float32)
         # Sorted, so that equal texts give equal sums.
-        for word in sorted({found[:STEM] for found in re.findall(_WORD, text.lower())}):
-            index = self._index.get(word)
+        for stem in sorted({word[:STEM] for word in re.findall(_WORD, text.lower())}):
+            index = self._index.get(stem)
             if index is not None:
                 start = self._ends[index - 1] if index else 0
                 shares[self._rows[start : self._ends[index]]] += self._weights[index]
