@@ -1,4 +1,4 @@
-"""How well a forecast tells what a guardrail answers at a definition it was not asked about.
+"""Measure forecasts of a guardrail's verdicts at definitions that it has not scanned.
 
     python benchmarks/forecast.py RECORDINGS [--encoder pair] [--json] [--time]
 
@@ -52,7 +52,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Figures:
-    """One forecast against what came true; `direction` is NaN where coverage hardly moved."""
+    """Accuracy of one forecast; `direction` is NaN where coverage hardly moved."""
 
     direction: float
     coverage_error: float
@@ -63,25 +63,25 @@ class Figures:
 
 def read_recordings(path: Path) -> list[Recording]:
     """Read the recordings. Raises ValueError with file and line, or OSError."""
-    found = []
+    recordings = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if line.strip():
             try:
-                found.append(_recording(json.loads(line)))
+                recordings.append(_recording(json.loads(line)))
             except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"{path}, line {number}: {error}") from error
-    if not found:
+    if not recordings:
         raise ValueError(f"{path}: no recordings")
-    return found
+    return recordings
 
 
-def _recording(found: dict[str, Any]) -> Recording:
-    intent = Intent(found["intent"])
-    belongs = np.array(found["expected"], bool)
-    prompts = prompt_set(found["prompts"], belongs, intent)
-    steps = found["steps"]
+def _recording(content: dict[str, Any]) -> Recording:
+    intent = Intent(content["intent"])
+    belongs = np.array(content["expected"], bool)
+    prompts = prompt_set(content["prompts"], belongs, intent)
+    steps = content["steps"]
     if any(len(step["matches"]) != len(belongs) for step in steps):
-        raise ValueError("a step has not as many matches as there are prompts")
+        raise ValueError("the number of matches of a step is not that of the prompts")
     topics = [
         Topic(
             name=step["name"],
@@ -92,24 +92,24 @@ def _recording(found: dict[str, Any]) -> Recording:
         for step in steps
     ]
     matched = [np.array(step["matches"], np.int8) for step in steps]
-    return Recording(found["id"], found["guardrail"], prompts, belongs, topics, matched)
+    return Recording(content["id"], content["guardrail"], prompts, belongs, topics, matched)
 
 
 def prompt_set(prompts: list[str], belongs: NDArray[np.bool_], intent: Intent) -> PromptSet:
-    """A prompt set of these texts and labels, duplicates included."""
+    """Return a prompt set of these texts and labels, duplicates included."""
     columns = {"key": prompt_keys(prompts), "prompt": prompts, "expected": belongs}
     return PromptSet(pl.DataFrame(columns), intent, "benchmark")
 
 
 def coverage(matched: NDArray[Any], belongs: NDArray[np.bool_]) -> float:
-    """min(TPR, TNR); the same for both intents."""
+    """Return min(TPR, TNR), which is the same for both intents."""
     return float(min(matched[belongs].mean(), 1 - matched[~belongs].mean()))
 
 
 def compared(
     before: float, forecast: float, after: float, wrong: float, low: float, high: float
 ) -> Figures:
-    """Hold a forecast of coverage against the one that came true."""
+    """Compare a forecast of coverage with the one measured."""
     moved = abs(after - before) > MOVED
     right = float((forecast - before) * (after - before) > 0)
     return Figures(
@@ -124,10 +124,10 @@ def compared(
 def forecasts(
     recording: Recording, readings: Sequence[EngineFeatures]
 ) -> Iterator[tuple[int, dict[str, Figures]]]:
-    """The step number, and the figures of the forecast, of `keep` and of the engine alone."""
+    """Yield each step's number and the figures of forecast, `keep` and the engine alone."""
     belongs = recording.belongs
     # The engine's operating point is fitted to the labels at the first definition, as in the app.
-    scores = [probability(reading.columns[:, 0]) for reading in readings]
+    scores = [probability(reading.z) for reading in readings]
     threshold = sweep(scores[0], belongs).best()
     assert threshold is not None
     for k in range(1, len(readings)):
@@ -141,7 +141,7 @@ def forecasts(
         expected = expected_rates(chances, belongs).coverage
         assert expected is not None
         engine = scores[k] >= threshold
-        stays = coverage(engine, belongs)
+        of_engine = coverage(engine, belongs)
         wrong = float(((chances.match > 0.5) != true).mean())
         yield (
             k,
@@ -150,25 +150,25 @@ def forecasts(
                     before, expected.value, after, wrong, expected.low, expected.high
                 ),
                 "keep": compared(before, before, after, float((last != true).mean()), 0, 1),
-                "engine": compared(before, stays, after, float((engine != true).mean()), 0, 1),
+                "engine": compared(before, of_engine, after, float((engine != true).mean()), 0, 1),
             },
         )
 
 
 def mean_of(figures: Sequence[Figures], *, interval: bool = True) -> dict[str, float | None]:
-    """The mean of each figure; None where there is nothing to average."""
-    shown = {}
+    """Return the mean of each figure; None where there is nothing to average."""
+    means = {}
     for column in fields(Figures):
         if interval or not column.name.startswith("interval"):
-            values = np.array([getattr(one, column.name) for one in figures])
+            values = np.array([getattr(step, column.name) for step in figures])
             values = values[~np.isnan(values)]
-            shown[column.name] = round(float(values.mean()), 4) if len(values) else None
-    return shown
+            means[column.name] = round(float(values.mean()), 4) if len(values) else None
+    return means
 
 
 def measure(recordings: Sequence[Recording], encoder: str) -> dict[str, Any]:
     """Forecast all steps of all recordings."""
-    found: dict[str, dict[str, dict[int, list[Figures]]]] = defaultdict(
+    measured: dict[str, dict[str, dict[int, list[Figures]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for recording in recordings:
@@ -176,18 +176,20 @@ def measure(recordings: Sequence[Recording], encoder: str) -> dict[str, Any]:
         readings = [reader.read(topic, recording.prompts) for topic in recording.topics]
         known = [reading for reading in readings if reading is not None]
         for k, figures in forecasts(recording, known):
-            for way, one in figures.items():
-                found[way][recording.guardrail][k].append(one)
+            for method, step in figures.items():
+                measured[method][recording.guardrail][k].append(step)
 
-    def overall(way: str, *, interval: bool = False) -> dict[str, float | None]:
-        steps = [one for by in found[way].values() for group in by.values() for one in group]
+    def overall(method: str, *, interval: bool = False) -> dict[str, float | None]:
+        steps = [
+            step for by in measured[method].values() for group in by.values() for step in group
+        ]
         return mean_of(steps, interval=interval)
 
     return {
         "overall": overall("forecast", interval=True),
         "by": {
             guardrail: {str(k): mean_of(group) for k, group in sorted(by.items())}
-            for guardrail, by in found["forecast"].items()
+            for guardrail, by in measured["forecast"].items()
         },
         "keep": overall("keep"),
         "engine": overall("engine"),
@@ -195,7 +197,10 @@ def measure(recordings: Sequence[Recording], encoder: str) -> dict[str, Any]:
 
 
 def timings(encoder: str) -> dict[str, float]:
-    """Seconds of a fit (1,000 prompts, 10 scans) and of a forecast beside an edit (10,000)."""
+    """Return the seconds of a fit (1,000 prompts, 10 scans) and of a forecast (10,000 prompts).
+
+    The forecast is what an edit costs beside the engine's own scores.
+    """
     random = np.random.default_rng(7)
     engine = LocalScanner(encoder)
     reader = EngineReader(engine)
@@ -218,8 +223,8 @@ def timings(encoder: str) -> dict[str, float]:
         for number in range(count):
             reading = reader.read(topic(number), prompts)
             assert reading is not None
-            z = reading.columns[:, 0]
-            result.append(ScannedDefinition(reading, (z > np.median(z)).astype(np.int8)))
+            matched = reading.z > np.median(reading.z)
+            result.append(ScannedDefinition(reading, matched.astype(np.int8)))
         return result
 
     scans = scans_of(prompts_of(1_000), 10)

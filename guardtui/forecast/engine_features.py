@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.forecast.shared_words import SharedWordsReader
 from guardtui.scanners.base import Progress, Report
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
+from guardtui.scanners.local.scoring import topic_texts
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
@@ -23,11 +25,14 @@ WORDS_ENCODER = "static"
 class EngineFeatures:
     """Features of one definition, computed by the engine.
 
-    `columns` [N, p] are features of each prompt: the engine's z and, for each encoder, the cosine
-    to the description, to the nearest example, and the mean of all. `nearest` [N] is the cosine to
-    the nearest example. `description` [d] and `examples` [k, d] are unit vectors.
+    `z` [N] is the engine's score before the logistic function. `columns` [N, p] are features of
+    each prompt: by each encoder, the cosine to the description, to the nearest example, and the
+    mean of all; and the same three of the share of the prompt's words that a text contains. The
+    engine's encoder comes first. `nearest` [N] is its cosine to the nearest example. `description`
+    [d] and `examples` [k, d] are unit vectors.
     """
 
+    z: Floats
     columns: Floats
     nearest: Floats
     description: Floats
@@ -35,11 +40,12 @@ class EngineFeatures:
 
 
 class EngineReader:
-    """Computes readings with a session's engine and a second encoder."""
+    """Computes features with a session's engine, a second encoder, and an index of words."""
 
     def __init__(self, engine: LocalScanner) -> None:
         self._engine = engine
         self._words = LocalScanner(WORDS_ENCODER) if engine.encoder_name != WORDS_ENCODER else None
+        self._shared = SharedWordsReader()
 
     def read(
         self,
@@ -55,15 +61,19 @@ class EngineReader:
         seen = self._engine.view(topic, prompts, report, stopped)
         if seen is None:
             return None
-        parts = [seen.z, seen.description, seen.nearest, seen.mean]
+        parts = [seen.description, seen.nearest, seen.mean]
         if self._words is not None:
             words = self._words.view(topic, prompts, _silent, stopped)
             if words is None:
                 return None
             parts += [words.description, words.nearest, words.mean]
+        head, *examples = topic_texts(topic.name, topic.description, topic.examples)
+        parts += self._shared.read(head, examples, prompts.prompts, prompts.keys)
         vectors = seen.text_vectors
         written = [row for row, text in enumerate(topic.examples, start=1) if text.strip()]
-        return EngineFeatures(np.stack(parts, axis=1), seen.nearest, vectors[0], vectors[written])
+        # Transposed, since a forecast computes with one feature of all prompts at a time.
+        columns = np.stack(parts).T
+        return EngineFeatures(seen.z, columns, seen.nearest, vectors[0], vectors[written])
 
 
 def _silent(_: Progress) -> None:

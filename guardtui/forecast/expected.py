@@ -13,7 +13,7 @@ from guardtui.forecast.model import MatchProbabilities
 
 Array: TypeAlias = "NDArray[np.floating]"
 
-CLUSTERING = 1.7
+CLUSTERING = 2.0
 """Variance of a rate relative to independent errors: similar prompts err alike."""
 _DRAWS = 2_000
 _LEVEL = 0.95

@@ -5,11 +5,11 @@ Prompt i matches at definition D if g_i(D) > 0, with
     g_i(D) = w · f_i(D) + v · (f_i(D) − f̄_i) + b + δ(D) + r_i(D) + e.
 
 f are the engine's features of the prompt at D, standardised at the first scan, and f̄_i their mean
-over the scans. w are the weights of differences between prompts, v the additional weights of
-differences between edits. b is the operating point and δ(D) its variation with the definition. r_i
-is this guardrail's deviation for this prompt, a Gaussian process over definitions: a share
-`LASTING` of it is independent of the wording, the rest is correlated as definitions are similar. e
-is the noise of repeated scans. The variance of r is 1.
+over the scans; deviations from it are multiplied by `MOVES`. w are the weights of differences
+between prompts, v the additional weights of differences between edits. b is the operating point and
+δ(D) its variation with the definition. r_i is this guardrail's deviation for this prompt, a
+Gaussian process over definitions: a share `LASTING` of it is independent of the wording, the rest
+is correlated as definitions are similar. e is the noise of repeated scans. The variance of r is 1.
 
 Verdicts enter as probit observations by expectation propagation (Minka 2001; for probit, Rasmussen
 & Williams 2006, section 3.6), with one small Gaussian for each prompt, all prompts at once. Given
@@ -33,20 +33,27 @@ Array: TypeAlias = "NDArray[np.floating]"
 
 LASTING = 0.65
 """Share of the variance of r that is independent of the wording."""
-WANDERING = 0.1
+WANDERING = 0.15
 """Standard deviation of δ."""
+MOVES = 0.8
+"""Weight of the engine's differences between edits relative to those between prompts.
+
+An edit moves the engine's features more than it moves another guardrail's.
+"""
 NOISE = 0.005
 """Variance of e if no scan was repeated."""
 SAME = 0.985
 """A prompt with this cosine to an example counts as that example: it matches, and is not fitted."""
 
-_BELIEF = 0.8  # mean of w for z; 0 for the other features
-_WEIGHT_VARIANCE = 1.0
+_BELIEF = 0.4  # mean of w for the cosines of the engine's encoder; 0 for the other features
+_BELIEVED = 3  # their number
+_WEIGHT_VARIANCE = 0.1
 _MOVE_VARIANCE = 0.02
 _LEVEL_VARIANCE = 25.0
 _ROUNDS = 8
 _DAMPING = 0.8
 _SURE = 3.0  # minimum g of a prompt that is an example, in standard deviations
+_LEAST_SPREAD = 0.02  # of a feature: one that is equal for all prompts must not count endlessly
 _TINY = 1e-6
 
 
@@ -90,9 +97,9 @@ class MatchProbabilities:
 
     def among(self, group: NDArray[np.bool_]) -> MatchProbabilities:
         """Return the chances of a group of prompts, bool [N]."""
-        return MatchProbabilities(
-            self.match[group], self.density[group], self.loadings[group], self.shared
-        )
+        # Laid out as before, so that sums are rounded in the same order.
+        loadings = np.compress(group, self.loadings.T, axis=1).T
+        return MatchProbabilities(self.match[group], self.density[group], loadings, self.shared)
 
 
 class VerdictModel:
@@ -106,9 +113,15 @@ class VerdictModel:
         self._readings = [scan.reading for scan in scans]
         self._noise = noise
         first = self._readings[0].columns.astype(np.float64)
-        self._centre, self._spread = first.mean(axis=0), first.std(axis=0) + _TINY
-        features = [self._standardised(reading) for reading in self._readings]
+        spread = np.maximum(first.std(axis=0), _LEAST_SPREAD)
+        self._centre, self._spread = (
+            first.mean(axis=0).astype(np.float32),
+            spread.astype(np.float32),
+        )
+        features = [self._standardised(reading).astype(np.float64) for reading in self._readings]
         self._usual = np.mean(features, axis=0)
+        self._usual_rows = np.ascontiguousarray(self._usual.T, np.float32)
+        features = [self._usual + MOVES * (columns - self._usual) for columns in features]
         self._prior = likenesses(self._readings, self._readings) + _TINY * np.eye(len(scans))
         self._covariance = LASTING + (1 - LASTING) * self._prior
         answered = np.stack(
@@ -120,8 +133,8 @@ class VerdictModel:
         design = self._design([columns[self.asked] for columns in features])
         self._fit(design, sign[self.asked], answered[self.asked])
 
-    def _standardised(self, reading: EngineFeatures) -> Array:
-        columns: Array = (reading.columns - self._centre) / self._spread
+    def _standardised(self, reading: EngineFeatures) -> NDArray[np.float32]:
+        columns: NDArray[np.float32] = (reading.columns - self._centre) / self._spread
         return columns
 
     def _design(self, features: Sequence[Array]) -> Array:
@@ -143,7 +156,7 @@ class VerdictModel:
         level = 2 * len(self._centre)
         rate = np.clip((sign[answered] > 0).mean(), 0.02, 0.98) if answered.any() else 0.5
         weights = mean.copy()
-        weights[level] = float(ndtri(rate)) * np.sqrt(1 + _BELIEF**2)
+        weights[level] = float(ndtri(rate)) * np.sqrt(1 + mean.sum() ** 2)
         # Sites: Gaussian approximations of the verdicts, by precision and precision × mean.
         sites: Array = 0.3 * answered
         shifts: Array = sites * (design @ weights)
@@ -160,10 +173,8 @@ class VerdictModel:
                 posterior, precision @ mean + np.tensordot(targets, moved, axes=((0, 1), (0, 1)))
             )
         self._weights, self._weight_covariance = weights, np.linalg.inv(posterior)
-        self._solved = solved
-        # One row for each scan, so that a forecast is one product with them.
-        rows = np.ascontiguousarray(moved.transpose(1, 0, 2), np.float32)
-        self._moved = rows.reshape(moved.shape[1], -1)
+        # Other rows of a forecast's derivatives follow from these (see `_condition`).
+        self._moved, self._solved = _rows(moved[:, :, : len(self._centre)]), _rows(solved)
         rest = np.where(sites > 0, targets - design @ weights, 0.0)
         self._pulled = np.einsum("nkl,nl->nk", solved, rest)
 
@@ -178,7 +189,7 @@ class VerdictModel:
         precision[level, level] = 1 / _LEVEL_VARIANCE
         precision[level + 1 :, level + 1 :] = np.linalg.inv(WANDERING**2 * self._prior)
         mean = np.zeros(width)
-        mean[0] = _BELIEF
+        mean[: min(_BELIEVED, features)] = _BELIEF
         return precision, mean
 
     def _observed(
@@ -221,36 +232,70 @@ class VerdictModel:
         """Forecast a definition; prompts without any verdict follow the shared parameters."""
         from scipy.special import ndtr
 
-        features = self._standardised(reading)
-        count, width = features.shape
         alike = likenesses([reading], self._readings)[0]
         wanders = np.linalg.solve(self._prior, alike)
-        # The last column is the part of this definition's δ that the scans do not determine.
-        loadings = np.empty((count, len(self._weights) + 1), np.float32)
-        loadings[:, :width] = features
-        np.subtract(features, self._usual, out=loadings[:, width : 2 * width])
-        loadings[:, 2 * width] = 1.0
-        loadings[:, 2 * width + 1 : -1] = wanders
-        loadings[:, -1] = 1.0
-        mean = loadings[:, :-1] @ self._weights.astype(np.float32)
-        variance = np.full(count, 1.0 + self._noise)
         toward = LASTING + (1 - LASTING) * alike
+        count, size = len(reading.columns), len(self._weights)
+        rows = self._derivatives(reading, wanders)
+        mean = self._weights.astype(np.float32) @ rows[:-1]
+        variance = np.full(count, 1.0 + self._noise)
         asked = slice(None) if len(self.asked) == count else self.asked
         mean[asked] += self._pulled @ toward
-        moved = toward.astype(np.float32) @ self._moved
-        loadings[asked, :-1] -= moved.reshape(-1, len(self._weights))
-        taught = self._solved.reshape(len(self._solved), -1) @ np.outer(toward, toward).ravel()
-        variance[asked] = np.maximum(variance[asked] - taught, 1e-4)
-        size = len(self._weights)
+        variance[asked] -= self._condition(rows, asked, toward.astype(np.float32))
+        np.maximum(variance, 1e-4, out=variance)
         shared = np.zeros((size + 1, size + 1))
         shared[:size, :size] = self._weight_covariance
         shared[size, size] = WANDERING**2 * max(0.0, 1.0 - float(wanders @ alike))
-        spread = np.einsum("nq,nq->n", loadings @ shared.astype(np.float32), loadings)
+        spread = np.einsum("qn,qn->n", shared.astype(np.float32) @ rows, rows)
         scale = np.sqrt(variance + spread)
         z = mean / scale
         z = np.where(reading.nearest >= SAME, np.maximum(z, _SURE), z)
         density = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * scale)
-        return MatchProbabilities(ndtr(z), density, loadings, shared)
+        return MatchProbabilities(ndtr(z), density, rows.T, shared)
+
+    def _derivatives(self, reading: EngineFeatures, wanders: Array) -> NDArray[np.float32]:
+        """Return the derivatives of g by the shared parameters without any verdict, [q + 1, N].
+
+        The last row is the part of this definition's δ that the scans do not determine.
+        """
+        moves = (self._standardised(reading).T - self._usual_rows) * np.float32(MOVES)
+        width, count = moves.shape
+        rows = np.empty((len(self._weights) + 1, count), np.float32)
+        np.add(moves, self._usual_rows, out=rows[:width])
+        rows[width : 2 * width] = moves
+        rows[2 * width] = 1.0
+        rows[2 * width + 1 : -1] = wanders[:, None]
+        rows[-1] = 1.0
+        return rows
+
+    def _condition(
+        self,
+        rows: NDArray[np.float32],
+        asked: slice | NDArray[np.intp],
+        toward: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Subtract what the verdicts say about r from the derivatives [q + 1, N] of their prompts.
+
+        Returns the variance of r that they explain, [n]. `toward` [K] are the covariances of r at
+        this definition and the scans.
+        """
+        width, scans = len(self._centre), len(toward)
+        pulls = (toward @ self._solved).reshape(scans, -1)  # weight of each verdict, [K, n]
+        features = (toward @ self._moved).reshape(width, -1)
+        whole = pulls.sum(axis=0)
+        rows[:width, asked] -= features
+        # Σ pull · (f − f̄) is the same sum without the mean of each prompt.
+        rows[width : 2 * width, asked] -= features - self._usual_rows[:, asked] * whole
+        rows[2 * width, asked] -= whole
+        rows[2 * width + 1 : -1, asked] -= pulls
+        explained: NDArray[np.float32] = toward @ pulls
+        return explained
+
+
+def _rows(values: Array) -> NDArray[np.float32]:
+    """Return [n, K, m] as one row for each scan, [K, m · n]: a forecast is a product with them."""
+    rows = np.ascontiguousarray(values.transpose(1, 2, 0), np.float32)
+    return rows.reshape(len(rows), -1)
 
 
 def _without_prior(prior: Array, sites: Array) -> Array:

@@ -34,19 +34,19 @@ def repeats(scans: Sequence[ScannedDefinition], same: Sequence[object]) -> Repea
     return Repeats(pairs, differing)
 
 
-def noise_of(found: Repeats, chances: MatchProbabilities) -> float:
+def noise_of(counted: Repeats, chances: MatchProbabilities) -> float:
     """Return the noise variance that explains how often repeated scans differed.
 
     Two answers to one prompt differ with probability E[2 Φ(g/s)(1 − Φ(g/s))], g ~ N(m, 1), s² the
     noise. A prior of `NOISE` differing pairs in one pair is added, so that a few equal pairs do not
     prove perfect consistency.
     """
-    if not found.pairs:
+    if not counted.pairs:
         return NOISE
     from scipy.optimize import brentq  # imported here because it is slow
     from scipy.special import ndtr, ndtri
 
-    share = (found.differing + NOISE) / (found.pairs + 1)
+    share = (counted.differing + NOISE) / (counted.pairs + 1)
     # Means of g in units of its own spread, from the noiseless probability of the forecast.
     middle = np.clip(chances.match, 1e-6, 1 - 1e-6)
     grid = ndtri(middle)[:, None] + _POINTS

@@ -242,7 +242,7 @@ def check_forecasts(
         stored = before is not None and same and bool(answered.all())
         if before is not None and stored:
             forecast = _as_recorded(forecast, before)
-        matches = probability(reading.columns[:, 0]) >= np.float32(threshold)
+        matches = probability(reading.z) >= np.float32(threshold)
         engine = matches == (topic.intent is Intent.BLOCK)
         repeated = any(evaluations[other].topic == topic for other, _ in scans if other < index)
         checks.append(

@@ -26,6 +26,7 @@ class MadeUp:
         texts = self.random.normal(size=(3, 16))
         texts /= np.linalg.norm(texts, axis=1, keepdims=True)
         return EngineFeatures(
+            columns[:, 0].astype(np.float32),
             columns.astype(np.float32),
             np.full(len(columns), 0.3, np.float32),
             texts[0].astype(np.float32),

@@ -63,9 +63,9 @@ def reader() -> EngineReader:
 def fitted(
     evaluations: Sequence[Evaluation], prompts: PromptSet, reader: EngineReader
 ) -> Forecaster:
-    found = fit(evaluations, AIRS, prompts, reader)
-    assert found is not None
-    return found
+    forecaster = fit(evaluations, AIRS, prompts, reader)
+    assert forecaster is not None
+    return forecaster
 
 
 def test_what_was_answered_is_forecast_for_the_same_definition(reader: EngineReader) -> None:
@@ -97,10 +97,10 @@ def test_an_allow_topic_triggers_on_what_does_not_match(reader: EngineReader) ->
 def test_prompts_are_found_by_content_and_new_ones_counted(reader: EngineReader) -> None:
     scanned = prompt_set(60)
     more = prompt_set(90)
-    found = fitted([evaluation(scanned)], more, reader)
-    assert (found.grounds.asked, found.grounds.never_asked) == (60, 30)
-    assert "30 of 90 prompts were never asked" in " ".join(found.grounds.doubts)
-    forecast = found.forecast(TOPIC)
+    forecaster = fitted([evaluation(scanned)], more, reader)
+    assert (forecaster.grounds.asked, forecaster.grounds.never_asked) == (60, 30)
+    assert "30 of 90 prompts were never asked" in " ".join(forecaster.grounds.doubts)
+    forecast = forecaster.forecast(TOPIC)
     assert forecast is not None
     assert forecast.before is None  # of another prompt set
     assert (forecast.last[60:] == -2).all()
@@ -109,11 +109,11 @@ def test_prompts_are_found_by_content_and_new_ones_counted(reader: EngineReader)
 
 def test_likely_flips_come_first(reader: EngineReader) -> None:
     prompts = prompt_set()
-    found = fitted([evaluation(prompts)], prompts, reader)
+    forecaster = fitted([evaluation(prompts)], prompts, reader)
     bread = TOPIC.model_copy(
         update={"description": "Bread", "examples": ("tell me about bread", "bread number 9")}
     )
-    forecast = found.forecast(bread)
+    forecast = forecaster.forecast(bread)
     assert forecast is not None
     flips = forecast.flips()
     changes = np.where(forecast.last == 1, 1 - forecast.triggers, forecast.triggers)
@@ -135,12 +135,14 @@ def test_a_guardrail_that_contradicts_itself_is_reported(reader: EngineReader) -
     first = evaluation(prompts)
     second = first.verdicts.triggered.copy()
     second[:15] = 1 - second[:15]
-    found = fitted([first, evaluation(prompts, triggered=second)], prompts, reader)
-    assert found.grounds.repeats.differing == 15
-    assert "AIRS contradicts itself: 15 of 60 answers differed" in " ".join(found.grounds.doubts)
+    forecaster = fitted([first, evaluation(prompts, triggered=second)], prompts, reader)
+    assert forecaster.grounds.repeats.differing == 15
+    assert "AIRS contradicts itself: 15 of 60 answers differed" in " ".join(
+        forecaster.grounds.doubts
+    )
     steady = fitted([first, first], prompts, reader)
     assert steady.grounds.doubts == ()
-    unsure, sure = (one.forecast(TOPIC) for one in (found, steady))
+    unsure, sure = (model.forecast(TOPIC) for model in (forecaster, steady))
     assert unsure is not None
     assert sure is not None
     assert unsure.rates.coverage is not None
@@ -155,9 +157,11 @@ def test_lost_answers_are_left_out_and_counted(reader: EngineReader) -> None:
     prompts = prompt_set()
     triggered = evaluation(prompts).verdicts.triggered.copy()
     triggered[:6] = -1
-    found = fitted([evaluation(prompts, triggered=triggered)], prompts, reader)
-    assert found.grounds.asked == 54
-    assert "10% of the prompts that were asked got no verdict" in " ".join(found.grounds.doubts)
+    forecaster = fitted([evaluation(prompts, triggered=triggered)], prompts, reader)
+    assert forecaster.grounds.asked == 54
+    assert "10% of the prompts that were asked got no verdict" in " ".join(
+        forecaster.grounds.doubts
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,8 +198,8 @@ def test_a_definition_without_examples_or_description_is_forecast_too(
     reader: EngineReader,
 ) -> None:
     prompts = prompt_set()
-    found = fitted([evaluation(prompts)], prompts, reader)
+    forecaster = fitted([evaluation(prompts)], prompts, reader)
     for changes in ({"examples": ()}, {"description": ""}, {"examples": ("", "")}):
-        forecast = found.forecast(TOPIC.model_copy(update=changes))
+        forecast = forecaster.forecast(TOPIC.model_copy(update=changes))
         assert forecast is not None
         assert np.isfinite(forecast.triggers).all()

@@ -88,3 +88,18 @@ def test_an_unlike_definition_is_forecast_with_less_certainty() -> None:
     # The same features, so that only the unlikeness of the texts differs.
     moved = replace(scan.reading, description=far.description, examples=far.examples)
     assert doubt(model.chances(moved).match) > doubt(model.chances(scan.reading).match)
+
+
+def test_a_feature_equal_for_all_prompts_at_first_does_not_decide_later() -> None:
+    guardrail = MadeUp()
+    scan = guardrail.scan(guardrail.reading())
+    constant = scan.reading.columns.copy()
+    constant[:, 3] = 0.0
+    later = constant.copy()
+    later[:10, 3] = 0.05
+    model = VerdictModel([replace(scan, reading=replace(scan.reading, columns=constant))])
+    match, edited = (
+        model.chances(replace(scan.reading, columns=columns)).match for columns in (constant, later)
+    )
+    assert np.array_equal(edited[10:], match[10:])
+    assert np.abs(edited - match).max() < 0.5

@@ -14,21 +14,21 @@ def test_only_scans_of_the_same_definition_are_compared() -> None:
     reading = guardrail.reading()
     answers = ([1, 0, 1, -2], [0, 0, 0, 0], [1, 1, -1, 0])
     scans = [ScannedDefinition(reading, np.array(one, np.int8)) for one in answers]
-    found = repeats(scans, ["here", "there", "here"])
-    assert (found.pairs, found.differing) == (2, 1)
+    counted = repeats(scans, ["here", "there", "here"])
+    assert (counted.pairs, counted.differing) == (2, 1)
     assert repeats(scans, ["a", "b", "c"]).pairs == 0
 
 
 def test_the_more_repeated_scans_differ_the_more_noise_there_is() -> None:
-    found = []
+    noises = []
     for deviation in (0.0, 0.3, 1.0):
         guardrail = MadeUp()
         reading = guardrail.reading()
         scans = [guardrail.scan(reading, deviation) for _ in range(2)]
         chances = VerdictModel(scans).chances(reading)
-        found.append(noise_of(repeats(scans, ["same", "same"]), chances))
-    assert found[0] == NOISE
-    assert found[0] < found[1] < found[2]
+        noises.append(noise_of(repeats(scans, ["same", "same"]), chances))
+    assert noises[0] == NOISE
+    assert noises[0] < noises[1] < noises[2]
 
 
 def test_a_guardrail_that_answers_by_chance_has_the_largest_noise() -> None:

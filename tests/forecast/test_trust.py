@@ -45,9 +45,9 @@ def scan(
 
 
 def checked(evaluations: Sequence[Evaluation], prompts: PromptSet, reader: EngineReader) -> Trust:
-    found = check_forecasts(evaluations, AIRS, prompts, reader, THRESHOLD)
-    assert found is not None
-    return found
+    trust = check_forecasts(evaluations, AIRS, prompts, reader, THRESHOLD)
+    assert trust is not None
+    return trust
 
 
 def engine_verdicts(topic: Topic, prompts: PromptSet) -> np.ndarray:
@@ -209,8 +209,8 @@ def test_nothing_to_check_is_an_error(
 def test_a_check_can_be_stopped(reader: EngineReader) -> None:
     prompts = prompt_set(48)
     scans = [scan(prompts, description) for description in DESCRIPTIONS]
-    found = check_forecasts(scans, AIRS, prompts, reader, THRESHOLD, stopped=lambda: True)
-    assert found is None
+    trust = check_forecasts(scans, AIRS, prompts, reader, THRESHOLD, stopped=lambda: True)
+    assert trust is None
 
 
 def test_a_forecast_that_was_recorded_before_the_scan_is_the_one_that_is_checked(
