@@ -14,7 +14,7 @@ from guardtui.advice.model_wordings import (
     shown_mistakes,
 )
 from guardtui.advice.proposals import Proposal
-from guardtui.app.refinement import Measure, Refinement
+from guardtui.app.refinement import Measure, Refinements
 from guardtui.app.state import Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
@@ -52,7 +52,7 @@ class MeasuredSuggestions:
 
 async def ask_for_wordings(
     store: Store,
-    refinement: Refinement,
+    refinement: Refinements,
     model: Completes,
     evaluation: Evaluation,
     prompts: PromptSet,

@@ -81,7 +81,7 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     if not (sys.stdout is not None and sys.stdout.isatty()):
         return "".join("\t".join(row) + "\n" for row in rows)
     shown = [list(map(display_text, row)) for row in (header, *rows)]
-    widths = [max(len(row[place]) for row in shown) for place in range(len(header))]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     lines = (
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         for row in shown

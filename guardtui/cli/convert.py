@@ -168,7 +168,7 @@ def command(
 def _written_as(target: str | None, output: Path | None) -> Path:
     """Return a path whose ending is that of the prompt set's format."""
     ending = "" if output is None else output.suffix.lower()
-    known = {one: name for name, endings in TO.items() for one in endings}
+    known = {suffix: name for name, endings in TO.items() for suffix in endings}
     if target is None:
         target = known.get(ending, "csv")
     elif ending in known and known[ending] != target:
@@ -219,7 +219,7 @@ def _read(
         raise click.UsageError("--expected gives every label: omit --expected-column and --true")
     for field, option in _OPTION.items():
         if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
-            fitting = ", ".join(_OPTION[one] for one in reader.OPTIONS)
+            fitting = ", ".join(_OPTION[key] for key in reader.OPTIONS)
             raise click.UsageError(
                 f"{option} does not fit {reader.TITLE}: its options are {fitting}"
             )
@@ -279,8 +279,8 @@ def _content(
             one_class=half,
         )
     except PromptSetError as error:
-        told = "\n".join(finding.message for finding in error.findings)
-        raise InputError(f"{source}: {told}") from error
+        problems = "\n".join(finding.message for finding in error.findings)
+        raise InputError(f"{source}: {problems}") from error
     except FileError as error:
         raise InputError(f"{source}: {error.problem}\n  {error.remedy}") from error
 

@@ -166,8 +166,8 @@ def _settings() -> CheckResult:
         load_config(path)
     except ConfigError as problem:
         wrong = len(problem.problems)
-        found = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
-        return CheckResult("settings", "warning", found, "'guardtui config check' names them")
+        text = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
+        return CheckResult("settings", "warning", text, "'guardtui config check' names them")
     return CheckResult("settings", "ok", f"{path}{'' if path.exists() else ' (missing: defaults)'}")
 
 

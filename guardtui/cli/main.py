@@ -78,8 +78,8 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        found = super().shell_complete(ctx, incomplete)
-        return [*found, CompletionItem(incomplete, type="file")]
+        completions = super().shell_complete(ctx, incomplete)
+        return [*completions, CompletionItem(incomplete, type="file")]
 
 
 def require_topic(word: str) -> None:

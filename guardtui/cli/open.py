@@ -107,7 +107,7 @@ def command(
         del os.environ["NO_COLOR"]
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
-    asked = parse_epochs(EpochFlags(epochs, reducer))
+    request = parse_epochs(EpochFlags(epochs, reducer))
     judge, decision = _models(scanner, of_models, concurrency, rate)
     by_models = judge is not None or decision is not None
     if not by_models and (concurrency or 0) > 20:
@@ -128,7 +128,7 @@ def command(
         "concurrency": None if by_models else concurrency,
     }
     remote = RemoteOptions(
-        flags, rate=rate, fresh=fresh, judge=judge, decision=decision, epochs=asked
+        flags, rate=rate, fresh=fresh, judge=judge, decision=decision, epochs=request
     )
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)

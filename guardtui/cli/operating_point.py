@@ -162,8 +162,8 @@ def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
         from guardtui.session.threshold_fits import FIT, write_fit
         from guardtui.shards.leftovers import write_shared
 
-        told = {"schema_version": 1, FIT: write_fit(fit)[FIT]}
-        write_shared(run.folder / _FIT_FILE, f"{json.dumps(told, indent=2)}\n".encode())
+        document = {"schema_version": 1, FIT: write_fit(fit)[FIT]}
+        write_shared(run.folder / _FIT_FILE, f"{json.dumps(document, indent=2)}\n".encode())
 
 
 def fit_of_run(run: Run) -> ThresholdFit | None:
@@ -171,10 +171,10 @@ def fit_of_run(run: Run) -> ThresholdFit | None:
     from guardtui.session.threshold_fits import read_fit
 
     try:
-        told = json.loads((run.folder / _FIT_FILE).read_bytes())
+        document = json.loads((run.folder / _FIT_FILE).read_bytes())
     except (OSError, ValueError):
         return None
-    fit = read_fit(told) if isinstance(told, dict) else None
+    fit = read_fit(document) if isinstance(document, dict) else None
     settings = run.settings
     is_its = fit is not None and (fit.threshold, fit.source) == (
         settings.threshold,

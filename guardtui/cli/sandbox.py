@@ -238,6 +238,6 @@ def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
 def _tell(error: BaseException) -> None:
     from guardtui.cli.diagnostics import crash_file
 
-    place = crash_file(error)
-    where = f"; where it happened is in {place}" if place else ""
+    path = crash_file(error)
+    where = f"; where it happened is in {path}" if path else ""
     warn(f"the sandbox failed at a request ({type(error).__name__}){where}")

@@ -73,7 +73,7 @@ def apply_(
     """
     definition = _definition(topic)
     require_sendable(definition)
-    where = None if place is None else _parsed_place(place)
+    path = None if place is None else _parsed_place(place)
     settings = load_settings(
         profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
     )
@@ -83,7 +83,7 @@ def apply_(
 
     async def work() -> int:
         changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
-        placement = Placement(where, set_default)
+        placement = Placement(path, set_default)
         with failures_told():
             plan = await changes.plan(connection, definition, placement)
         if plan is None:
@@ -118,10 +118,10 @@ def _definition(path: Path) -> Topic:
 
 
 def _parsed_place(text: str) -> PolicyPath:
-    found = _PLACE.fullmatch(text.strip())
-    if found is None:
+    match = _PLACE.fullmatch(text.strip())
+    if match is None:
         raise click.UsageError(f"--place {text[:60]!r} is not a place: write 'entry 1, prompt'")
-    return PolicyPath(entry=int(found[1]) - 1, direction=found[2].lower())
+    return PolicyPath(entry=int(match[1]) - 1, direction=match[2].lower())
 
 
 async def _apply(

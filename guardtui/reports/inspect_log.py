@@ -101,8 +101,8 @@ class _Log:
         number = int.from_bytes(hashlib.sha256(self.seed + text).digest()[:16])
         signs = ""
         for _ in range(22):
-            number, place = divmod(number, len(_BASE57))
-            signs += _BASE57[place]
+            number, digit = divmod(number, len(_BASE57))
+            signs += _BASE57[digit]
         return signs
 
     def _reducer(self) -> str | None:
@@ -245,14 +245,14 @@ class _Log:
     def samples(self) -> Iterator[dict[str, Any]]:
         """Yield a sample for each prompt that is listed, and epoch."""
         rows = {row.number: row for row in self.report.rows()}
-        for place, epoch, answer in self._places():
-            if place in rows:
-                yield self._sample(rows[place], epoch, answer)
+        for number, epoch, answer in self._places():
+            if number in rows:
+                yield self._sample(rows[number], epoch, answer)
 
     def _sample(self, row: ReportRow, epoch: int, answer: bool | None) -> dict[str, Any]:
         number = row.number + 1
         prompt = GONE if row.prompt is None else _whole(row.prompt)
-        said = {
+        question = {
             "id": self._id("input", number, epoch),
             "content": prompt,
             "source": "input",
@@ -263,14 +263,14 @@ class _Log:
             "epoch": epoch,
             "input": prompt,
             "target": _word(row.should_trigger),
-            "messages": [said],
+            "messages": [question],
             "output": {"model": self.model, "choices": [], "completion": ""},
             "metadata": self._metadata(row),
             "uuid": self._id("sample", number, epoch),
         }
         if answer is None:
             reason = display_text(row.error) if row.triggered is None else ""
-            sample["events"] = [self._event(number, epoch, said, sample["output"])]
+            sample["events"] = [self._event(number, epoch, question, sample["output"])]
             sample["error"] = {
                 "message": reason or "no verdict",
                 "traceback": "",
@@ -284,17 +284,17 @@ class _Log:
             "role": "assistant",
             "model": self.model,
         }
-        sample["messages"] = [said, answered]
+        sample["messages"] = [question, answered]
         sample["output"] |= {
             "choices": [{"message": answered, "stop_reason": "stop"}],
             "completion": _word(answer),
         }
-        sample["events"] = [self._event(number, epoch, said, sample["output"])]
+        sample["events"] = [self._event(number, epoch, question, sample["output"])]
         sample["scores"] = {SCORER: self._score(row, answer)}
         return sample
 
     def _event(
-        self, number: int, epoch: int, said: dict[str, Any], output: dict[str, Any]
+        self, number: int, epoch: int, question: dict[str, Any], output: dict[str, Any]
     ) -> dict[str, Any]:
         """The request to the guardrail: `inspect_ai.analysis.messages_df` reads messages here."""
         return {
@@ -303,7 +303,7 @@ class _Log:
             "working_start": 0.0,
             "event": "model",
             "model": self.model,
-            "input": [said],
+            "input": [question],
             "tools": [],
             "tool_choice": "none",
             "config": {},

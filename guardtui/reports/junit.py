@@ -128,9 +128,9 @@ def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iter
     if not element:
         yield f"{case}/>"
         return
-    told, why = claim(row), evidence(report, row)
+    statement, grounds = claim(row), evidence(report, row)
     kind = "regression" if is_regression(row) else row.outcome
-    message = f"{told} ({why})" if why else told
+    message = f"{statement} ({grounds})" if grounds else statement
     text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
     yield f"{case}>"
     yield (

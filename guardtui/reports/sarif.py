@@ -126,19 +126,19 @@ def _state(report: ReportInput, row: ReportRow) -> str:
 
 def _properties(report: ReportInput) -> dict[str, Any]:
     metrics = report.evaluation.metrics
-    told: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name, value in about(report):
         if name == "companion":
-            told.setdefault("companions", []).append(value)
+            properties.setdefault("companions", []).append(value)
         else:
-            told[name] = value
-    told["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
+            properties[name] = value
+    properties["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
         name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors", "open")
     }
     if report.comparison is not None:
-        told["comparison"] = {
+        properties["comparison"] = {
             "regressions": report.comparison.regressions,
             "fixes": report.comparison.fixes,
             "sentence": report.comparison.sentence,
         }
-    return told
+    return properties

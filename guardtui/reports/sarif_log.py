@@ -95,12 +95,12 @@ def sarif_log(
             }
         ],
     }
-    places = {rule.id: place for place, rule in enumerate(rules)}
+    indices = {rule.id: index for index, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
     lines = []
-    for one in findings:
-        seen[one.fingerprint] += 1
-        lines.append(f"        {dumps(_result(one, places, seen[one.fingerprint]))}")
+    for finding in findings:
+        seen[finding.fingerprint] += 1
+        lines.append(f"        {dumps(_result(finding, indices, seen[finding.fingerprint]))}")
     results = ",\n".join(lines)
     text = dumps(document, indent=2) + "\n"
     if not results:
@@ -151,37 +151,39 @@ def _rule(rule: SarifRule) -> dict[str, Any]:
 
 
 def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
-    told = [{"level": "error", "message": {"text": message_text(one)}} for one in problems]
-    return {"executionSuccessful": successful, "toolExecutionNotifications": told}
+    notifications = [
+        {"level": "error", "message": {"text": message_text(problem)}} for problem in problems
+    ]
+    return {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
 
 
-def _result(one: SarifResult, places: Mapping[str, int], repeat: int) -> dict[str, Any]:
+def _result(finding: SarifResult, indices: Mapping[str, int], repeat: int) -> dict[str, Any]:
     """One result; `repeat` counts from 1 the findings of the log with this fingerprint."""
     result: dict[str, Any] = {
-        "ruleId": one.rule,
-        "ruleIndex": places[one.rule],
-        "level": one.level,
-        "message": {"text": message_text(one.message)},
+        "ruleId": finding.rule,
+        "ruleIndex": indices[finding.rule],
+        "level": finding.level,
+        "message": {"text": message_text(finding.message)},
     }
-    if one.path:
-        lines = one.lines or (0,)
-        result["locations"] = [_location(one.path, lines[0])]
+    if finding.path:
+        lines = finding.lines or (0,)
+        result["locations"] = [_location(finding.path, lines[0])]
         if len(lines) > 1:
-            result["relatedLocations"] = [_location(one.path, line) for line in lines[1:]]
-    if one.fingerprint:
+            result["relatedLocations"] = [_location(finding.path, line) for line in lines[1:]]
+    if finding.fingerprint:
         result["partialFingerprints"] = {
-            FINGERPRINT: one.fingerprint,
-            GITHUB_FINGERPRINT: f"{one.fingerprint}:{repeat}",
+            FINGERPRINT: finding.fingerprint,
+            GITHUB_FINGERPRINT: f"{finding.fingerprint}:{repeat}",
         }
-    if one.state:
-        result["baselineState"] = one.state
-    if one.properties:
-        result["properties"] = dict(one.properties)
+    if finding.state:
+        result["baselineState"] = finding.state
+    if finding.properties:
+        result["properties"] = dict(finding.properties)
     return result
 
 
 def _location(path: str, line: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": uri(path)}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri(path)}}
     if line:
-        place["region"] = {"startLine": line}
-    return {"physicalLocation": place}
+        location["region"] = {"startLine": line}
+    return {"physicalLocation": location}

@@ -58,12 +58,14 @@ def json_value(value: Any) -> Any:
             return None
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(key): json_value(one) for key, one in value.items()}
+        return {str(key): json_value(item_value) for key, item_value in value.items()}
     if isinstance(value, list | tuple):
-        return [json_value(one) for one in value]
+        return [json_value(item_value) for item_value in value]
     if is_dataclass(value) and not isinstance(value, type):
-        named = {one.name: getattr(value, one.name) for one in fields(value)}
-        return json_value({name: one for name, one in named.items() if one not in (None, [])})
+        named = {item_value.name: getattr(value, item_value.name) for item_value in fields(value)}
+        return json_value(
+            {name: item_value for name, item_value in named.items() if item_value not in (None, [])}
+        )
     dump = getattr(value, "model_dump", None)  # a model of pydantic's
     if callable(dump) and not isinstance(value, type):
         return json_value(dump())

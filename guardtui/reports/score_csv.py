@@ -34,7 +34,7 @@ def write(report: ScoreReport) -> str:
         header.append(name)
     writer.writerow(header)
     own = list(outputs.metadata.values())
-    of_scorers = {id(one): scorer_metadata(one.scores.judge) for one in report.results}
+    of_scorers = {id(result): scorer_metadata(result.scores.judge) for result in report.results}
     for row, result, score, error in report.rows():
         target = outputs.targets[row]
         cells = (

@@ -150,8 +150,8 @@ def _pattern_problem(pattern: str, groups: int) -> tuple[str, str] | None:
             warnings.simplefilter("ignore")
             compiled = re.compile(pattern)
     except re.error as error:
-        place = "" if error.pos is None else f" at its character {error.pos + 1}"
-        problem = f"the regular expression is broken{place}: {error.msg}"
+        position = "" if error.pos is None else f" at its character {error.pos + 1}"
+        problem = f"the regular expression is broken{position}: {error.msg}"
         return problem, "repair it; a sign that is meant as itself needs a backslash before it"
     except (OverflowError, RecursionError) as error:
         return f"the regular expression is too large: {error}", "write a shorter one"

@@ -91,11 +91,11 @@ def graders_for(
     if model is None:
         model = models.default
     if model is None:
-        way = (
+        remedy = (
             "name one" if model_role is None else f"name one, or bind the role {model_role.name!r}"
         )
         role_name = None if model_role is None else model_role.name
-        raise NoModelError(f"no model to grade with: {way} with use_models", role_name)
+        raise NoModelError(f"no model to grade with: {remedy} with use_models", role_name)
     if isinstance(model, str | GraderModel):
         return _resolved(model, models)
     return [_resolved(entry, models) for entry in model]

@@ -94,7 +94,7 @@ class ChartRenderer:
 
 def _themed(drawn: str, label: str) -> Markup:
     # The label names the drawing as a whole: its marks are no drawings of their own.
-    coloured = _PLACE.sub(lambda found: _PLACES[found.group()], _MARK_ROLES.sub("", drawn))
+    coloured = _PLACE.sub(lambda match: _PLACES[match.group()], _MARK_ROLES.sub("", drawn))
     return Markup(coloured.replace("<svg ", f'<svg role="img" aria-label="{text(label)}" ', 1))
 
 

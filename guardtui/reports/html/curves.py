@@ -36,7 +36,7 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     best = best_threshold(curve)
     threshold = evaluation.settings.threshold
     index = None if threshold is None else curve.place(threshold)
-    marked = tuple(place for place in (index, best.place if best else None) if place is not None)
+    marked = tuple(cut for cut in (index, best.place if best else None) if cut is not None)
     points = curve_points(curve, _POINTS, marked)
     few = curve_points(curve, _LISTED, marked) if len(curve) > _LISTED else points
     drawn = _drawn(curve, points, threshold, index, renderer)
@@ -111,14 +111,14 @@ def _drawn(
         "pr": f"Precision by recall, average precision {rate_text(curve.average_precision)}",
     }
     roc = [
-        {"x": round(x, 6), "y": round(y, 6), "place": place}
-        for place, point in enumerate(points)
+        {"x": round(x, 6), "y": round(y, 6), "place": number}
+        for number, point in enumerate(points)
         if (x := point.false_positive_rate) is not None
         and (y := point.metrics.true_positive_rate) is not None
     ]
     recalled = [
-        {"x": round(x, 6), "y": round(y, 6), "place": place}
-        for place, point in enumerate(points)
+        {"x": round(x, 6), "y": round(y, 6), "place": number}
+        for number, point in enumerate(points)
         if (x := point.metrics.true_positive_rate) is not None
         and (y := point.metrics.precision) is not None
     ]

@@ -122,7 +122,7 @@ def table(
     With `row_headers` the first cell of each row is its heading. `named` is what a screen reader
     calls the table; by default the title of its first column.
     """
-    sides = ["text" if place in text_columns else "figure" for place in range(len(headers))]
+    sides = ["text" if index in text_columns else "figure" for index in range(len(headers))]
     head = [
         # A heading without a text is no heading to a screen reader.
         tag("th", header, scope="col", class_=side) if header else tag("td", class_=side)
@@ -131,8 +131,8 @@ def table(
     body = []
     for row in rows:
         cells = []
-        for place, (cell, side) in enumerate(zip(row, sides, strict=True)):
-            if row_headers and not place:
+        for index, (cell, side) in enumerate(zip(row, sides, strict=True)):
+            if row_headers and not index:
                 cells.append(tag("th", cell, scope="row", class_=side))
             else:
                 cells.append(tag("td", cell, class_=side))
@@ -217,34 +217,34 @@ def rows_table(
 def _printed_view(
     columns: Sequence[GridColumn], rows: Sequence[Sequence[Cell]], view: PromptView, limit: int
 ) -> Markup:
-    places: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
-    title = tag("h3", f"{view.title} ({len(places)})")
-    if not len(places):
+    numbers: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
+    title = tag("h3", f"{view.title} ({len(numbers)})")
+    if not len(numbers):
         return join(title, paragraph("None."))
-    grid = [place for place, column in enumerate(columns) if column.grid]
-    below = [place for place, column in enumerate(columns) if not column.grid and column.printed]
-    main = next((place for place in grid if columns[place].width is None), grid[-1])
+    grid = [index for index, column in enumerate(columns) if column.grid]
+    below = [index for index, column in enumerate(columns) if not column.grid and column.printed]
+    main = next((index for index in grid if columns[index].width is None), grid[-1])
 
     def cells(row: Sequence[Cell]) -> list[Content]:
-        made: list[Content] = [_printed_cell(columns[place], row[place]) for place in grid]
-        told = [
-            tag("small", f"{columns[place].title}: ", _printed_cell(columns[place], row[place]))
-            for place in below
-            if row[place] not in (None, "")
+        made: list[Content] = [_printed_cell(columns[index], row[index]) for index in grid]
+        details = [
+            tag("small", f"{columns[index].title}: ", _printed_cell(columns[index], row[index]))
+            for index in below
+            if row[index] not in (None, "")
         ]
-        made[grid.index(main)] = join(made[grid.index(main)], *told)
+        made[grid.index(main)] = join(made[grid.index(main)], *details)
         return made
 
-    figures = [k for k, place in enumerate(grid) if columns[place].decimals is not None]
+    figures = [k for k, index in enumerate(grid) if columns[index].decimals is not None]
     made = table(
-        [columns[place].title for place in grid],
-        [cells(rows[place]) for place in places[:limit]],
+        [columns[index].title for index in grid],
+        [cells(rows[index]) for index in numbers[:limit]],
         text_columns=[k for k in range(len(grid)) if k not in figures],
         row_headers=False,
     )
     rest = Markup()
-    if len(places) > limit:
-        rest = paragraph(f"… and {len(places) - limit} more, on the screen.")
+    if len(numbers) > limit:
+        rest = paragraph(f"… and {len(numbers) - limit} more, on the screen.")
     return join(title, made, rest)
 
 
@@ -293,7 +293,7 @@ def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = N
         tag("title", title),
         Markup(f"<style>{style}</style>"),
     )
-    links = [tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections]
+    links = [tag("li", tag("a", section.title, href=f"#{section.anchor}")) for section in sections]
     body = (
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag("header", tag("h1", title), lead),

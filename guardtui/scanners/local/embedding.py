@@ -60,11 +60,11 @@ def embedding_order(prompts: PromptSet) -> Rows:
     Each class has its share in it, whatever the order of the file. Keys are hashes of the texts, so
     that the order of keys is by chance, and the same whenever the file is opened.
     """
-    places = np.empty(len(prompts), np.float64)
+    ranks = np.empty(len(prompts), np.float64)
     for members in (np.flatnonzero(prompts.expected), np.flatnonzero(~prompts.expected)):
         dealt = members[np.argsort(prompts.keys[members], kind="stable")]
-        places[dealt] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
-    return np.argsort(places, kind="stable")
+        ranks[dealt] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+    return np.argsort(ranks, kind="stable")
 
 
 def embed_prompts(
@@ -91,7 +91,7 @@ def embed_prompts(
         if not work.encode(order[start:stop], stopped):
             return None
         # Of parts that were cached already only the last is worth a look.
-        following = next((one for one in stops if one > stop), len(prompts))
+        following = next((later for later in stops if later > stop), len(prompts))
         if grown is not None and work.misses(order[stop:following]):
             grown(work.part(np.sort(order[:stop])))
         start = stop
@@ -129,9 +129,9 @@ class _Work:
         for start in range(0, total, _SLICE):
             texts = self._texts[start : start + _SLICE].to_list()
             vectors = np.zeros((len(texts), self._encoder.dimensions), np.float32)
-            found = np.ones(len(texts), bool)
-            found[self._cache.read([text_key(text) for text in texts], vectors)] = False
-            rows = np.flatnonzero(found)
+            cached = np.ones(len(texts), bool)
+            cached[self._cache.read([text_key(text) for text in texts], vectors)] = False
+            rows = np.flatnonzero(cached)
             self._put(rows + start, vectors if len(rows) == len(texts) else vectors[rows])
             self._known = self._done
             self._tell()

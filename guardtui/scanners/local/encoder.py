@@ -96,10 +96,10 @@ def checked_bytes(folder: Path, name: str) -> tuple[bytes, str]:
         content = (folder / name).read_bytes()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(name) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != recorded:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != recorded:
         raise _damaged(name)
-    return content, found
+    return content, digest
 
 
 def _damaged(name: str) -> EncoderError:

@@ -98,10 +98,10 @@ class FloatMatrix:
             self.product(vector, row)
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = whole(vectors) @ self._values[rows].T
-        found *= self._scales[rows]
-        found *= _text_scales(vectors, self._english_columns)[:, None]
-        return found
+        products: Floats = whole(vectors) @ self._values[rows].T
+        products *= self._scales[rows]
+        products *= _text_scales(vectors, self._english_columns)[:, None]
+        return products
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
         return _unit(self._values[rows], self._scales[rows], self._english_columns)
@@ -159,10 +159,10 @@ class CompactMatrix:
         out *= _text_scales(vectors, self._english_columns)[:, None]
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
-        found *= self._scales[rows]
-        found *= _text_scales(vectors, self._english_columns)[:, None]
-        return found
+        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
+        products *= self._scales[rows]
+        products *= _text_scales(vectors, self._english_columns)[:, None]
+        return products
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
         return _unit(self._values[rows], self._scales[rows], self._english_columns)
@@ -212,9 +212,9 @@ def _text_scales(vectors: Floats, english_columns: int) -> Floats:
 
 def _unit(values: NDArray[np.generic], scales: Floats, english_columns: int) -> Floats:
     """Rows [n, d] of values and scales as vectors of about unit length."""
-    found: Floats = values.astype(np.float32)
-    found *= (scales / _stretch(values, english_columns))[:, None]
-    return found
+    vectors: Floats = values.astype(np.float32)
+    vectors *= (scales / _stretch(values, english_columns))[:, None]
+    return vectors
 
 
 def whole(vectors: Floats) -> Floats:

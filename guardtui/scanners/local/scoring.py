@@ -141,9 +141,9 @@ class Act:
 
     def leaning(self, cosines: Floats) -> Floats:
         """How far cosines [n] lie beyond what is usual, with their sign."""
-        found: Floats = cosines - np.float32(self.middle)
-        found -= np.clip(found, np.float32(-self.width), np.float32(self.width))
-        return found
+        beyond: Floats = cosines - np.float32(self.middle)
+        beyond -= np.clip(beyond, np.float32(-self.width), np.float32(self.width))
+        return beyond
 
 
 @dataclass(frozen=True)
@@ -335,14 +335,14 @@ class ScoringModel:
         for start in range(0, len(table), _TOPICS):
             rows = slice(start, start + _TOPICS)
             part, out = table.part(rows), named[rows]
-            there = part.examples >= 0
-            count = there.sum(axis=1)
+            present = part.examples >= 0
+            count = present.sum(axis=1)
             some, several = count > 0, count > 1
             headed = part.heads >= 0
-            one = np.maximum(count, 1)
+            at_least_one = np.maximum(count, 1)
             # A missing example is read as text 0 and counts nothing.
-            places = np.where(there, part.examples, 0)
-            vectors = text_vectors[places] * there[:, :, None]
+            indices = np.where(present, part.examples, 0)
+            vectors = text_vectors[indices] * present[:, :, None]
             total = vectors.sum(axis=1)
             pairs = np.maximum(count * (count - 1), 1)
             squares = np.einsum("cd,cd->c", total, total) - np.einsum(
@@ -350,26 +350,29 @@ class ScoringModel:
             )
             heads = text_vectors[np.where(headed, part.heads, 0)]
             reach = np.full((len(part), cosines.shape[1]), -np.inf, np.float32)
-            for column in range(places.shape[1]):
-                near = cosines[places[:, column]]
-                near[~there[:, column]] = -np.inf
+            for column in range(indices.shape[1]):
+                near = cosines[indices[:, column]]
+                near[~present[:, column]] = -np.inf
                 np.maximum(reach, near, out=reach)
             reach[~some] = 0
             values = {
                 "coherence": (several, squares / pairs),
-                "agreement": (headed & some, np.einsum("cd,cd->c", heads, total) / one),
-                "few": (some, 1 / one),
-                "examples ordinary": (some, (ordinary[places] * there).sum(axis=1) / one),
+                "agreement": (headed & some, np.einsum("cd,cd->c", heads, total) / at_least_one),
+                "few": (some, 1 / at_least_one),
+                "examples ordinary": (
+                    some,
+                    (ordinary[indices] * present).sum(axis=1) / at_least_one,
+                ),
                 "reach": (some, reach.mean(axis=1)),
                 "description reach": (headed, head_reach[np.where(headed, part.heads, 0)]),
-                "examples act": (some, (act[places] * there).sum(axis=1) / one),
+                "examples act": (some, (act[indices] * present).sum(axis=1) / at_least_one),
             }
             for column, name in enumerate(TOPIC_FEATURES):
                 known, value = values[name]
                 out[:, column] = np.where(known, value, self.typical[name])
         weights = np.array([self.weights.get(name, 0.0) for name in TOPIC_FEATURES])
-        found: Floats = (named @ weights).astype(np.float32)
-        return found
+        widths: Floats = (named @ weights).astype(np.float32)
+        return widths
 
     def combine_many(
         self,
@@ -382,8 +385,8 @@ class ScoringModel:
 
         From similarities [t, n] of the texts, `widths` [c] and prompt terms [n].
         """
-        there = table.examples >= 0
-        count = there.sum(axis=1)
+        present = table.examples >= 0
+        count = present.sum(axis=1)
         headed = table.heads >= 0
         parts = np.maximum(count + headed, 1)
         each = np.full(len(table), self.weights.get("mean", 0.0)) / parts
@@ -395,10 +398,10 @@ class ScoringModel:
         each = np.where(count > 0, each, 0.0).astype(np.float32)
         # A missing example is read as the first one: no change to the maximum, and the sum is
         # set right by the first one's weight.
-        ordered = -np.sort(-table.examples, axis=1) if not there.all() else table.examples
+        ordered = -np.sort(-table.examples, axis=1) if not present.all() else table.examples
         first = np.maximum(ordered[:, 0], 0) if ordered.shape[1] else np.zeros(len(table), np.intp)
-        places = np.where(ordered >= 0, ordered, first[:, None])
-        width = places.shape[1]
+        indices = np.where(ordered >= 0, ordered, first[:, None])
+        width = indices.shape[1]
         z = similarities[np.maximum(table.heads, 0)]
         z *= head.astype(np.float32)[:, None]
         z += (widths + np.float32(self.constant))[:, None]
@@ -409,7 +412,7 @@ class ScoringModel:
             cosines *= (1 + count - width).astype(np.float32)[:, None]
             other = np.empty_like(cosines)
             for column in range(1, width):
-                np.take(similarities, places[:, column], axis=0, out=other, mode="clip")
+                np.take(similarities, indices[:, column], axis=0, out=other, mode="clip")
                 cosines += other
                 np.maximum(nearest, other, out=nearest)
             cosines *= each[:, None]
@@ -484,23 +487,25 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
     """
     try:
         content = json.loads((folder / "scoring.json").read_text("utf-8"))
-        found = content["encoders"][encoder]
+        constants = content["encoders"][encoder]
         background = load_background(encoder, folder)
         act = None
-        if "act" in found:
+        if "act" in constants:
             file, _ = checked_bytes(folder, f"act-{encoder}.npy")
             direction = np.load(io.BytesIO(file), allow_pickle=False).astype(np.float32)
-            act = Act(direction, float(found["act"]["middle"]), float(found["act"]["width"]))
+            act = Act(
+                direction, float(constants["act"]["middle"]), float(constants["act"]["width"])
+            )
         return ScoringModel(
             encoder=encoder,
-            version=str(found["version"]),
-            weights={str(name): float(value) for name, value in found["weights"].items()},
-            typical={name: float(found["typical"][name]) for name in TOPIC_FEATURES},
-            constant=float(found["constant"]),
-            threshold=float(found["threshold"]),
+            version=str(constants["version"]),
+            weights={str(name): float(value) for name, value in constants["weights"].items()},
+            typical={name: float(constants["typical"][name]) for name in TOPIC_FEATURES},
+            constant=float(constants["constant"]),
+            threshold=float(constants["threshold"]),
             background=background,
             act=act,
-            english_columns=int(found.get("english columns", 0)),
+            english_columns=int(constants.get("english columns", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EncoderError(

@@ -118,9 +118,9 @@ class VectorCache:
                         f"SELECT key, vector FROM vectors WHERE key IN ({marks})",  # noqa: S608
                         part,
                     ).fetchall()
-                    found = {key: vector for key, vector in rows if len(vector) == size}
+                    cached = {key: vector for key, vector in rows if len(vector) == size}
                     for position, key in enumerate(part, start):
-                        vector = found.get(key)
+                        vector = cached.get(key)
                         if vector is None:
                             missing.append(position)
                         else:

@@ -83,12 +83,12 @@ class ProposalList(EditList[Proposal]):
 
     def action_rows(self) -> None:
         """Show the prompts that the highlighted edit fixes and breaks."""
-        one = self.proposals[self.index]
+        proposal = self.proposals[self.index]
         text = Text()
         groups = (
-            ("Regressions", one.regressions),
-            ("Fixes", one.fixes),
-            ("Left out of the figures: they become examples, or gave words", one.left_out),
+            ("Regressions", proposal.regressions),
+            ("Fixes", proposal.fixes),
+            ("Left out of the figures: they become examples, or gave words", proposal.left_out),
         )
         for title, rows in groups:
             text.append(f"{title} {len(rows)}\n", "bold")

@@ -155,29 +155,29 @@ def pair_line(index: int, survey: Survey) -> Text:
     return line
 
 
-def spot_line(spot: LabelSuggestion, survey: Survey, width: int) -> Text:
+def spot_line(suggestion: LabelSuggestion, survey: Survey, width: int) -> Text:
     """Return a place to label: its score as bar and number, and its cluster."""
     line = Text()
-    line.append(bar(spot.score, _bar_cells(width)), "$text-accent")
-    line.append(f" {rate_text(spot.score)}  ", "bold")
-    cluster = survey.cluster(spot.cluster)
+    line.append(bar(suggestion.score, _bar_cells(width)), "$text-accent")
+    line.append(f" {rate_text(suggestion.score)}  ", "bold")
+    cluster = survey.cluster(suggestion.cluster)
     name = ", ".join(display_text(word) for word in cluster.words[:3]) or "(no typical words)"
     line.append(f"#{cluster.number} {name}")
-    line.append(f"  hesitates on {spot.near_threshold} of {cluster.size}", "$text-muted")
+    line.append(f"  hesitates on {suggestion.near_threshold} of {cluster.size}", "$text-muted")
     return line
 
 
-def spot_text(spot: LabelSuggestion, survey: Survey) -> Text:
+def spot_text(suggestion: LabelSuggestion, survey: Survey) -> Text:
     """Return why more labels help there, and its prompts."""
     text = Text()
-    few = _LABELS[spot.wanted]
+    few = _LABELS[suggestion.wanted]
     text.append(f"Few labels here are {few}", "bold")
     text.append(
-        f" (by nearness: true {spot.belong:.1f}, false {spot.others:.1f}). "
+        f" (by nearness: true {suggestion.belong:.1f}, false {suggestion.others:.1f}). "
         "Find prompts like these in your logs and label them; "
         f"one that is {few} would teach most.\n"
     )
-    for row in spot.rows:
+    for row in suggestion.rows:
         label = _LABELS[bool(survey.prompts.expected[row])]
         text.append(f"{label:<5}  ", "$text-muted")
         text.append(f"{_prompt(survey, row)}\n")

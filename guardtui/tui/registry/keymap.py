@@ -185,9 +185,9 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             wanted[key].append(binding)
 
 
-def _at_once(one: str, other: str) -> bool:
+def _at_once(first_id: str, second_id: str) -> bool:
     """Return whether two bindings can be active at the same time."""
-    (first, name), (second, other_name) = one.split(".", 1), other.split(".", 1)
+    (first, name), (second, other_name) = first_id.split(".", 1), second_id.split(".", 1)
     if SCORES in (first, second):
         shared = (other_name if first == SCORES else name) in SHARED
         return first == second or TABLE in (first, second) or (shared and SCREEN in (first, second))

@@ -26,7 +26,7 @@ from guardtui.session.views import (
     write_history,
 )
 from guardtui.tui.inputs.filter_input import FilterInput
-from guardtui.tui.messages import RemoveView, SaveSettings, SaveView, ViewChanged
+from guardtui.tui.messages import RemoveView, ResultsViewChanged, SaveSettings, SaveView
 from guardtui.tui.prompts.actions import PromptActions
 from guardtui.tui.registry.actions import RESULTS, bindings
 from guardtui.tui.results.column_layout import ColumnLayout, layout_of, saved_columns
@@ -154,7 +154,7 @@ class ResultsPane(Vertical):
 
     def _request_view(self, **changes: object) -> None:
         self.view = replace(self.view, **changes)  # type: ignore[arg-type]
-        self.post_message(ViewChanged(self.view))
+        self.post_message(ResultsViewChanged(self.view))
 
     def pick(self, picked: PromptSelection) -> None:
         """Show only these prompts until Escape restores the previous group."""

@@ -60,7 +60,9 @@ class ScannerRows(PromptRows):
         labels = self.sight.prompts.expected[rows].tolist()
         columns.append([("true" if label else "false", "dim") for label in labels])
         answer, against = panel.majority[rows].tolist(), panel.against[rows].tolist()
-        columns.append([_majority(one, wrong) for one, wrong in zip(answer, against, strict=True)])
+        columns.append(
+            [_majority(majority, wrong) for majority, wrong in zip(answer, against, strict=True)]
+        )
         columns.append(self._prompts(rows))
         return list(zip(*columns, strict=True))
 
@@ -219,5 +221,7 @@ def among(
     sight: ScannerVerdicts, rows: NDArray[np.intp], keys: frozenset[int]
 ) -> NDArray[np.bool_]:
     """Return which of these rows (intp [n]) have one of the keys, bool [n]."""
-    found: NDArray[np.bool_] = np.isin(sight.prompts.keys[rows], np.array(sorted(keys), np.uint64))
-    return found
+    members: NDArray[np.bool_] = np.isin(
+        sight.prompts.keys[rows], np.array(sorted(keys), np.uint64)
+    )
+    return members

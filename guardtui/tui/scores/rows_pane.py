@@ -40,7 +40,7 @@ _NO_ROW_PASSES = "No row passes the filter line: Esc takes it away."
 class ScoredRowsPane(Vertical):
     """Owns the view, and computes its rows in a thread."""
 
-    class Shown(Message):
+    class RowsChanged(Message):
         """Rows or values changed."""
 
     def __init__(self, runs: ScoreRuns, no_rows: str) -> None:
@@ -110,7 +110,7 @@ class ScoredRowsPane(Vertical):
         self.table.empty_text = _NO_ROW_PASSES if self.view.search else self._no_rows
         self.table.set_source(rows, keep_row=self._chosen)
         self._mark_hits()
-        self.post_message(self.Shown())
+        self.post_message(self.RowsChanged())
 
     @on(FrameTable.RowSelected)
     def row_selected(self) -> None:

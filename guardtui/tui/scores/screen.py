@@ -174,17 +174,17 @@ class ScoresScreen(Screen[None]):
         self.action_run_scorer()
 
     @work(exclusive=True, group="try")
-    async def _try(self, text: str, *, asked: bool = False) -> None:
+    async def _try(self, text: str, *, entered: bool = False) -> None:
         """Score by an expression after a pause; a newer line cancels this."""
-        if not asked:
+        if not entered:
             await asyncio.sleep(self._pause)
         scorer = await self.line.parsed(text)
         if scorer is None:
             return
         same = self.runs.known(text.strip())
-        if same is not None and not same.stopped and not (asked and same.problem):
+        if same is not None and not same.stopped and not (entered and same.problem):
             self._use(same)
-        elif uses_models(scorer) and not asked:
+        elif uses_models(scorer) and not entered:
             rows = f"{len(self.outputs):,} rows"
             self.line.show_message(
                 f"This scorer sends {rows} to a model: Enter starts it, Esc stops it."
@@ -263,7 +263,7 @@ class ScoresScreen(Screen[None]):
             self.detail.scroll_home(animate=False)
         self.detail.show(detail)
 
-    @on(ScoredRowsPane.Shown)
+    @on(ScoredRowsPane.RowsChanged)
     def rows_shown(self) -> None:
         self._show_header()
         self._show_metrics()

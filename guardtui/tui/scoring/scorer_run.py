@@ -220,10 +220,10 @@ class ScorerRun:
     async def _graded(self) -> None:
         """Score all rows concurrently, and store each result as it arrives."""
         outputs, inner = self.outputs, self.judge.scorer
-        places = {key: row for row, key in enumerate(zip(outputs.ids, outputs.epochs, strict=True))}
+        row_of = {key: row for row, key in enumerate(zip(outputs.ids, outputs.epochs, strict=True))}
 
         async def noted(state: TaskState, target: Target) -> Score | None:
-            row = places[str(state.sample_id), state.epoch]
+            row = row_of[str(state.sample_id), state.epoch]
             try:
                 score = await inner(state, target)
             except (ScoreError, NoModelError):

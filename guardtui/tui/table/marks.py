@@ -42,9 +42,9 @@ def _reduced(ordered: Ids, fewer: Ids) -> Ids:
         return ordered
     # A sorted search is faster: neighbours are near each other in memory.
     fewer = np.sort(fewer)
-    places = np.minimum(ordered.searchsorted(fewer), len(ordered) - 1)
+    positions = np.minimum(ordered.searchsorted(fewer), len(ordered) - 1)
     left = np.ones(len(ordered), bool)
-    left[places[ordered[places] == fewer]] = False
+    left[positions[ordered[positions] == fewer]] = False
     return ordered[left]
 
 

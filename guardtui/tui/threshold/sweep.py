@@ -164,13 +164,13 @@ class ThresholdDialog(Modal[float | None]):
             self._moved(threshold)
             self._draw()
 
-    def action_fine(self, way: int) -> None:
+    def action_fine(self, step: int) -> None:
         """Move to the next threshold with other verdicts."""
-        self._move(neighbour(self._sweep, self.threshold, way))
+        self._move(neighbour(self._sweep, self.threshold, step))
 
-    def action_coarse(self, way: int) -> None:
+    def action_coarse(self, step: int) -> None:
         """Move by a coarse step."""
-        there = round(self.threshold + way * COARSE, 3)
+        there = round(self.threshold + step * COARSE, 3)
         self._move(min(max(there, 0.001), 0.999))
 
     def action_best(self) -> None:

@@ -149,7 +149,7 @@ def areas_text(curves: Sweep, view: str) -> str:
 
 def chart_text(
     curves: Sweep,
-    places: NDArray[np.intp],
+    cuts: NDArray[np.intp],
     view: str,
     threshold: float,
     best: int | None,
@@ -158,12 +158,12 @@ def chart_text(
 ) -> Text:
     """Return a view of `width` × `height` characters with its axes; at least 20 × 4.
 
-    `places` are the thresholds that stand for all, from `thinned`.
+    `cuts` are the thresholds that stand for all, from `thinned`.
     """
     width, height = max(width - _AXIS, 16), max(height - 2, 2)
     if view == RATES:
         return _rates_chart(curves, threshold, best, width, height)
-    return _area_chart(curves, places, view, curves.place(threshold), width, height)
+    return _area_chart(curves, cuts, view, curves.place(threshold), width, height)
 
 
 def _rates_chart(
@@ -172,9 +172,9 @@ def _rates_chart(
     at = (np.arange(width) + 0.5) / width
     here = min(int(threshold * width), width - 1)
     at[here] = threshold  # the column of the threshold shows its exact rates
-    places = [curves.place(float(x)) for x in at]
-    tpr = _rows(curves.true_positive_rate[places], height)
-    tnr = _rows(curves.true_negative_rate[places], height)
+    cuts = [curves.place(float(x)) for x in at]
+    tpr = _rows(curves.true_positive_rate[cuts], height)
+    tnr = _rows(curves.true_negative_rate[cuts], height)
     # The lower rate is the lower line; no coverage if one of them is undefined.
     top = [max(pair) if min(pair) >= 0 else height for pair in zip(tpr, tnr, strict=True)]
 
@@ -189,8 +189,8 @@ def _rates_chart(
             return "┃", "bold $text-accent"
         if column:
             for line, style in ((tpr, _TPR_STYLE), (tnr, _TNR_STYLE)):
-                one, other = sorted((line[column - 1], line[column]))
-                if 0 <= one < row < other:
+                lower, upper = sorted((line[column - 1], line[column]))
+                if 0 <= lower < row < upper:
                     return "│", style
         return ("░", "$text-muted") if top[column] < row else (" ", "")
 
@@ -202,9 +202,9 @@ def _rates_chart(
 
 
 def _area_chart(
-    curves: Sweep, places: NDArray[np.intp], view: str, index: int, width: int, height: int
+    curves: Sweep, cuts: NDArray[np.intp], view: str, index: int, width: int, height: int
 ) -> Text:
-    across, up = points(curves, places, view)
+    across, up = points(curves, cuts, view)
     x = (np.arange(width) + 0.5) / width
     values: list[float | None] = [None] * width
     if len(across):
@@ -236,12 +236,12 @@ def _area_chart(
 
 
 def points(
-    curves: Sweep, places: NDArray[np.intp], view: str
+    curves: Sweep, cuts: NDArray[np.intp], view: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return x and y of a view's curve, each float64 [n] by ascending x; empty if undefined."""
-    across, up = curves.true_positive_rate[places], curves.precision[places]
+    across, up = curves.true_positive_rate[cuts], curves.precision[cuts]
     if view == ROC:
-        across, up = 1 - curves.true_negative_rate[places], across
+        across, up = 1 - curves.true_negative_rate[cuts], across
     defined = ~(np.isnan(across) | np.isnan(up))
     across, up = across[defined], up[defined]
     # TPR and FPR both fall with the threshold of a blocking topic.
@@ -289,7 +289,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 def table_text(
     curves: Sweep,
-    places: NDArray[np.intp],
+    cuts: NDArray[np.intp],
     view: str,
     threshold: float,
     best: int | None,
@@ -298,10 +298,10 @@ def table_text(
 ) -> Text:
     """Return the chart as numbers, the highest threshold first, around the current one.
 
-    Lists `places`; ▸ marks the current threshold, b the best.
+    Lists `cuts`; ▸ marks the current threshold, b the best.
     """
     here = curves.place(threshold)
-    listed = np.union1d(places, [here] if best is None else [here, best])[::-1].tolist()
+    listed = np.union1d(cuts, [here] if best is None else [here, best])[::-1].tolist()
     names = _COLUMNS[view]
     text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
     room = max(height - 1, 1)
