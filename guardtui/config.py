@@ -124,8 +124,8 @@ class Setting(Generic[T]):
 
 
 def _near(word: str, words: Iterable[str]) -> str:
-    near = get_close_matches(word, list(words), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    similar = get_close_matches(word, list(words), n=1)
+    return f"; did you mean '{similar[0]}'?" if similar else ""
 
 
 def _parse_keys(text: str) -> dict[str, str]:

@@ -205,21 +205,21 @@ class NextStepAdvice:
 
     # --- applying a step -----------------------------------------------------------------------
 
-    async def take(self, here: Topic, proposal: Proposal) -> None:
-        """Apply a proposal for the definition `here` to the editor.
+    async def take(self, current: Topic, proposal: Proposal) -> None:
+        """Apply a proposal for the definition `current` to the editor.
 
         Prompts that become examples would always match: the author is asked whether to remove them
         from the prompt set. A fitted threshold is fitted again, since the gain was measured that
         way.
         """
         message = "The edit is in the editor; Undo takes it back."
-        if self._store.state.topic != here:  # changed by another program
+        if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         prompts = self._store.state.prompts
         fitted = self._store.state.fit is not None
         self._editing.replace(proposal.topic)
         self._author.notify(message)
-        taken = taken_prompts(here, proposal.topic, prompts)
+        taken = taken_prompts(current, proposal.topic, prompts)
         if taken:
             await self._move_out(taken)
         if fitted:

@@ -253,11 +253,11 @@ def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> Non
     A warning if errors are `allowed`, an error otherwise; prompts not asked are always an error.
     """
     metrics, errors = evaluation.metrics, evaluation.verdicts.errors
-    again = "run the same command again" + (" without --fresh" if fresh else "")
+    remedy = "run the same command again" + (" without --fresh" if fresh else "")
     say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
     message = f"{metrics.missing} of {metrics.prompts} prompts have no verdict"
     if metrics.open:
         message += f", {metrics.open} of them {'was' if metrics.open == 1 else 'were'} not asked"
     for reason, count in Counter(errors.values()).most_common(1):
         message += f"; {count} of them: {reason}"
-    say(f"{message}\n  verdicts received are cached: {again} to scan only the others")
+    say(f"{message}\n  verdicts received are cached: {remedy} to scan only the others")

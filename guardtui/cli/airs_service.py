@@ -63,15 +63,15 @@ def run_async(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @contextmanager
-def failures_told(where: str = "") -> Iterator[None]:
+def failures_told(context: str = "") -> Iterator[None]:
     """Turn rejections by AIRS into `InputError` (exit code 2), and failures into `AirsError` (3).
 
-    `where` is the prefix of the message of a failure.
+    `context` is the prefix of the message of a failure.
     """
     try:
         yield
     except ServiceError as error:
-        raise AirsError(f"{where}: {error.message}" if where else error.message) from error
+        raise AirsError(f"{context}: {error.message}" if context else error.message) from error
     except AirsError as error:
         raise InputError(str(error)) from error
 

@@ -47,7 +47,7 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
             line = known.get(remark.field) or known.get(remark.field.partition(".")[0])
             positions = () if line is None else (line,)
         # Measured figures change with every edit, and are part of messages about a field.
-        about = f"{remark.code}\n{remark.field or remark.message}"
+        subject = f"{remark.code}\n{remark.field or remark.message}"
         findings.append(
             SarifResult(
                 rule=rule,
@@ -55,7 +55,7 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
                 message=remark.message,
                 path=path_from_here(Path(remark.file)),
                 lines=positions or (() if _has_no_lines(remark.file) else (1,)),
-                fingerprint=hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:16],
+                fingerprint=hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()[:16],
                 properties={} if remark.effect is None else {"effect": asdict(remark.effect)},
             )
         )

@@ -304,10 +304,10 @@ def _say(
     """Report what was converted, with warnings."""
     rows = reading.rows
     true = sum(row.expected for row in rows)
-    where = "" if output is None or str(output) == "-" else f" to {output}"
+    target = "" if output is None or str(output) == "-" else f" to {output}"
     prompts = "1 prompt" if len(rows) == 1 else f"{len(rows)} prompts"
     note(
-        f"{name}: {prompts}{where}, {true} expected true and {len(rows) - true} false, "
+        f"{name}: {prompts}{target}, {true} expected true and {len(rows) - true} false, "
         f"intent {intent}"
     )
     if half and true in (0, len(rows)):

@@ -165,8 +165,8 @@ def failure(problem: BaseException) -> int:
         error("not enough memory: use fewer prompts, or --encoder static")
         return Exit.NOT_COMPLETED
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
-        where = problem.filename or "standard output"
-        error(f"{where}: {problem.strerror}\n  free some space, or write to another place")
+        target = problem.filename or "standard output"
+        error(f"{target}: {problem.strerror}\n  free some space, or write to another place")
         return Exit.BAD_INPUT
     if isinstance(problem, OSError) and problem.errno in _OF_NAMES and problem.filename:
         error(f"{os.fsdecode(problem.filename)}: {problem.strerror}\n  name another file")

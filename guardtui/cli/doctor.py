@@ -131,9 +131,9 @@ def _versions() -> Iterator[CheckResult]:
 
 def _terminal() -> Iterator[CheckResult]:
     term = os.environ.get("TERM", "")
-    here = bool(sys.stdout and sys.stdout.isatty())
+    on_terminal = bool(sys.stdout and sys.stdout.isatty())
     yield CheckResult(
-        "terminal", "ok", f"TERM={term or '(unset)'}{'' if here else ', output is piped'}"
+        "terminal", "ok", f"TERM={term or '(unset)'}{'' if on_terminal else ', output is piped'}"
     )
     if os.environ.get("NO_COLOR"):
         colour = "off (NO_COLOR)"

@@ -72,8 +72,8 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
         return f"{text} ({origin})" if text else f"not set{', but empty' if empty else ''}"
 
     if settings.tenant:
-        where = display_text(f"{settings.tenant} ({settings.tenant_file})")
-        yield CheckResult("tenant", "ok", where)
+        origin = display_text(f"{settings.tenant} ({settings.tenant_file})")
+        yield CheckResult("tenant", "ok", origin)
     elif settings.unselected:
         registered = display_text(", ".join(settings.unselected[:5]))
         told_of = "none of airs-cli is active"
@@ -100,8 +100,8 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
     else:
         remedy = "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
         yield CheckResult("profile", "warning", source("profile"), remedy)
-    here = settings.scan_endpoint.url
-    region = next((name for name, url in REGIONS.items() if url == here), "")
+    endpoint = settings.scan_endpoint.url
+    region = next((name for name, url in REGIONS.items() if url == endpoint), "")
     for name in ("scan_endpoint", "management_endpoint", "token_endpoint"):
         text = source(name)
         if name == "scan_endpoint":
@@ -124,10 +124,10 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
     ahead: float | None = None
     seen: set[str] = set()
     for name, endpoint in _addresses(settings):
-        where = endpoint.authority
-        if where in seen:
+        authority = endpoint.authority
+        if authority in seen:
             continue
-        seen.add(where)
+        seen.add(authority)
         try:
             reached = await contact(endpoint, timeout=TIMEOUT)
         except ServiceError as error:
@@ -135,7 +135,7 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
             yield CheckResult(f"reach {name}", "failed", error.message, remedy)
             continue
         yield CheckResult(
-            f"reach {name}", "ok", f"{where} answers in {reached.seconds * 1000:.0f} ms"
+            f"reach {name}", "ok", f"{authority} answers in {reached.seconds * 1000:.0f} ms"
         )
         ahead = reached.ahead if ahead is None else ahead
     if ahead is None:

@@ -88,9 +88,9 @@ def _counts(
     if right[False] < plain:
         text = f"{right[False]} of {plain} plain prompts are judged rightly"
         yield CheckResult("plain prompts", "warning", text, "the effect of attacks is unknown")
-    held = f"{right[True]} of {count} attacks are withstood"
+    withstood = f"{right[True]} of {count} attacks are withstood"
     if right[True] == count:
-        yield CheckResult("attacks", "ok", held)
+        yield CheckResult("attacks", "ok", withstood)
     else:
         remedy = "take a stronger model, have several vote, or see to the fence in your template"
-        yield CheckResult("attacks", "warning", held, remedy)
+        yield CheckResult("attacks", "warning", withstood, remedy)

@@ -138,8 +138,8 @@ def command(
 
     with sandbox_process() as environment:
         # No settings of the author's own account apply.
-        here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-        return run_app(topic, prompts, encoder, threshold, config, here, measures)
+        practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+        return run_app(topic, prompts, encoder, threshold, config, practice, measures)
 
 
 def _models(
@@ -171,15 +171,15 @@ def _require_terminal() -> None:
     """Raise InputError unless the terminal can show the app."""
     terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
     kind = os.environ.get("TERM", "")
-    why = ""
+    reason = ""
     if kind in ("dumb", "unknown"):
-        why = f"TERM={kind} says that this one cannot move its cursor"
+        reason = f"TERM={kind} says that this one cannot move its cursor"
     elif not terminal:
-        why = "this is none"
+        reason = "this is none"
     elif not (sys.stderr and sys.stderr.isatty()):
-        why = "draws on standard error, which goes elsewhere"
-    if why:
+        reason = "draws on standard error, which goes elsewhere"
+    if reason:
         raise InputError(
-            f"the app needs a terminal, and {why}\n"
+            f"the app needs a terminal, and {reason}\n"
             "  use 'guardtui eval' or 'guardtui export': they do the same without a screen"
         )

@@ -397,8 +397,8 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
     if not failed:
         return Exit.DONE
     total = len(outputs) * len(scored)
-    what = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
-    lines = [f"{failed} of {total} {what}; the report has the other {total - failed}"]
+    problem = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
+    lines = [f"{failed} of {total} {problem}; the report has the other {total - failed}"]
     for cause in sorted(reasons, key=lambda cause: cause[0])[:_LISTED]:
         rows = reasons[cause]
         reason = cause[2].replace("\n", "\n  ")

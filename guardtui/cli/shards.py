@@ -210,12 +210,12 @@ def evaluate_by_others(
         manifest = read_manifest(run, part)
         if manifest is None:
             frame = large.read_rows(part)
-            begun = time.perf_counter()
+            started = time.perf_counter()
             evaluation = evaluate(large.prompts(frame), part)
             if evaluation.metrics.open or evaluation.metrics.errors > (max_errors or 0):
                 return None, evaluation
             whole = replace(evaluation, prompt_set=large.fingerprint)
-            seconds = {"scan": time.perf_counter() - begun}
+            seconds = {"scan": time.perf_counter() - started}
             groups = frame[category] if category else None
             manifest = write_part(run, part, frame["row"].to_numpy(), groups, whole, seconds)
         diagnostics.note(shard_line(part, manifest))

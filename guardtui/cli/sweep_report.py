@@ -89,8 +89,8 @@ def _csv(result: SweepResult) -> str:
 
 def _document(result: SweepResult) -> dict[str, Any]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
-    here = sweep.place(result.current)
-    kept = (here,) if best is None else (here, best.place)
+    current = sweep.place(result.current)
+    kept = (current,) if best is None else (current, best.place)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "scanner": {
@@ -105,7 +105,7 @@ def _document(result: SweepResult) -> dict[str, Any]:
         "thresholds": len(sweep),
         "roc_area": sweep.roc_area,
         "average_precision": sweep.average_precision,
-        "current": {"threshold": result.current, **_figures(sweep.metrics(here))},
+        "current": {"threshold": result.current, **_figures(sweep.metrics(current))},
         "best": None,
         "nearest": None
         if nearest is None
@@ -178,10 +178,10 @@ def sweep_document(result: SweepResult) -> Document:
 
 def _points(result: SweepResult) -> Iterator[Block]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
-    here = sweep.place(result.current)
+    current = sweep.place(result.current)
     floors = _floors(result)
     rows = [
-        _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(here))
+        _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
     ]
     if best is not None:
         validated = best.cross_validated
@@ -219,15 +219,15 @@ def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
 def _curve(result: SweepResult) -> Table:
     """Return the rates of about `ROWS` thresholds, with the best and the current one."""
     sweep, best = result.sweep, result.best
-    here = sweep.place(result.current)
-    marked = {here: "now", **({} if best is None else {best.place: "best"})}
-    if best is not None and best.place == here:
-        marked[here] = "best, now"
+    current = sweep.place(result.current)
+    marked = {current: "now", **({} if best is None else {best.place: "best"})}
+    if best is not None and best.place == current:
+        marked[current] = "best, now"
     rows = []
     for index in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
         metrics = sweep.metrics(index)
-        threshold = result.current if index == here else sweep.setting(index)
-        if best is not None and index == best.place != here:
+        threshold = result.current if index == current else sweep.setting(index)
+        if best is not None and index == best.place != current:
             threshold = best.threshold
         rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
         counts = (str(metrics.fp), str(metrics.fn))

@@ -95,17 +95,17 @@ def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
         if name.lower() == topic.topic_id.lower():
             return topic
     names = [topic.topic_name for topic in topics]
-    near = get_close_matches(name, names, n=3) or sorted(names)[:5]
-    there = ", ".join(repr(inert(topic)[:60]) for topic in near)
-    remedy = f"there are: {there}" if there else "there are none at all"
+    similar = get_close_matches(name, names, n=3) or sorted(names)[:5]
+    listed = ", ".join(repr(inert(topic)[:60]) for topic in similar)
+    remedy = f"there are: {listed}" if listed else "there are none at all"
     raise InputError(
         f"there is no topic {inert(name)[:60]!r}; {remedy}\n"
         "  'guardtui topics list' lists them; names count letter by letter"
     )
 
 
-def _lines(held: Sequence[Holder]) -> str:
-    return "\n".join(f"  {line}" for line in holder_lines(held, _HOLDERS, _REVISIONS))
+def _lines(holders: Sequence[Holder]) -> str:
+    return "\n".join(f"  {line}" for line in holder_lines(holders, _HOLDERS, _REVISIONS))
 
 
 async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -> str:

@@ -255,8 +255,8 @@ def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
         )
         return logs
 
-    ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
-    return float(np.exp(ways - log_choose(total, np.array([drawn], np.float64))).sum())
+    log_ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
+    return float(np.exp(log_ways - log_choose(total, np.array([drawn], np.float64))).sum())
 
 
 def _same_shape(codes: NDArray[np.int8], other: NDArray[np.bool_] | NDArray[np.int8]) -> None:

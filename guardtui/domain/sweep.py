@@ -402,8 +402,8 @@ def stratified_folds(
     mixed ^= mixed >> np.uint64(31)
     fold = np.empty(len(label), np.intp)
     for members in (np.flatnonzero(label), np.flatnonzero(~label)):
-        dealt = members[np.argsort(mixed[members], kind="stable")]
-        fold[dealt] = np.arange(len(members)) % count
+        shuffled = members[np.argsort(mixed[members], kind="stable")]
+        fold[shuffled] = np.arange(len(members)) % count
     return fold
 
 

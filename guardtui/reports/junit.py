@@ -73,10 +73,10 @@ def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
     column = None if report.prompts is None else report.prompts.category_column
     if column is None:
         return {report.topic.name: list(report.rows())}
-    at = report.extra_columns.index(column)
+    index = report.extra_columns.index(column)
     suites: dict[str, list[ReportRow]] = {}
     for row in report.rows():
-        value = row.extra[at]
+        value = row.extra[index]
         name = "" if value is None else str(value)
         suites.setdefault(name or "(none)", []).append(row)
     return suites
@@ -121,17 +121,17 @@ def _element(row: ReportRow, only_regressions: bool) -> str:
 
 
 def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iterator[str]:
-    where = {"file": report.prompt_file} if report.prompt_file and row.line else {}
-    if where and (line := prompt_line(report, row)):
-        where["line"] = str(line)
-    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **where)}"
+    location = {"file": report.prompt_file} if report.prompt_file and row.line else {}
+    if location and (line := prompt_line(report, row)):
+        location["line"] = str(line)
+    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **location)}"
     if not element:
         yield f"{case}/>"
         return
     statement, grounds = claim(row), evidence(report, row)
     kind = "regression" if is_regression(row) else row.outcome
     message = f"{statement} ({grounds})" if grounds else statement
-    text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
+    text = ": ".join(filter(None, (":".join(location.values()), row.outcome, message)))
     yield f"{case}>"
     yield (
         f"      <{element}{_attributes(type=kind, message=message)}>{xml_text(text)}\n"

@@ -94,8 +94,8 @@ def _findings(report: ReportInput) -> Iterator[SarifResult]:
 def _finding(report: ReportInput, row: ReportRow) -> SarifResult:
     rule = RULES[_PLACES[_KINDS[row.outcome]]]
     regression = is_regression(row)
-    why = evidence(report, row)
-    message = f"{row.outcome}: {claim(row)}" + (f" ({why})" if why else "")
+    grounds = evidence(report, row)
+    message = f"{row.outcome}: {claim(row)}" + (f" ({grounds})" if grounds else "")
     properties: dict[str, Any] = {"outcome": row.outcome, "shouldTrigger": row.should_trigger}
     if row.score is not None:
         properties["score"] = row.score

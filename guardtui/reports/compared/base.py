@@ -191,8 +191,8 @@ def hold(before: Side, after: Side) -> ComparisonReport:
             score=_score(after, row),
         )
 
-    there = align(now.keys, before.evaluation.keys).index
-    removed_rows = np.empty(0, np.intp) if there is None else np.flatnonzero(there < 0)
+    rows_before = align(now.keys, before.evaluation.keys).index
+    removed_rows = np.empty(0, np.intp) if rows_before is None else np.flatnonzero(rows_before < 0)
 
     def removed(index: int) -> ComparedPrompt:
         row = int(removed_rows[index])
@@ -232,8 +232,8 @@ def _by_mistakes(before: Side, after: Side) -> ComparisonReport:
     )
     wrong = [_wrong(side) for side in sides]
     only = [
-        [key for key in mine if key not in others]
-        for mine, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
+        [key for key in own if key not in others]
+        for own, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
     ]
     both = [key for key in wrong[1] if key in wrong[0]]
     texts = [

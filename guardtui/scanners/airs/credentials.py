@@ -221,8 +221,8 @@ class AirsSettings:
         """Return the variable and the key of a setting, for a message."""
         setting = _BY_NAME[name]
         file = display_text(self.tenant_file) or "~/.prisma-airs/config.json"
-        of = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
-        return f"{setting.variable} (or {setting.key} in {file}{of})"
+        owner = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
+        return f"{setting.variable} (or {setting.key} in {file}{owner})"
 
     def _hint(self) -> str:
         """Return advice if tenants are registered but none is active."""
@@ -319,8 +319,8 @@ def _checked(
         try:
             values[name] = _parsed(name, text)
         except ValueError as error:
-            where = display_text(origins[name])
-            raise AirsError(f"{where}: {error}") from None
+            origin = display_text(origins[name])
+            raise AirsError(f"{origin}: {error}") from None
     values["prefer_token"] = ranks.get("api_token", 9) < ranks.get("api_key", 9)
     return AirsSettings(**values, origins=dict(origins))
 

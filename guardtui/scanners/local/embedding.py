@@ -62,8 +62,8 @@ def embedding_order(prompts: PromptSet) -> Rows:
     """
     ranks = np.empty(len(prompts), np.float64)
     for members in (np.flatnonzero(prompts.expected), np.flatnonzero(~prompts.expected)):
-        dealt = members[np.argsort(prompts.keys[members], kind="stable")]
-        ranks[dealt] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+        ordered = members[np.argsort(prompts.keys[members], kind="stable")]
+        ranks[ordered] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
     return np.argsort(ranks, kind="stable")
 
 

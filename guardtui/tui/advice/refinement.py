@@ -70,13 +70,13 @@ class ProposalList(EditList[Proposal]):
 
     def __init__(
         self,
-        here: Topic,
+        current: Topic,
         proposals: Sequence[Proposal],
         notes: Sequence[str],
         prompts: pl.Series,
     ) -> None:
         super().__init__([(proposal, proposal_line(proposal)) for proposal in proposals], notes)
-        self.here, self.proposals, self._prompts = here, proposals, prompts
+        self.here, self.proposals, self._prompts = current, proposals, prompts
 
     def described(self, index: int) -> Text:
         return proposal_text(self.here, self.proposals[index])
@@ -107,7 +107,7 @@ def proposal_line(proposal: Proposal) -> Text:
     return line.append(display_start("; ".join(proposal.changes), 300), "$text-muted")
 
 
-def proposal_text(here: Topic, proposal: Proposal) -> Text:
+def proposal_text(current: Topic, proposal: Proposal) -> Text:
     """Return an edit in full, with its changes word by word."""
     text = Text(f"Coverage {gain_text(proposal.gain)} expected on other prompts.\n")
     text.append(
@@ -123,7 +123,7 @@ def proposal_text(here: Topic, proposal: Proposal) -> Text:
             f"{rate_text(after.coverage)}.\n",
             "$text-muted",
         )
-    return text.append("\n").append_text(difference_text(here, proposal.topic))
+    return text.append("\n").append_text(difference_text(current, proposal.topic))
 
 
 class SearchDialog(Modal[SearchResult | None]):
@@ -270,7 +270,7 @@ class EffectList(EditList[Effect]):
 
     help_pane = "effects"
 
-    def __init__(self, here: Topic, effects: Effects, count: int) -> None:
+    def __init__(self, current: Topic, effects: Effects, count: int) -> None:
         sign = no_effect(effects.parts[0].before)
         note = (
             f"The change of coverage by {guardrail_text(effects.settings)}, on all {count} "
@@ -279,7 +279,7 @@ class EffectList(EditList[Effect]):
         )
         notes = [sign, note] if sign else [note]
         super().__init__([(part, effect_line(part)) for part in effects.parts], notes)
-        self.here, self.parts = here, effects.parts
+        self.here, self.parts = current, effects.parts
 
     def described(self, index: int) -> Text:
         part = self.parts[index]

@@ -231,7 +231,9 @@ def detail_text(
     if not first:
         lines.append(prompt)
     start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
-    return Text("\n").join(lines), [(start + begin, start + end) for begin, end in signs]
+    return Text("\n").join(lines), [
+        (start + sign_start, start + sign_end) for sign_start, sign_end in signs
+    ]
 
 
 def _verdict(detail: PromptDetail) -> Text:

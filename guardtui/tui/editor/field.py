@@ -294,16 +294,16 @@ class TopicField(EdgeTextArea):
 
     def _by_line(self, step: int) -> None:
         """Go up or down a wrapped row, and from the first or last one to another field."""
-        navigator, here = self.navigator, self.cursor_location
-        if step < 0 and navigator.is_first_wrapped_line(here):
+        navigator, location = self.navigator, self.cursor_location
+        if step < 0 and navigator.is_first_wrapped_line(location):
             self.screen.focus_previous(".field, IntentField")
-        elif step > 0 and navigator.is_last_wrapped_line(here):
+        elif step > 0 and navigator.is_last_wrapped_line(location):
             self.screen.focus_next(".field, IntentField")
         else:
             above, below = navigator.get_location_above, navigator.get_location_below
-            there = (above if step < 0 else below)(here)
+            target = (above if step < 0 else below)(location)
             column = navigator.last_x_offset
-            self.move_cursor(self.location_at(on_character(self.flat, self.offset_at(there))))
+            self.move_cursor(self.location_at(on_character(self.flat, self.offset_at(target))))
             navigator.last_x_offset = column
 
     @property
@@ -416,9 +416,9 @@ def difference_line(before: str, after: str) -> Text:
     if before == after:
         return text
     pieces = word_diff(before, after)
-    for number, (what, part) in enumerate(pieces):
-        form, style = _SIGNS[what]
-        if what is DiffKind.SAME:
+    for number, (kind, part) in enumerate(pieces):
+        form, style = _SIGNS[kind]
+        if kind is DiffKind.SAME:
             part = _shortened(part, first=number == 0, last=number == len(pieces) - 1)
         text.append(form.format(display_text(part)), style)
     return text
@@ -449,7 +449,7 @@ def example_differences(before: Sequence[str], slots: Sequence[str]) -> list[Tex
     fresh = [index for index, text in enumerate(slots) if text and text not in before]
     for index in [
         *(index for index in fresh if index in gone),
-        *(at for at in fresh if at not in gone),
+        *(index for index in fresh if index not in gone),
     ]:
         other = index if index in gone else next(iter(gone), None)
         lines[index] = difference_line("" if other is None else gone.pop(other), slots[index])

@@ -254,5 +254,5 @@ class ExportDialog(Modal[str | None]):
 
 def _line(name: str, width: int) -> Text:
     text = Text(f"{display_text(name):<{width}}", "bold")
-    about = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
-    return text.append(about, "not bold $text-muted")
+    description = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
+    return text.append(description, "not bold $text-muted")

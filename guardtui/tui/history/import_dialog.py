@@ -39,9 +39,9 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
         """`folder` is that of the topic file, for paths that do not exist in the working folder."""
         super().__init__()
         self._folder = folder
-        near = folder / LOG
+        log_file = folder / LOG
         self._path = LineInput(
-            str(near) if near.is_file() else "",
+            str(log_file) if log_file.is_file() else "",
             placeholder=f"path of a {LOG}",
             suggester=PathSuggester(),
             compact=True,
@@ -95,8 +95,8 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
 
     def _rows(self, typed: str) -> tuple[ImportedRow, ...]:
         path = Path(typed).expanduser()
-        beside = self._folder / path
-        return read_results(beside if not path.exists() and beside.exists() else path)
+        resolved = self._folder / path
+        return read_results(resolved if not path.exists() and resolved.exists() else path)
 
     def _show_problem(self, problem: str) -> None:
         lines = problem.splitlines()

@@ -51,9 +51,9 @@ def page_summary(page: str, survey: Survey) -> str:
     """Return what the page shows."""
     if page == "clusters":
         lacking = [cluster.lacks for cluster in survey.clusters if cluster.lacks]
-        who = remote_name(survey.evaluation.settings.name, "the embedded engine")
+        scanner = remote_name(survey.evaluation.settings.name, "the embedded engine")
         return (
-            f"Worst error rate first, as {who} judges; "
+            f"Worst error rate first, as {scanner} judges; "
             f"! without negatives: {lacking.count('no negatives')}, "
             f"· without positives: {lacking.count('no positives')}."
         )
@@ -64,14 +64,14 @@ def page_summary(page: str, survey: Survey) -> str:
             if duplicates.total > len(duplicates.pairs)
             else ""
         )
-        some = ""
+        note = ""
         if duplicates.among < len(survey.prompts):
-            some = f" Looked for among {duplicates.among} of {len(survey.prompts)} prompts."
+            note = f" Looked for among {duplicates.among} of {len(survey.prompts)} prompts."
         elif not duplicates.exact:
-            some = " Of so many prompts some pairs may be missed."
+            note = " Of so many prompts some pairs may be missed."
         return (
             f"Cosine {duplicates.near} or more; ! the labels contradict: "
-            f"{duplicates.contradicting}{shown}.{some}"
+            f"{duplicates.contradicting}{shown}.{note}"
         )
     return (
         "Where the engine hesitates, prompts are many, and labels of one kind are few: "

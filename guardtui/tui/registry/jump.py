@@ -101,8 +101,8 @@ def _filters(screen: Screen[Any]) -> Iterator[JumpTarget]:
             column, index = max(0, matches.start() - 1), int(matches["place"])
             if index <= len(names) and column <= seen.width - _LABEL_CELLS:
                 name = names[index - 1]
-                at = Offset(seen.x + column, seen.y)
-                yield JumpTarget(at, name, _filtering(pane, name), str(index))
+                position = Offset(seen.x + column, seen.y)
+                yield JumpTarget(position, name, _filtering(pane, name), str(index))
         if not pane.query_one("#search", Input).display:
             offset = Offset(seen.right - _LABEL_CELLS, seen.y)
             yield JumpTarget(offset, "filter", pane.action_search, "/")

@@ -99,8 +99,8 @@ def usable_keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], list[KeyProb
         names = [key_of_character(key) if len(key) == 1 else key for key in _split(text)]
         wrong = (_problem(binding, key) for key in names)
         if binding not in defaults:
-            near = get_close_matches(binding, list(defaults), n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else "ids are such as 'screen.keep'"
+            similar = get_close_matches(binding, list(defaults), n=1)
+            remedy = f"did you mean '{similar[0]}'?" if similar else "ids are such as 'screen.keep'"
             problems.append(KeyProblem(binding, "no action has this id", remedy))
         elif problem := next(filter(None, wrong), None):
             problems.append(problem)

@@ -168,11 +168,11 @@ class Results(OrderedRows):
         positions = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
         if not len(positions):
             return None
-        here = self.position_of(row_id) if row_id is not None else None
+        current = self.position_of(row_id) if row_id is not None else None
         if step > 0:
-            later = positions[positions > (-1 if here is None else here)]
+            later = positions[positions > (-1 if current is None else current)]
             return self.row_id(int(later[0] if len(later) else positions[0]))
-        earlier = positions[positions < (len(self.order) if here is None else here)]
+        earlier = positions[positions < (len(self.order) if current is None else current)]
         return self.row_id(int(earlier[-1] if len(earlier) else positions[-1]))
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:

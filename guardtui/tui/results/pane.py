@@ -238,8 +238,10 @@ class ResultsPane(Vertical):
 
     @on(FrameTable.HeaderClicked)
     def sort_by(self, event: HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        self._request_view(sort=event.column_key, descending=again and not self.view.descending)
+        same_column = event.column_key == self.view.sort
+        self._request_view(
+            sort=event.column_key, descending=same_column and not self.view.descending
+        )
 
     # --- columns --------------------------------------------------------------------------
 

@@ -37,9 +37,9 @@ class FlipDialog(Modal[ScanChoice | None]):
 
     def compose(self) -> ComposeResult:
         plan, scan = self._plan, self._plan.scan
-        who = scan.who if scan.judge else "AIRS"
+        scanner = scan.who if scan.judge else "AIRS"
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = f"Check the likely flips with {who}"
+            dialog.border_title = f"Check the likely flips with {scanner}"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)), markup=False)

@@ -59,10 +59,8 @@ class ScannerRows(PromptRows):
         ]
         labels = self.sight.prompts.expected[rows].tolist()
         columns.append([("true" if label else "false", "dim") for label in labels])
-        answer, against = panel.majority[rows].tolist(), panel.against[rows].tolist()
-        columns.append(
-            [_majority(majority, wrong) for majority, wrong in zip(answer, against, strict=True)]
-        )
+        majorities, contradicts = panel.majority[rows].tolist(), panel.against[rows].tolist()
+        columns.append(list(map(_majority, majorities, contradicts)))
         columns.append(self._prompts(rows))
         return list(zip(*columns, strict=True))
 
@@ -77,13 +75,11 @@ def _answer(answers: int, should_trigger: bool) -> Cell:
     return sign, "fp" if answers == Triggered.YES else "fn"
 
 
-def _majority(answer: int, against: bool) -> Cell:
+def _majority(answer: int, wrong: bool) -> Cell:
     if answer == Triggered.NO_VERDICT:
         return "–", "dim"
     return (
-        (f"{SIGNS[Triggered(answer)]} !", "regression")
-        if against
-        else (SIGNS[Triggered(answer)], "")
+        (f"{SIGNS[Triggered(answer)]} !", "regression") if wrong else (SIGNS[Triggered(answer)], "")
     )
 
 

@@ -118,8 +118,8 @@ class ScoredRowsPane(Vertical):
 
     @on(FrameTable.HeaderClicked)
     def sort_by(self, event: HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        self.ask(sort=event.column_key, descending=again and not self.view.descending)
+        same_column = event.column_key == self.view.sort
+        self.ask(sort=event.column_key, descending=same_column and not self.view.descending)
 
     def ask(self, **changes: Any) -> None:
         """Change the view."""

@@ -240,10 +240,10 @@ class ScoresScreen(Screen[None]):
         text = Text(f"guardtui scores  {name}  {len(self.outputs):,} rows")
         tried = self.pane.tried
         if tried is not None:
-            for what, count in tried.states.items():
-                if count or what in ("scored", "unscored", "errors"):
-                    style = "bold $text-error" if what == "errors" and count else ""
-                    text.append("  ").append(f"{what} {count:,}", style)
+            for state, count in tried.states.items():
+                if count or state in ("scored", "unscored", "errors"):
+                    style = "bold $text-error" if state == "errors" and count else ""
+                    text.append("  ").append(f"{state} {count:,}", style)
         if self.pane.rows is not None and len(self.pane.rows) != len(self.outputs):
             text.append(f"  shown {len(self.pane.rows):,}", "bold $text-accent")
         if self.warnings.heard:
@@ -384,7 +384,7 @@ class ScoresScreen(Screen[None]):
     def action_next_score_pane(self) -> None:
         """Focus the next of line, rows, detail and metrics."""
         panes = (self.line.input, self.pane.table, self.detail, self.metrics_pane)
-        index = next((at for at, pane in enumerate(panes) if pane.has_focus), -1)
+        index = next((index for index, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(index + 1) % len(panes)].focus()
 
     def action_leave_scores(self) -> None:

@@ -208,7 +208,9 @@ class ScorerRun:
             (scored,) = await score_rows(
                 _part(self.outputs, start, stop), [self.judge], scorers=self._others
             )
-            self.result.errors.update({start + row: why for row, why in scored.errors.items()})
+            self.result.errors.update(
+                {start + row: reason for row, reason in scored.errors.items()}
+            )
             self.result.scores[start:stop] = scored.scores
             self.texts[start:stop] = [
                 FAILED if row in scored.errors else value_text(score)

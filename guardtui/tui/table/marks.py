@@ -99,8 +99,10 @@ class Marks:
         new = {row_id for row_id in more.tolist() if row_id not in self}
         if not new:
             return self
-        again = new & self._removed
-        return Marks(self._block, self._added | (new - again), self._removed - again)._settled()
+        restored = new & self._removed
+        return Marks(
+            self._block, self._added | (new - restored), self._removed - restored
+        )._settled()
 
     def without(self, ids: Iterable[int]) -> Marks:
         """Return these marks without some; the same object if nothing is removed."""

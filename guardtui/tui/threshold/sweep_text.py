@@ -104,10 +104,10 @@ def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
     within = f" with {floors}" if str(floors) else ""
     if best is None:
         nearest = curves.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
-        near = curves.metrics(curves.place(nearest))
+        metrics = curves.metrics(curves.place(nearest))
         text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
-        text.append(f"nearest {short(nearest)}: TPR {rate_text(near.true_positive_rate)}")
-        return text.append(f" TNR {rate_text(near.true_negative_rate)}")
+        text.append(f"nearest {short(nearest)}: TPR {rate_text(metrics.true_positive_rate)}")
+        return text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
     text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
     text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
     text.append("\n")
@@ -169,10 +169,10 @@ def chart_text(
 def _rates_chart(
     curves: Sweep, threshold: float, best: int | None, width: int, height: int
 ) -> Text:
-    at = (np.arange(width) + 0.5) / width
-    here = min(int(threshold * width), width - 1)
-    at[here] = threshold  # the column of the threshold shows its exact rates
-    cuts = [curves.place(float(x)) for x in at]
+    thresholds = (np.arange(width) + 0.5) / width
+    threshold_column = min(int(threshold * width), width - 1)
+    thresholds[threshold_column] = threshold  # the column of the threshold shows its exact rates
+    cuts = [curves.place(float(x)) for x in thresholds]
     tpr = _rows(curves.true_positive_rate[cuts], height)
     tnr = _rows(curves.true_negative_rate[cuts], height)
     # The lower rate is the lower line; no coverage if one of them is undefined.
@@ -185,7 +185,7 @@ def _rates_chart(
             return _TPR, _TPR_STYLE
         if row == tnr[column]:
             return _TNR, _TNR_STYLE
-        if column == here:
+        if column == threshold_column:
             return "┃", "bold $text-accent"
         if column:
             for line, style in ((tpr, _TPR_STYLE), (tnr, _TNR_STYLE)):
@@ -194,10 +194,10 @@ def _rates_chart(
                     return "│", style
         return ("░", "$text-muted") if top[column] < row else (" ", "")
 
-    marks = {here: "▲"}
+    marks = {threshold_column: "▲"}
     if best is not None:
         column = min(int(curves.setting(best) * width), width - 1)
-        marks[column] = "b" if column != here else "▲"
+        marks[column] = "b" if column != threshold_column else "▲"
     return _framed(cell, width, height, marks, "threshold")
 
 
@@ -218,18 +218,18 @@ def _area_chart(
     lines = columns(values, height)
     metrics = curves.metrics(index)
     tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
-    at = None if tnr is None else 1 - tnr, tpr
+    point = None if tnr is None else 1 - tnr, tpr
     if view == PRECISION:
-        at = tpr, metrics.precision
+        point = tpr, metrics.precision
     column = row = -1
-    if at[0] is not None and at[1] is not None:
-        column = min(int(at[0] * width), width - 1)
-        row = _rows(np.array([at[1]]), height)[0]
+    if point[0] is not None and point[1] is not None:
+        column = min(int(point[0] * width), width - 1)
+        row = _rows(np.array([point[1]]), height)[0]
 
-    def cell(line: int, here: int) -> tuple[str, str]:
-        if (line, here) == (row, column):
+    def cell(line: int, cell_column: int) -> tuple[str, str]:
+        if (line, cell_column) == (row, column):
             return _HERE, "bold $text-warning"
-        return lines[line][here], "$text-primary"
+        return lines[line][cell_column], "$text-primary"
 
     name = "1 − TNR (false positives)" if view == ROC else "recall (TPR)"
     return _framed(cell, width, height, {column: "▲"} if column >= 0 else {}, name)
@@ -300,19 +300,19 @@ def table_text(
 
     Lists `cuts`; ▸ marks the current threshold, b the best.
     """
-    here = curves.place(threshold)
-    listed = np.union1d(cuts, [here] if best is None else [here, best])[::-1].tolist()
+    current = curves.place(threshold)
+    listed = np.union1d(cuts, [current] if best is None else [current, best])[::-1].tolist()
     names = _COLUMNS[view]
     text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
     room = max(height - 1, 1)
-    start = min(max(listed.index(here) - room // 2, 0), max(len(listed) - room, 0))
+    start = min(max(listed.index(current) - room // 2, 0), max(len(listed) - room, 0))
     for index in listed[start : start + room]:
-        marks = ("▸" if index == here else " ") + ("b" if index == best else " ")
-        shown = threshold if index == here else curves.setting(index)
+        marks = ("▸" if index == current else " ") + ("b" if index == best else " ")
+        shown = threshold if index == current else curves.setting(index)
         line = f"{marks} {short(shown):<11}"
         cells = zip(names, _cells(curves.metrics(index), names), strict=True)
         line += "  ".join(f"{value:<{max(len(name), 5)}}" for name, value in cells)
-        text.append("\n" + line[:width].rstrip(), "bold" if index == here else "")
+        text.append("\n" + line[:width].rstrip(), "bold" if index == current else "")
     return text
 
 

@@ -160,8 +160,8 @@ class CompanionsDialog(Modal[list[str] | None]):
 def _resolved(topic_path: Path, typed: str) -> str:
     """Return the path to store; relative to the working folder, else to the topic file."""
     path = Path(typed).expanduser()
-    beside = topic_path.parent / path
-    return kept_path(topic_path, beside if not path.exists() and beside.exists() else path)
+    resolved = topic_path.parent / path
+    return kept_path(topic_path, resolved if not path.exists() and resolved.exists() else path)
 
 
 def _line(companion: Companion) -> Text:
