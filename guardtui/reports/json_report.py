@@ -35,12 +35,12 @@ RATE_KEYS = {
 
 
 def write(report: ReportInput) -> str:
-    """JSON, one line per entry of `results`; ends with a line feed.
+    """Return JSON, one line per entry of `results`.
 
     In `metrics`, which mirrors the other tool, an undefined rate is 0; everywhere else it is null.
-    `expected` in the lists of prompts means *should trigger*, as there; the label as written
-    in the prompt set is `expected_label` in `results`. Characters that do not show are escaped, so
-    that the text is inert on a terminal and the same once it is read.
+    As in that tool, `expected` in the lists of prompts means *should trigger*; the label in the
+    prompt set is `expected_label` in `results`. Invisible characters are escaped, so the text is
+    inert on a terminal.
     """
     document = dumps(_document(report), indent=2)
     results = ",\n".join(f"    {dumps(_result(row))}" for row in report.rows())
@@ -175,7 +175,7 @@ def _epochs(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _examples_in_prompts(report: ReportInput) -> dict[str, Any] | None:
-    """Examples that are prompts of the set, and the rates without those; None when none is."""
+    """Return the examples that are prompts of the set, and the rates without these; or None."""
     examples = report.example_prompts
     if examples is None:
         return None
@@ -229,7 +229,7 @@ def _changed(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
 
 
 def intervals_of(metrics: Metrics) -> dict[str, Any]:
-    """Intervals of coverage, TPR and TNR by their keys."""
+    """Return the intervals of coverage, TPR and TNR by their keys."""
     intervals: dict[str, Any] = {"confidence": CONFIDENCE}
     for name, interval in rate_intervals(metrics).items():
         bounds = interval and {"low": interval.low, "high": interval.high}

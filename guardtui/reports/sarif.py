@@ -1,4 +1,4 @@
-"""The report for code scanning: every mistake as a SARIF result, at its line of the prompt file."""
+"""The report for code scanning: a SARIF result for each mistake, at its line of the prompt file."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ RULES = (
 
 _CHARACTERS = 300  # of a prompt
 _REGRESSION = "error"
-"""Level of a mistake that the baseline did not make."""
+"""Level of a regression."""
 
 _PLACES = {rule.id: place for place, rule in enumerate(RULES)}
 _KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
 
 
 def write(report: ReportInput) -> str:
-    """SARIF 2.1.0 with regressions first, then false negatives, false positives, no verdict.
+    """Return SARIF 2.1.0: regressions, false negatives, false positives, prompts without a verdict.
 
-    The rule of a result is the kind of its mistake, whatever the baseline is, so that an alert
-    stays open when a pull request is merged; a regression has the level `error` and a property.
+    The rule of a result is its kind of mistake and does not depend on the baseline, so that an
+    alert stays open when a pull request is merged. A regression has the level `error` and a
+    property.
 
-    Each prompt is one result; its fingerprint is the hash of its text, so it stays the same finding
-    when lines are added before it. Right prompts and those that were not asked are not in it, and
-    there are no times.
+    The fingerprint of a result is the hash of its prompt, so it stays the same when lines move.
+    Right prompts and those that were not requested have no result, and there are no times.
     """
     missing = missing_text(report)
     return sarif_log(

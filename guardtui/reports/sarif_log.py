@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS): findings with their rules and places, as code scanning reads them."""
+"""SARIF 2.1.0 (OASIS), for code scanning: findings with their rules and locations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SCHEMA = (
 )
 
 FINGERPRINT = "guardtui/v1"
-"""Name of the fingerprint: it says which findings of two runs are the same one."""
+"""Name of the fingerprint, which identifies a finding across runs."""
 
 GITHUB_FINGERPRINT = "primaryLocationLineHash"
-"""The one fingerprint that GitHub reads: `HASH:N`, the N-th finding of a log with this hash.
+"""The only fingerprint that GitHub reads: `HASH:N`, the N-th finding of a log with this hash.
 
 Source: docs.github.com, "SARIF support for code scanning"; github/codeql-action, fingerprints.ts.
 """
@@ -33,7 +33,7 @@ _RESULTS = '"results": []'
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """A kind of finding. `level` is `error`, `warning` or `note`; all texts are ours."""
+    """A kind of finding. `level` is `error`, `warning` or `note`; no text is foreign."""
 
     id: str
     name: str
@@ -44,10 +44,10 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding. `message` may hold any text; `lines` count from 1 and may be none.
+    """A finding. `message` may be any text; `lines` count from 1 and may be empty.
 
-    `fingerprint` is made from what the finding is about, not from where it stands. `state` is
-    `new`, `unchanged` or `updated` since a baseline, or "" without one.
+    `fingerprint` depends on the subject of the finding, not on its location. `state` is `new`,
+    `unchanged` or `updated` since a baseline, or "" without one.
     """
 
     rule: str
@@ -69,11 +69,11 @@ def sarif_log(
     problems: Sequence[str] = (),
     properties: Mapping[str, Any] | None = None,
 ) -> str:
-    """One log with one run, a line for each result.
+    """Return a log with one run, a line for each result.
 
-    `run` says what this is a run of: code scanning keeps the findings of runs with different names
-    beside each other, and lets a later run of the same name take the place of an earlier one.
-    `problems` are sentences about why it was not `successful`.
+    `run` names the run: code scanning shows findings of runs with different names together, and
+    replaces those of an earlier run with the same name. `problems` are sentences on why it was not
+    `successful`.
     """
     document: dict[str, Any] = {
         "$schema": SCHEMA,
@@ -105,13 +105,13 @@ def sarif_log(
     text = dumps(document, indent=2) + "\n"
     if not results:
         return text
-    # In every text a quote is escaped, so that this is the key, and the last one of its run.
+    # Quotes in texts are escaped, so this is the key, and the last one of the run.
     before, _, after = text.rpartition(_RESULTS)
     return f'{before}"results": [\n{results}\n      ]{after}'
 
 
 def message_text(text: str) -> str:
-    """Any text as a message: inert, and with no link and no placeholder in it.
+    """Return any text as a message that is inert and has neither links nor placeholders.
 
     Source: SARIF 2.1.0, 3.11.5 and 3.11.6: braces are doubled, brackets have a backslash.
     """
@@ -131,7 +131,7 @@ def uri(path: str) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    # Half characters of a file's name are bytes that are no UTF-8; others cannot be in one.
+    # Lone surrogates of a file name stand for bytes that are not UTF-8.
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -158,7 +158,7 @@ def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
 
 
 def _result(finding: SarifResult, indices: Mapping[str, int], repeat: int) -> dict[str, Any]:
-    """One result; `repeat` counts from 1 the findings of the log with this fingerprint."""
+    """Return a result; `repeat` counts from 1 the findings of the log with this fingerprint."""
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": indices[finding.rule],

@@ -67,11 +67,6 @@ class PromptFile:
         problem = refusal_of(self.path)
         return "" if problem is None else str(problem)
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is an edit to undo."""
-        return bool(self._steps)
-
     def edit(self, edit: PromptEdit, backups: Path) -> str:
         """Edit the file and return a sentence on what was done. Raises FileError."""
         with self._lock:

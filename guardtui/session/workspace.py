@@ -147,11 +147,6 @@ class Workspace:
         self._use_prompts()
         return done
 
-    @property
-    def can_undo_prompts(self) -> bool:
-        """Whether `undo_prompts` has something to undo."""
-        return self._prompt_file.can_undo
-
     def undo_prompts(self) -> str:
         """Restore the prompt file before the last edit made here; returns "" if there is none.
 

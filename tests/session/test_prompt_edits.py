@@ -93,11 +93,9 @@ def test_edits_are_written_reported_and_undone_in_turn(workspace: Workspace, pat
     backups = path.parent / ".guardtui/backups"
     assert (backups / "tax.csv.1.bak").read_text() == BEFORE
     for said, before in zip(reversed(edits), reversed(contents[:-1]), strict=True):
-        assert workspace.can_undo_prompts
         assert workspace.undo_prompts() == f"undone: {said}"
         assert path.read_text() == before
         assert workspace.prompts.frame.equals(load_prompts(path).frame)
-    assert not workspace.can_undo_prompts
     assert workspace.undo_prompts() == ""
     assert contents[-1] in [backup.read_text() for backup in backups.iterdir()]
     assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
@@ -108,7 +106,7 @@ def test_edit_without_effect_creates_no_undo_step(workspace: Workspace, path: Pa
     said = workspace.edit_prompts(Relabel(keys(prompts, 0), expected=True))
     assert said == "no changes: the prompts already have these values"
     assert workspace.prompts is prompts
-    assert not workspace.can_undo_prompts
+    assert workspace.undo_prompts() == ""
 
 
 def test_new_contradiction_is_reported_once(workspace: Workspace) -> None:
@@ -133,7 +131,7 @@ def test_failed_edit_changes_nothing(
         workspace.edit_prompts(Remove(keys(prompts, 4, 5, 6, 7)))
     assert (workspace.prompts, workspace.session.best) == (prompts, best)
     assert path.read_text() == BEFORE
-    assert not workspace.can_undo_prompts
+    assert workspace.undo_prompts() == ""
     workspace.edit_prompts(Relabel(keys(prompts, 0)))
     changed = workspace.prompts
     path.unlink()

@@ -111,8 +111,7 @@ class Stage:
         main.tour.close()
         if main.panes.editor.shows_difference:
             main.panes.editor.show_baseline(None)
-        while main.services.workspace.can_undo_prompts:
-            main.services.workspace.undo_prompts()
+        while main.services.workspace.undo_prompts():
             store = main.services.store
             store.publish(with_session(store.state, main.services.workspace))
         if main.services.session.pinned != 0:

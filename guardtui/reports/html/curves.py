@@ -1,4 +1,4 @@
-"""The threshold in a report: rates by threshold, ROC, precision-recall, and where it stands."""
+"""The section on thresholds: rates by threshold, ROC and precision-recall curves."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _drawn(
     index: int | None,
     renderer: ChartRenderer,
 ) -> Markup | None:
-    """Return the charts side by side; None where they cannot be drawn."""
+    """Return the charts side by side, or None if they cannot be drawn."""
     values = []
     for point in points:
         metrics = point.metrics
@@ -122,7 +122,7 @@ def _drawn(
         if (x := point.metrics.true_positive_rate) is not None
         and (y := point.metrics.precision) is not None
     ]
-    # From the largest recall down, so that a precision holds down to the next smaller recall.
+    # In order of decreasing recall: a precision is valid down to the next smaller recall.
     if len(recalled) > 1 and recalled[0]["x"] < recalled[-1]["x"]:
         recalled = [{**row, "place": -row["place"]} for row in reversed(recalled)]
     roc_here = pr_here = None
@@ -183,7 +183,7 @@ def _drawn(
 
 
 def _marked(index: tuple[float, float] | None, threshold: float | None) -> list[dict[str, Any]]:
-    """Return the point in force as data for a chart."""
+    """Return the current point as data for a chart."""
     if index is None:
         return []
     return [{"x": index[0], "y": index[1], "told": f"now {threshold:.3f}"}]

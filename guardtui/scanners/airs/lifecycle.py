@@ -272,8 +272,8 @@ def _topic_warnings(
     name = inert(stored.topic_name)[:60]
     if revision != planned or (shown is not None and shown.topic is None and known is not None):
         warnings.append(
-            f"somebody changed the topic {name}: it is at revision {revision} now, not the one shown; "
-            "a revert restores their text"
+            f"somebody changed the topic {name}: it is at revision {revision} now, not the one "
+            "shown; a revert restores their text"
         )
     if changes and stored.revision > revision + 1:
         warnings.append(

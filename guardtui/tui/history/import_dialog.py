@@ -16,6 +16,7 @@ from guardtui.session.history import ImportedRow
 from guardtui.session.results_log import read_results
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.inputs.typed_path import typed_path
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.problem_line import ProblemLine
 
@@ -87,16 +88,11 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
             rows = await asyncio.to_thread(self._rows, typed)
         except FileError as problem:
             self._show_problem(str(problem))
-        except (OSError, RuntimeError, ValueError) as error:
-            # A name may contain a null character, or the home folder of an unknown user.
-            self._show_problem(f"{typed}: not a valid file name ({error})")
         else:
             self.dismiss(rows)
 
     def _rows(self, typed: str) -> tuple[ImportedRow, ...]:
-        path = Path(typed).expanduser()
-        resolved = self._folder / path
-        return read_results(resolved if not path.exists() and resolved.exists() else path)
+        return read_results(typed_path(typed, self._folder))
 
     def _show_problem(self, problem: str) -> None:
         lines = problem.splitlines()

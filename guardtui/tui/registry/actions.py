@@ -21,6 +21,17 @@ SCORES = "scores"
 """The screen of scored outputs."""
 LETTERS = "letters"
 """Not a scope: the first part of the ids of keys that work outside of text fields."""
+SCOPE_TITLES = {
+    SCREEN: "Everywhere",
+    LISTS: "In every list, table and page",
+    ADVICE: "In the list of advice",
+    RESULTS: "In the results",
+    TABLE: "In the table of results",
+    EDITOR: "In the definition",
+    DETAIL: "In the detail",
+    SCORES: "In the scores",
+}
+"""Titles of the scopes in the help and the documentation, in their order."""
 
 MENU_GROUPS: Mapping[str, str] = {
     "s": "Scan",

@@ -71,6 +71,12 @@ async def fill(shown: GuardrailDialog, **values: str) -> None:
     await settle()
 
 
+UNENCRYPTED = (
+    "http://elsewhere.example would send key and prompts unencrypted: "
+    "write https://, or allow http for this service"
+)
+
+
 def result(shown: GuardrailDialog) -> str:
     return " ".join(str(shown.query_one("#guardrail-result").render()).split())  # type: ignore[attr-defined]
 
@@ -177,7 +183,7 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
         await pilot.press("space")
         await fill(shown, models="http://elsewhere.example/v1#m")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "unencrypted" in result(shown))
+        await until(pilot, lambda: UNENCRYPTED in result(shown))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.connections.kind is None

@@ -212,8 +212,10 @@ async def by_score(stage: Stage) -> None:
 
 
 async def duplicated(stage: Stage) -> None:
+    workspace = stage.main.services.workspace
+    before = len(workspace.prompts)
     stage.pane.action_duplicate_prompts()
-    await until(stage.pilot, lambda: stage.main.services.workspace.can_undo_prompts)
+    await until(stage.pilot, lambda: len(workspace.prompts) > before)
     await stage.rest()
 
 
