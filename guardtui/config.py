@@ -98,7 +98,7 @@ class Setting(Generic[T]):
         """Return the value that a text stands for. Raises ValueError, which names valid values."""
         text = text.strip()
         if not text.isprintable():
-            raise ValueError("a control character stands in it")
+            raise ValueError("it contains a control character")
         if isinstance(self.default, Mapping):
             return _parse_keys(text)
         if isinstance(self.default, bool):
@@ -155,8 +155,8 @@ class Config:
 
     theme = Setting(
         "Theme",
-        "Colours of the screen. guardtui-dark and guardtui-light are made to be told apart also by "
-        "colour-blind readers; all themes of Textual can be chosen as well.",
+        "Colours of the screen. guardtui-dark and guardtui-light have colours that colour-blind "
+        "readers can distinguish; all themes of Textual can be chosen as well.",
         "guardtui-dark",
         on_screen=True,
     )

@@ -122,7 +122,7 @@ def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.Mo
         ("- theme\n", [(1, "these are no settings")]),
         ("nord\n", [(1, "these are no settings")]),
         ("[1]: x\n", [(1, "(1,): unknown setting")]),
-        ("theme: \"a\\eb\"\n", [(1, "theme: a control character stands in it")]),
+        ("theme: \"a\\eb\"\n", [(1, "theme: it contains a control character")]),
     ],
 )  # fmt: skip
 def test_an_error_names_its_line(path: Path, text: str, found: list[tuple[int, str]]) -> None:

@@ -42,8 +42,8 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 
 ELSEWHERE = (
-    "Another guardtui has unsaved edits of this topic: they stay there. "
-    "Whoever saves second is asked before anything is overwritten."
+    "Another guardtui has unsaved edits of this topic: they stay there. The second one to save is "
+    "asked before a file is overwritten."
 )
 
 

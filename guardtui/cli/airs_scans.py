@@ -207,7 +207,7 @@ def say_work(
         return
     message = f"{_calls(calls, batches)} for {count}"
     if not scanner.settings.revision and not fresh:
-        message = f"up to {message}: the first tells what the cache knows"
+        message = f"up to {message}: the first shows what is cached"
     elif kept := sum(known):
         message += f", {kept} of them from the cache"
     if rate is not None and not batches:

@@ -69,7 +69,7 @@ _OPTION = {
 @click.option(
     "--expected-column",
     metavar="NAME",
-    help="Column, variable or metadata that tells whether a prompt belongs to the topic.",
+    help="Column, variable or metadata with the label.",
 )
 @click.option(
     "--true",

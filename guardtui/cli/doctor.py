@@ -142,7 +142,7 @@ def _terminal() -> Iterator[CheckResult]:
     elif os.environ.get("COLORTERM", "") in ("truecolor", "24bit"):
         colour = "true colour"
     else:
-        colour = "256 colours" if "256" in term else "16 colours, as far as TERM tells"
+        colour = "256 colours" if "256" in term else "16 colours, by TERM"
     yield CheckResult("colour", "ok", colour)
     size = shutil.get_terminal_size((0, 0))
     if not size.columns:

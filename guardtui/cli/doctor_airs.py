@@ -203,7 +203,7 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[CheckResult]:
     if not accepted:
         text = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
         if unasked:
-            text = "no region that could be asked accepts the key; others could not be asked"
+            text = "no region that answered accepts the key; others could not be reached"
         yield CheckResult(
             "other regions", "failed", text, "look at the key in Strata Cloud Manager"
         )

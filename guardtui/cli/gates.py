@@ -209,7 +209,7 @@ def _regressions(report: ReportInput, most: int) -> Result:
     significance = report.comparison.significance
     count, compared = significance.regressions, significance.compared
     if not compared:
-        text = f"regressions cannot be told: {significance.sentence}"
+        text = f"regressions are unknown: {significance.sentence}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
     text = f"{count_text(count, 'regression')}, at most {most} allowed"

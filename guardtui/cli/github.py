@@ -101,7 +101,7 @@ def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
         if path.exists():
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
-                return "it is no ordinary file"
+                return "not a regular file"
             size = status.st_size
         content = text.encode("utf-8", "replace")
         room = SUMMARY_BYTES - size

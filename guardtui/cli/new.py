@@ -135,7 +135,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
         return
     if not _can_ask():
         raise InputError(
-            f"{', '.join(missing)}: not given, and without a terminal nobody can be asked\n"
+            f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
             "  give --name, --description, --intent and --example (two to five times)"
         )
     with contextlib.suppress(ImportError):

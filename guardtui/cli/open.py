@@ -175,7 +175,7 @@ def _require_terminal() -> None:
     if kind in ("dumb", "unknown"):
         reason = f"TERM={kind} says that this one cannot move its cursor"
     elif not terminal:
-        reason = "this is none"
+        reason = "this is not one"
     elif not (sys.stderr and sys.stderr.isatty()):
         reason = "draws on standard error, which goes elsewhere"
     if reason:

@@ -412,6 +412,6 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
     if len(reasons) > _LISTED:
         lines.append(f"  … and {len(reasons) - _LISTED} reasons more")
     if graders.known:
-        lines.append("  what was graded is kept: once this is put right, the same command goes on")
+        lines.append("  answers of models are cached: fix this, and run the same command again")
     diagnostics.error("\n".join(lines))
     return Exit.NOT_COMPLETED

@@ -205,7 +205,7 @@ def _points(result: SweepResult) -> Iterator[Block]:
         folds = len(best.cross_validated.thresholds)
         unmet = best.cross_validated.unmet
         yield Paragraph(f"The floors were out of reach in {unmet} of {folds} folds.")
-    yield Paragraph("What is in sample flatters the threshold that it has chosen.")
+    yield Paragraph("In-sample figures flatter a threshold chosen by them.")
 
 
 def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:

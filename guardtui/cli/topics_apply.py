@@ -111,8 +111,8 @@ def _definition(path: Path) -> Topic:
     file = load_topic(path)
     if not file.intent_given:
         raise InputError(
-            f"{path}: no intent stands in it, and a profile needs to know\n"
-            "  add 'intent: block' to stop what matches, or 'intent: allow' to stop all else"
+            f"{path}: the intent is missing, and a profile requires one\n"
+            "  add 'intent: block' to stop what matches, or 'intent: allow' to stop all others"
         )
     return file.topic
 
@@ -140,9 +140,9 @@ async def _apply(
         return await changes.apply(connection, topic, plan, placement, journal)
     except asyncio.CancelledError:
         diagnostics.note(
-            "broken off in the middle: the topic or the profile may be changed" + remedy
+            "interrupted while applying: the topic or the profile may be changed" + remedy
             if journal.has_entry
-            else "broken off: the profile was not changed"
+            else "interrupted: the profile was not changed"
         )
         raise
     except ServiceError as error:

@@ -97,7 +97,7 @@ def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
     names = [topic.topic_name for topic in topics]
     similar = get_close_matches(name, names, n=3) or sorted(names)[:5]
     listed = ", ".join(repr(inert(topic)[:60]) for topic in similar)
-    remedy = f"there are: {listed}" if listed else "there are none at all"
+    remedy = f"there are: {listed}" if listed else "the tenant has no topics"
     raise InputError(
         f"there is no topic {inert(name)[:60]!r}; {remedy}\n"
         "  'guardtui topics list' lists them; names count letter by letter"

@@ -106,7 +106,7 @@ def _resolved(model: ModelOrName, models: _Models) -> GraderModel:
         return model
     if models.resolve is None:
         raise LookupError(
-            f"the model {model!r} is a name, and nothing here knows what it stands for: "
-            "pass a model object, or a resolver to use_models"
+            f"the model {model!r} is an unknown name: pass a model object, or a resolver to "
+            "use_models"
         )
     return models.resolve(model)

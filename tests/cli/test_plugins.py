@@ -92,7 +92,7 @@ def test_a_scorer_of_a_file_asks_the_other_scorers(capfd: pytest.CaptureFixture[
 def test_score_needs_another_scorer(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = guardtui(capfd, *SCORE, "agreeing()")
     assert code == 3
-    assert "score() needs a task with scorers besides the one that asks" in err
+    assert "score() needs a task with other scorers" in err
 
 
 def test_scorers_that_ask_each_other_come_to_an_end(capfd: pytest.CaptureFixture[str]) -> None:

@@ -178,7 +178,7 @@ def test_get_is_a_topic_file(cloud: Cloud, airs: Topics) -> None:
     path.write_text(bare.out, "utf-8")
     assert not load_topic(path).intent_given
     refused = airs("topics", "apply", "got.yaml", *ON, "--yes")
-    assert (refused.code, "got.yaml: no intent stands in it" in refused.err) == (2, True)
+    assert (refused.code, "got.yaml: the intent is missing" in refused.err) == (2, True)
     raw = json.loads(airs("topics", "get", NAME, "--json").out)
     assert (raw["topic_name"], raw["revision"]) == (NAME, 1)
     assert raw["created_by"]
@@ -347,7 +347,7 @@ def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
         (("list",), {"PANW_MGMT_CLIENT_ID": ""}, 2, "set PANW_MGMT_CLIENT_ID"),
         (("list",), {"PANW_MGMT_ENDPOINT": "http://127.0.0.1:1/aisec"}, 3, "127.0.0.1:1"),
         (("list", "--profile", "nope"), {}, 2, "no profile is named 'nope'; existing: sandbox"),
-        (("get", "Tax"), {}, 2, "there is no topic 'Tax'; there are none at all"),
+        (("get", "Tax"), {}, 2, "there is no topic 'Tax'; the tenant has no topics"),
         (("create", "gone.yaml"), {}, 2, "gone.yaml: no such file"),
         (("apply", "gone.yaml", *ON), {}, 2, "gone.yaml: no such file"),
         (("apply", "topic.yaml"), {}, 2, "give --profile NAME"),
@@ -467,7 +467,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     while topics(cloud)[0].revision < 2:
         assert terminal.process.poll() is None
     terminal.process.send_signal(signal.SIGINT)
-    terminal.expect("broken off in the middle: the topic or the profile may be changed")
+    terminal.expect("interrupted while applying: the topic or the profile may be changed")
     terminal.expect("guardtui topics revert topic.yaml --profile sandbox")
     assert terminal.process.wait(120) == 130
     cloud.faults(faults=[])

@@ -189,7 +189,7 @@ MATCH = 'match(location="end", *, ignore_case=True, numeric=False)'
         ("refuses('not today')", "refuses('not today')", "refuses cannot be made: not today"),
         ('pattern("é(")', '"é("', "broken at its character 2: missing \\)"),
         (r'pattern("\bcat\b")', r'"\bcat\b"', 'backspace.*put an r before the quotes'),
-        ("model_graded_qa(grade_pattern='x')", "'x'", "no group.*round brackets"),
+        ("model_graded_qa(grade_pattern='x')", "'x'", "no group.*parentheses"),
         ("model_graded_qa(grade_pattern='(')", "'('", "regular expression is broken"),
         ("model_graded_fact('{')", "'{'", "template is broken"),
         ("model_graded_fact('{} {question}')", "'{} {question}'", "{}, which names nothing"),

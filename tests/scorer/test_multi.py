@@ -141,7 +141,7 @@ async def test_there_has_to_be_a_task_with_scorers() -> None:
         await score(STATE)
     with scoring_task(ScoringTask(STATE, Target("t"))):
         for conversation in (STATE, SimpleNamespace(messages=[], output=Output("x"))):
-            with pytest.raises(RuntimeError, match="needs a task with scorers"):
+            with pytest.raises(RuntimeError, match="needs a task with other scorers"):
                 await score(conversation)
     with pytest.raises(RuntimeError):
         await score(STATE)

@@ -29,7 +29,7 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
         curve = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
     except ValueError:
         return paragraph(
-            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so that there is no "
+            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so there is no "
             "threshold to move.",
             class_="muted",
         )

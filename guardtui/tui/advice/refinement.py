@@ -266,7 +266,7 @@ class EffectList(EditList[Effect]):
     """The effect of each part of a definition on `count` prompts; a part can be left out."""
 
     TITLE_TEXT = "What each part of the definition does"
-    KEYS_TEXT = "Enter leaves it out · Esc closes"
+    KEYS_TEXT = "Enter omits it · Esc closes"
 
     help_pane = "effects"
 

@@ -201,7 +201,7 @@ class ExportDialog(Modal[str | None]):
             keys = "o downloads it once more, y copies its path"
         elif self._not_opened:
             keys = f"y copies its path; it cannot be opened from here: {self._not_opened}"
-        in_name = " (not in the name: Shift+Tab leaves it)" if self._file.has_focus else ""
+        in_name = " (not in the name field: Shift+Tab leaves it)" if self._file.has_focus else ""
         text.append(f"\n{keys}{in_name}", "not bold $text-muted")
         self._show_status(text)
 

@@ -316,7 +316,7 @@ Every action under its name. Type part of the name, choose with the arrows.""",
 The next keys, each with what it does. A letter does it, or opens the menu named behind it. What
 cannot be done now is dim, and says why when it is chosen. Every other key goes on working.""",
         keys=(
-            ("↑ ↓", "Scroll, where there is no room for all"),
+            ("↑ ↓", "Scroll"),
             ("Backspace", "Back to the menu before"),
             ("Esc", "Close it"),
         ),
@@ -337,7 +337,7 @@ Six short steps over the live app. Everything works while it is shown: try what 
 A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
 input, target and output. A target may be a list of texts in brackets. Problems of a file are
 shown here, with its lines, before anything opens.""",
-        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), CLOSE),
+        keys=(("→", "Accept the completion"), ("Enter", "Open the file"), CLOSE),
     ),
     "score_line": PaneHelp(
         "The scorer",

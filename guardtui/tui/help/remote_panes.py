@@ -70,10 +70,10 @@ change counts once you leave.""",
         ("intent",),
         keys=(
             ("Enter", "In the line: add this file"),
-            ("→", "Take what is offered behind the cursor"),
+            ("→", "Accept the completion"),
             ("Del, d, x", "In the list: remove the chosen one"),
             NEXT,
-            ("Esc", "Leave, and measure with what is listed"),
+            ("Esc", "Close, and measure with the listed topics"),
         ),
     ),
     "remote_topics": PaneHelp(

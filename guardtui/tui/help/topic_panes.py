@@ -17,7 +17,7 @@ those that were used with it last, else the file of its name beside it; where th
 asked for one. Problems of a file are shown here, and the open topic stays.
 
 {_LEAVES}""",
-        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the topic"), CLOSE),
+        keys=(("→", "Accept the completion"), ("Enter", "Open the topic"), CLOSE),
     ),
     "new_topic": PaneHelp(
         "A new topic",

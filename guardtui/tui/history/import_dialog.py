@@ -25,7 +25,7 @@ LOG = "results.tsv"
 _LINES = 6
 """Most lines of a problem, for a short screen."""
 _ABOUT = (
-    "A log of iterations that another tool kept, or another session exported. Its rows have rates "
+    "A log of iterations that another tool wrote, or another session exported. Its rows have rates "
     "and a definition, but no verdicts. A file of the same name that was imported before is "
     "replaced."
 )

@@ -40,6 +40,6 @@ def empty_text(results: Results) -> str:
         return f"No errors: {subject} has a verdict. 7 shows all prompts."
     if view.filter == "flaky":
         if results.evaluation.verdicts.repeats is None:
-            return "Nothing was asked more than once: epochs are set at the start (--epochs)."
+            return "No prompt was scanned more than once: --epochs sets this at the start."
         return "No flaky prompts: every epoch says the same. 7 shows all prompts."
     return f"No {group} here: 7 shows all prompts."

@@ -275,7 +275,7 @@ class ResultsPane(Vertical):
         wanted = (self._touched, self.view.sort, "prompt")
         key = next((key for key in wanted if key in shown), None)
         if key is not None and not self.table.widen_column(key, by):
-            self.notify("There is no room for that.", timeout=2)
+            self.notify("Not enough room for this width.", timeout=2)
 
     @on(FrameTable.ColumnResized)
     def column_resized(self, event: ColumnResized) -> None:
@@ -316,7 +316,7 @@ class ResultsPane(Vertical):
 
     def action_show_views(self) -> None:
         if not self._views:
-            self.notify("There is no saved view yet: V saves what is shown now.")
+            self.notify("No saved views yet: V saves the current one.")
             return
         self.app.push_screen(SavedViewsDialog(self._views, self._remove_view), self._apply)
 

@@ -45,7 +45,8 @@ class FlipDialog(Modal[ScanChoice | None]):
                 yield Static(themed(plan_text(scan)), markup=False)
             yield Label(
                 f"Coverage is expected at {expected_text(plan.coverage)}, from "
-                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are asked until it is within",
+                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is "
+                "within",
                 markup=False,
             )
             with Horizontal(classes="flip-goal"):

@@ -113,7 +113,7 @@ def _append_score(text: Text, column: ScoreColumn, row: int, output: str) -> Non
     if score.explanation is not None:
         text.append("\n  explanation ", "$text-muted")
         same = score.explanation.strip() == output.strip()
-        text.append("the output as it stands" if same else _inert(score.explanation))
+        text.append("the output as in the file" if same else _inert(score.explanation))
     if score.metadata:
         for name, value_of in score.metadata.items():
             text.append(f"\n  {_inert(str(name), 60)} ", "$text-muted")

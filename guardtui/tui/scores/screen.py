@@ -307,7 +307,7 @@ class ScoresScreen(Screen[None]):
         """Show the pinned scorers; the chosen one goes back into the line."""
         columns = [column for column in self.pane.scores.columns if column.pinned]
         if not columns:
-            self.notify("Nothing is pinned: F3 keeps the scorer of the line beside others.")
+            self.notify("No pinned scorers: F3 pins the current one.")
             return
         chosen = await self._choose(
             "Pinned scorers",

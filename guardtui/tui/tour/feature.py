@@ -249,7 +249,7 @@ class TourFeature:
     def chose_row(self) -> None:
         """Notice that a row was chosen."""
         if self.box is not None and self._panes.results.table.has_focus:
-            self.box.notice(CHOSEN, "chosen: the detail below tells its reason")
+            self.box.notice(CHOSEN, "chosen: the detail below shows its reason")
 
     def filtered(self) -> None:
         """Notice that the table was filtered."""

@@ -352,7 +352,7 @@ async def test_o_opens_the_report_or_copies_its_path_with_the_reason(
         await until(pilot, lambda: "Opened." in told(dialog))
         assert shown == [dialog.path]
         assert app.clipboard == ""
-        trouble[0] = "there is no display here"
+        trouble[0] = "there is no display"
         await pilot.press("o")
         await until(pilot, lambda: "no display" in told(dialog))
         assert app.clipboard == str(dialog.path)

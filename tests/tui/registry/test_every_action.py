@@ -407,7 +407,7 @@ CASES: dict[str, Case] = {
     "list_scorers": opens(ChoiceDialog),
     "next_score_pane": of_scores(lambda screen: screen.focused),
     "score_groups": opens(ChoiceDialog),
-    "pinned_scorers": tells("Nothing is pinned"),
+    "pinned_scorers": tells("No pinned scorers"),
     "export_scores": opens(ChoiceDialog),
     "choose_reducer": tells("Each sample occurs once"),
     "open_outputs": opens(OpenOutputsDialog),
