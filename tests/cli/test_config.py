@@ -157,10 +157,10 @@ def test_the_app_does_not_open_with_settings_that_cannot_be_read(
     )
     os.close(follower)
     assert process.wait(120) == 2
-    said = os.read(leader, 10_000).decode()
+    output = os.read(leader, 10_000).decode()
     os.close(leader)
-    assert f"{path}:2: thme: unknown setting; did you mean 'theme'?" in said
-    assert "Traceback" not in said
+    assert f"{path}:2: thme: unknown setting; did you mean 'theme'?" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.process

@@ -202,9 +202,9 @@ def test_only_missing_values_are_asked(here: Path, environment: dict[str, str]) 
     terminal.type("green\r", "1> ")
     terminal.type("black\r", "2> ")
     terminal.type("\x04", "3> ")  # the end of input ends the examples too
-    said = terminal.rest()
+    output = terminal.rest()
     os.close(terminal.handle)
-    assert terminal.process.returncode == 0, said
+    assert terminal.process.returncode == 0, output
     assert load_topic(here / "tea.yaml").topic.examples == ("green", "black")
 
 

@@ -125,7 +125,7 @@ def test_back_to_before_the_first(cloud: Cloud, airs: Topics, profile: str) -> N
     assert done.code == 0
     assert "changed since" not in done.err
     assert policy(cloud, profile) == before
-    assert {one.topic_name for one in topics(cloud)} == {NAME, "Other"}
+    assert {topic.topic_name for topic in topics(cloud)} == {NAME, "Other"}
     again = airs("topics", "revert", "topic.yaml", "--profile", profile, "--all", "--yes")
     assert again.code == 2
 
@@ -146,8 +146,8 @@ def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: T
     assert (again.code, again.out.partition("\n\n")[2]) == (0, first.out.partition("\n\n")[2])
     assert again.err == "no calls: the verdicts on 10 prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == asked
-    told = airs("doctor", "--airs", *ON, "--json")
-    (fact,) = [one for one in json.loads(told.out)["facts"] if one["name"] == "topic"]
+    doctor = airs("doctor", "--airs", *ON, "--json")
+    (fact,) = [one for one in json.loads(doctor.out)["facts"] if one["name"] == "topic"]
     assert (fact["state"], fact["remedy"]) == ("ok", "")
     assert fact["value"] == (
         "Tax advice: block, revision 1 (entry 1): the text of the newest, revision 3"

@@ -214,11 +214,11 @@ def test_a_threshold_that_is_far_off_is_told_with_what_another_one_gives() -> No
 
 def test_noise_is_hardly_ever_said_to_have_a_better_threshold() -> None:
     random = np.random.default_rng(11)
-    said = 0
+    count = 0
     for _ in range(60):
         scores = random.random(60).astype(np.float32)
-        said += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
-    assert said <= 3
+        count += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
+    assert count <= 3
 
 
 def test_verdicts_that_are_not_the_engines_alone_have_no_better_threshold() -> None:

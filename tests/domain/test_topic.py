@@ -28,7 +28,7 @@ TOPICS = st.builds(
 
 
 def fields(topic: Topic) -> list[str]:
-    return [one.field for one in violations(topic)]
+    return [violation.field for violation in violations(topic)]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_total(last: int, found: list[str]) -> None:
 )
 def test_line_breaks_of_every_kind_are_pointed_out(end: str) -> None:
     topic = Topic(name=f"a{end}b", description=f"a{end}", examples=("fine\there", f"{end}{end}"))
-    found = line_breaks(topic)
-    assert [(one.field, one.used) for one in found] == [
+    result = line_breaks(topic)
+    assert [(one.field, one.used) for one in result] == [
         ("name", 1),
         ("description", 1),
         ("examples.2", 2),
     ]
-    assert f"U+{ord(end[0]):04X}" in found[0].message
+    assert f"U+{ord(end[0]):04X}" in result[0].message
     assert line_breaks(GOOD) == ()
 
 

@@ -146,7 +146,8 @@ def test_parameters_of_the_scorers(name: str) -> None:
     def parameters(side: Side) -> Any:
         signature = inspect.signature(getattr(side.api, name))
         return [
-            (one.name, str(one.kind), plain(one.default)) for one in signature.parameters.values()
+            (parameter.name, str(parameter.kind), plain(parameter.default))
+            for parameter in signature.parameters.values()
         ]
 
     agree(parameters)

@@ -134,14 +134,14 @@ def test_metrics() -> None:
     )
 
     def shape(text: str) -> Any:
-        found = parse_metrics(text)
-        if isinstance(found, dict):
-            return {key: [named(one)[0] for one in some] for key, some in found.items()}
+        result = parse_metrics(text)
+        if isinstance(result, dict):
+            return {key: [named(one)[0] for one in some] for key, some in result.items()}
         return [
             {key: [named(each)[0] for each in some] for key, some in one.items()}
             if isinstance(one, dict)
             else named(one)[0]
-            for one in found
+            for one in result
         ]
 
     assert shape("accuracy") == ["accuracy"]

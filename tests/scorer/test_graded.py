@@ -152,7 +152,7 @@ async def test_media_of_the_answer_go_along() -> None:
         grader = Grader()
         await model_graded_qa("{answer}", model=grader)(TaskState(Shown(completion)), Target("t"))
         ((prompt,),) = grader.asked
-        assert [one.type for one in prompt.attachments] == ["image", "audio"]
+        assert [attachment.type for attachment in prompt.attachments] == ["image", "audio"]
         assert "media" in prompt.text
         assert prompt.text.startswith(completion)
 
@@ -223,7 +223,7 @@ async def test_a_panel_needs_more_than_half(votes: str, winner: str | None) -> N
     assert panel["votes"] == [None if vote == "Z" else vote for vote in votes]
     assert panel["size"] == len(votes)
     assert [one["index"] for one in panel["failures"]] == [
-        place for place, vote in enumerate(votes) if vote == "Z"
+        index for index, vote in enumerate(votes) if vote == "Z"
     ]
     assert [len(grader.asked) for grader in graders] == [1] * len(votes)
 

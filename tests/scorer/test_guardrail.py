@@ -53,8 +53,8 @@ def test_rates_are_those_of_the_evaluation() -> None:
         wanted = Metrics(tp=tp, tn=tn, fp=fp, fn=fn)
         for metric, name in zip(METRICS, RATES, strict=True):
             rate = getattr(wanted, RATES[name])
-            found = measured(metric, *scores)
-            assert math.isnan(found) if rate is None else found == pytest.approx(rate), name
+            result = measured(metric, *scores)
+            assert math.isnan(result) if rate is None else result == pytest.approx(rate), name
 
 
 def test_scikit_learn_says_the_same() -> None:

@@ -63,7 +63,7 @@ def test_what_a_file_registers_is_found_by_its_name(tmp_path: Path) -> None:
     assert score_of(parse_scorer('polite("yes")'), "oh yes", "").value == "C"
     assert callable(parse_metric("largest()"))
     assert callable(parse_reducer("last"))
-    assert [one.name for one in tmp_path.iterdir()] == ["mine.py"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
 
 
 def test_a_file_is_run_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

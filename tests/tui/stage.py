@@ -44,9 +44,9 @@ class Unfinished(Search):
     ends = threading.Event()
 
     def run(self) -> SearchResult | None:
-        found = super().run()
+        result = super().run()
         self.ends.wait(settling.HANGS_AFTER)
-        return found
+        return result
 
 
 class Stage:

@@ -161,7 +161,7 @@ class ScoresScreen(Screen[None]):
                 self.runs.pinned.append(run)
                 self._score(run)
         self.line.begin(last)
-        self._try(last, asked=self.options.asked)
+        self._try(last, entered=self.options.asked)
 
     @on(Input.Changed, "#score-expression")
     def expression_changed(self, event: Input.Changed) -> None:
@@ -282,7 +282,7 @@ class ScoresScreen(Screen[None]):
     def action_run_scorer(self) -> None:
         """Score by the line now, even if that uses a model."""
         self.line.input.remember()
-        self._try(self.line.input.value, asked=True)
+        self._try(self.line.input.value, entered=True)
 
     def action_pin_scorer(self) -> None:
         """Pin or unpin the scorer of the line."""

@@ -52,7 +52,7 @@ def test_labelled_prompts_in_languages_that_the_pair_has_not_learnt_are_found() 
         if row["language"]
     ]
     strange = [row for row in rows if row["language"] not in LEARNT["pair"]]
-    found = [row for row in rows if language_not_learnt("pair", row["prompt"])]
+    results = [row for row in rows if language_not_learnt("pair", row["prompt"])]
     assert len(strange) > 50
-    assert [row for row in found if row not in strange] == []
-    assert len(found) >= 0.85 * len(strange)
+    assert [row for row in results if row not in strange] == []
+    assert len(results) >= 0.85 * len(strange)

@@ -159,9 +159,9 @@ def test_two_caches_on_one_file_see_what_the_other_keeps(tmp_path: Path) -> None
     one.write(keys[:1], vectors[:1])
     other.write(keys[1:], vectors[1:])
     for cache in (one, other):
-        found = np.zeros_like(vectors)
-        assert cache.read(keys, found) == []
-        np.testing.assert_array_equal(found, rounded(vectors))
+        result = np.zeros_like(vectors)
+        assert cache.read(keys, result) == []
+        np.testing.assert_array_equal(result, rounded(vectors))
 
 
 @pytest.mark.parametrize("damage", ["folder deleted", "file deleted", "file overwritten"])

@@ -149,7 +149,7 @@ async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
         await until(pilot, lambda: app.screen is above)
         search.action_stop()
         held.set()
-        await until(pilot, lambda: not [one for one in app.workers if one.node is search])
+        await until(pilot, lambda: not [worker for worker in app.workers if worker.node is search])
         await pilot.pause()
         assert app.screen is above
         await pilot.press("escape")
@@ -164,7 +164,7 @@ def edit(main: MainScreen, **changes: str) -> Topic:
 
 
 def told(app: GuardtuiApp) -> str:
-    return "\n".join(one.message for one in app.said.messages)
+    return "\n".join(message.message for message in app.said.messages)
 
 
 async def test_a_proposal_after_an_external_change_says_so(sample: Path) -> None:
@@ -226,7 +226,7 @@ async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threa
         assert "all prompts" in shown
         screen = app.screen
         assert isinstance(screen, ProposalList)
-        assert all(one.gain.low > 0 for one in screen.proposals)
+        assert all(proposal.gain.low > 0 for proposal in screen.proposals)
 
 
 async def test_a_search_ended_at_once_does_not_claim_that_nothing_can_be_tried(

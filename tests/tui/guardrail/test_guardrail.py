@@ -115,7 +115,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         await until(pilot, lambda: main.state.evaluation.settings.name == "judge")  # type: ignore[union-attr]
         await until(pilot, lambda: not main.services.scans.under_way)
         assert KEY in app.secrets().values()
-        assert KEY not in frame(app) + "".join(one.line for one in app.said.messages)
+        assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
         assert backend.kept == {}
         # The engine alone: what the judge said is no longer what is shown.
         shown = await dialog(pilot, app, "alt+shift+g")

@@ -24,7 +24,7 @@ __all__ = ["topic_path"]
 
 
 def mistakes(scores: list[SampleScore]) -> float:
-    return float(sum(one.score.value == "I" for one in scores))
+    return float(sum(score.score.value == "I" for score in scores))
 
 
 def undefined(scores: list[SampleScore]) -> float:
