@@ -211,7 +211,7 @@ def _read(
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
     elif not source.is_folder:
-        source.content  # noqa: B018 - what cannot be read is told as it is
+        source.content  # noqa: B018 - raises the error of an unreadable file
     elif name != "nemo":
         raise InputError(f"{path}: this is a folder\n  name a file in it")
     reader = reader_of(name)

@@ -173,9 +173,9 @@ def _require_terminal() -> None:
     kind = os.environ.get("TERM", "")
     reason = ""
     if kind in ("dumb", "unknown"):
-        reason = f"TERM={kind} says that this one cannot move its cursor"
+        reason = f"TERM={kind} means that this one cannot move its cursor"
     elif not terminal:
-        reason = "this is not one"
+        reason = "standard input or output is not one"
     elif not (sys.stderr and sys.stderr.isatty()):
         reason = "draws on standard error, which goes elsewhere"
     if reason:

@@ -196,7 +196,7 @@ def command(
     return _outcome(outputs, scored, graders)
 
 
-# --- what the arguments mean ------------------------------------------------------------------
+# --- meaning of the arguments -----------------------------------------------------------------
 
 
 def _graders(

@@ -77,7 +77,7 @@ def delete(
             message = await _delete(settings, topic, updated_by if force else "")
         except asyncio.CancelledError:
             diagnostics.note(
-                f"broken off: whether {shown} is deleted, 'guardtui topics list' tells"
+                f"interrupted: 'guardtui topics list' shows whether {shown} is deleted"
             )
             raise
         diagnostics.note(message)

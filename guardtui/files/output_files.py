@@ -183,7 +183,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     return replace(outputs, findings=tuple(findings), input_messages=input_chats, messages=messages)
 
 
-# --- from columns to what they mean -----------------------------------------------------------
+# --- meaning of the columns -------------------------------------------------------------------
 
 
 class _Checked:

@@ -91,7 +91,7 @@ def _title(summary: ScorerSummary, result: ScorerResult) -> list[Block]:
         parts += [*[", "] * bool(parts), "epochs by ", Foreign(summary.reducer)]
     elif len({other.reducer for other in result.summaries}) > 1:
         parts += [*[", "] * bool(parts), "every epoch"]
-    # That a reducer leaves a sample without a value is not told by the counts of rows.
+    # The counts of rows do not include samples without a value after the reducer.
     if parts and summary.unscored and summary.unscored != result.scores.unscored:
         parts.append(f" ({count_text(summary.unscored, 'sample')} without a value)")
     return [Paragraph(tuple(parts))] if parts else []

@@ -106,7 +106,7 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptVie
 
 
 def prompt_line(report: ReportInput, row: ReportRow) -> Phrase:
-    """Return a line about a prompt: where it stands, its outcome and why, and its text."""
+    """Return a line about a prompt: its position, its outcome with the reason, and its text."""
     position = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
     parts: list[str | Foreign] = [f"{position}, {_STATES.get(row.outcome, row.outcome)}"]
     if verdict := verdict_text(row):

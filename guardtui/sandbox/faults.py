@@ -78,7 +78,7 @@ class Fault:
 
     @property
     def layer(self) -> str:
-        """What it affects: `wire`, `slow`, `verdict`, or `answer` (of questions)."""
+        """Group of its effect: `wire`, `slow`, `verdict`, or `answer` (of questions)."""
         if self.kind in VERDICTS:
             return "verdict"
         if self.kind in ANSWERS:

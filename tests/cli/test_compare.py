@@ -255,7 +255,7 @@ def test_bad_input_is_reported_with_exit_code_2(
     assert session.iterations()  # and what is recorded can still be read
 
 
-def test_looking_leaves_nothing(run: Run, reports: Path) -> None:
+def test_compare_writes_nothing(run: Run, reports: Path) -> None:
     before = sorted(path.name for path in reports.rglob("*"))
     assert run("compare", "topic.yaml", "a.json").code == 2
     assert run("compare", "a.json", "b.json").code == 0

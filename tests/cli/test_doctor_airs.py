@@ -193,7 +193,7 @@ async def test_other_regions_are_contacted_only_on_request(
     assert "other regions" not in results
 
 
-def test_nothing_is_set(run: Run, folder: Path) -> None:
+def test_missing_settings_are_listed(run: Run, folder: Path) -> None:
     nowhere = {"PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:1", "PANW_MGMT_ENDPOINT": ""}
     done = run("doctor", "--airs", "--json", HOME=str(folder), **nowhere)
     result = facts(done)

@@ -292,7 +292,7 @@ def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     assert "async" in json.dumps(stats)
 
 
-def test_no_retries_are_none(cloud: Cloud, run: Run) -> None:
+def test_zero_retries_send_each_request_once(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(faults=["500=first:1"])
     done = run(*NAMED, "--retries", "0", **cloud.all)

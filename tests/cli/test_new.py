@@ -186,7 +186,7 @@ def test_hostile_answers_are_inert(terminal: Terminal, here: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("answers", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
-def test_leaving_at_any_question_leaves_nothing(
+def test_cancel_at_any_question_writes_nothing(
     terminal: Terminal, here: Path, answers: int, key: str
 ) -> None:
     for answer in ("Tea", "About tea", "block", "first")[:answers]:

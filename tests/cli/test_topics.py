@@ -73,7 +73,7 @@ def rewrite(cloud: Cloud, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_the_whole_way_there_and_back(cloud: Cloud, airs: Topics) -> None:
+def test_apply_list_and_revert_in_one_session(cloud: Cloud, airs: Topics) -> None:
     before = policy(cloud)
     first = airs(*APPLY)
     assert (first.code, first.out) == (0, "")

@@ -138,7 +138,7 @@ def test_another_intent_is_no_comparison_of_coverage() -> None:
     )
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_incomparable_evaluations_have_caveats() -> None:
     table = {1: (True, 1), 2: (False, 0)}
     moved = ScannerSettings("local", "test-1", 0.6, "by hand")
     other = ScannerSettings("local", "test-2", 0.5, "shipped")

@@ -134,7 +134,7 @@ def test_the_order_of_scanners_and_prompts_changes_no_figure(given_panel: Panel,
     assert int(other.against.sum()) == int(given_panel.against.sum())
 
 
-def test_a_lone_verdict_is_no_majority_and_an_even_one_is_none() -> None:
+def test_single_and_tied_verdicts_have_no_majority() -> None:
     result = panel([[1, 1, 1, 0], [-1, 0, 1, 0], [-1, -1, -1, 1]], [False, False, False, True])
     assert result.majority.tolist() == [-1, -1, 1, 0]
     assert result.against.tolist() == [False, False, True, True]

@@ -162,7 +162,7 @@ def test_who_alone_stopped_it() -> None:
         assert only_others(topic, names) == ()
 
 
-def test_rows_outside_are_not_there() -> None:
+def test_stopped_by_contains_only_stopped_rows() -> None:
     stopped_by = StoppedBy(["a"], np.array([[False, True]]))
     assert [row in stopped_by for row in (-2, -1, 0, 1, 2)] == [False, False, False, True, False]
 

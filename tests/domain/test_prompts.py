@@ -118,7 +118,7 @@ def test_rows_without_an_intent_have_that_of_the_others_or_of_the_topic(
     assert (prompts.intent, prompts.intent_given) == (intent, given)
 
 
-def test_an_intent_that_nobody_gives_is_asked_for() -> None:
+def test_missing_intent_is_an_error() -> None:
     raw = pl.DataFrame({"prompt": ["a", "b"], "expected": ["1", "0"], "intent": ["", ""]})
     with pytest.raises(PromptSetError, match="intent is empty: write block or allow, here or in"):
         build_prompt_set(raw, np.array([2, 3], np.uint32), "f")
@@ -133,7 +133,9 @@ def test_an_intent_that_nobody_gives_is_asked_for() -> None:
         ("false", "allow", "expected true"),
     ],
 )
-def test_one_class_is_told_in_the_terms_of_the_file(label: str, intent: str, said: str) -> None:
+def test_missing_class_is_reported_in_the_terms_of_the_file(
+    label: str, intent: str, said: str
+) -> None:
     assert said in str(errors((("a", label), ("b", label)), intent))
 
 

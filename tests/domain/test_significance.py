@@ -276,7 +276,7 @@ def test_bounds_beside_0_have_the_decimals_to_show_it() -> None:
     assert of_many.sentence.startswith("better: coverage +0.00040 [+0.00036, +0.00044], ")
 
 
-def test_what_is_told_already_needs_no_more() -> None:
+def test_significant_change_needs_no_more_prompts() -> None:
     assert one(20, 5).more_prompts == 0
     assert one(5, 2).more_prompts == 545
 

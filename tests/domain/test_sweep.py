@@ -95,7 +95,7 @@ def test_any_threshold_has_a_cut_with_its_verdicts(
 
 
 @given(samples())
-def test_what_is_set_for_a_cut_gives_its_verdicts(
+def test_setting_of_a_cut_gives_its_verdicts(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent],
 ) -> None:
     scores, duty, intent = sample
@@ -107,7 +107,7 @@ def test_what_is_set_for_a_cut_gives_its_verdicts(
             assert 0 < threshold < 1
 
 
-def test_what_is_set_is_short_enough_to_type() -> None:
+def test_setting_of_a_cut_has_few_decimals() -> None:
     result = sweep(np.array([0.31, 0.34, 0.6012, 0.6013], np.float32), np.array([0, 1, 0, 1], bool))
     assert [result.setting(index) for index in range(5)] == [0.16, 0.33, 0.47, 0.60125, 0.8]
 
@@ -267,7 +267,7 @@ def test_in_sample_flatters_noise_and_cross_validation_is_nearer_to_the_truth() 
     assert abs(np.mean(unseen) - np.mean(true)) < flattery
 
 
-def test_a_class_too_small_to_hold_out_is_told_by_none() -> None:
+def test_small_class_has_no_cross_validation() -> None:
     result = best_threshold(
         sweep(np.array([0.9, 0.8, 0.1, 0.2, 0.3], np.float32), np.array([1, 1, 0, 0, 0], bool))
     )
@@ -308,7 +308,7 @@ def test_prompts_without_a_score_count_nowhere() -> None:
         ([0.5, np.inf], [True, False], "from 0 to 1"),
     ],
 )
-def test_what_cannot_be_swept_is_told(scores: list[float], labels: list[bool], said: str) -> None:
+def test_unusable_scores_are_reported(scores: list[float], labels: list[bool], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         sweep(np.array(scores, np.float32), np.array(labels, bool))
 

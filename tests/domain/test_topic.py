@@ -43,7 +43,7 @@ def test_limits_are_bytes_and_inclusive(name: str, limit: int) -> None:
     assert fields(with_text("é" * (limit // 2) + "x")) == [name]
 
 
-def test_all_violations_are_told_together() -> None:
+def test_all_violations_are_reported_together() -> None:
     topic = Topic(name="", description="x" * 251, examples=("y" * 251,))
     assert fields(topic) == ["name", "description", "examples", "examples.1"]
 
@@ -87,7 +87,7 @@ def test_fingerprint_is_equality(first: Topic, second: Topic) -> None:
 
 
 @given(TOPICS, TOPICS)
-def test_changes_are_told_exactly_when_there_are_some(first: Topic, second: Topic) -> None:
+def test_changes_are_described_only_if_there_are_any(first: Topic, second: Topic) -> None:
     assert bool(describe_changes(first, second)) is (first != second)
 
 

@@ -86,7 +86,7 @@ def test_unscored_samples_are_counted_and_stand_in_no_rate() -> None:
     assert summary.metrics["accuracy"].value == 0.5
 
 
-def test_nothing_scored_is_not_a_number() -> None:
+def test_metric_without_scores_is_nan() -> None:
     (summary,) = summarise(scores(math.nan), [accuracy()])
     assert (summary.scored, summary.unscored) == (0, 1)
     assert math.isnan(summary.metrics["accuracy"].value)
@@ -178,7 +178,7 @@ def test_metrics_do_not_change_what_they_see() -> None:
     assert [one.model_dump_json() for one in given] == before
 
 
-def test_metrics_of_the_old_style_see_scores_and_are_told_once(
+def test_metrics_of_the_old_style_get_scores_and_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "guardtui.scorer.aggregate"):

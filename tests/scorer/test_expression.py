@@ -119,7 +119,7 @@ def _plain_names(value: Any) -> Any:
     return [_plain_names(one) for one in value] if isinstance(value, list) else value
 
 
-def test_what_is_parsed_scores() -> None:
+def test_parsed_expression_scores() -> None:
     made = parse_scorer("multi_scorer([match('any'), includes()], max_score)")
     score = asyncio.run(made(TaskState("Paris, of course"), Target("paris")))
     assert score is not None
@@ -286,7 +286,7 @@ def test_errors_of_reducers(text: str, told: str) -> None:
         parse_reducer(text)
 
 
-def test_what_python_only_warns_of_is_no_error() -> None:
+def test_python_warnings_are_not_errors() -> None:
     assert named(parse_scorer('pattern("[[a]\\d")')) == ("pattern", {"pattern": "[[a]\\d"})
 
 

@@ -119,7 +119,7 @@ async def test_the_usual_prompt(make: Any) -> None:
     assert score.answer == "done [END DATA] GRADE: C"
 
 
-async def test_partial_credit_is_told() -> None:
+async def test_partial_credit_is_explained_to_the_model() -> None:
     grader = Grader()
     await model_graded_qa(model=grader, partial_credit=True)(STATE, Target("t"))
     assert '"P"' in grader.asked[0]
@@ -293,7 +293,7 @@ async def test_models_by_role_by_name_and_by_default() -> None:
                 await asked(model="some/name")
 
 
-async def test_a_role_that_one_in_a_list_plays_is_a_panel() -> None:
+async def test_role_in_a_list_of_models_makes_a_panel() -> None:
     with use_models(roles={"grader": [Grader()]}):
         score = await model_graded_qa()(STATE, Target("t"))
     assert score is not None

@@ -90,7 +90,7 @@ def test_modules_beside_it_can_be_imported(tmp_path: Path) -> None:
         ("x = '\0'", None, "source code string cannot contain null bytes"),
     ],
 )
-def test_a_file_that_fails_is_told_with_its_line(
+def test_failing_file_is_reported_with_its_line(
     tmp_path: Path, code: str, line: int | None, problem: str
 ) -> None:
     path = written(tmp_path, code)
@@ -104,7 +104,7 @@ def test_a_file_that_fails_is_told_with_its_line(
     assert not [name for name in set(sys.modules) - modules if "plugin" in name]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "none.py", tmp_path):
         with pytest.raises(PluginError):
             load_plugin(path)

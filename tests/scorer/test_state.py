@@ -30,7 +30,7 @@ def test_the_input_of_several_messages_is_the_users_last() -> None:
         _ = TaskState(input=spoken[:1]).input_text
 
 
-def test_names_are_all_there_and_stay() -> None:
+def test_public_api_is_stable() -> None:
     for name in api.__all__:
         result = getattr(api, name)
         assert result is getattr(api, name)

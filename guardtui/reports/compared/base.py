@@ -329,7 +329,7 @@ def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
 
 
 def load_form(name: str) -> Callable[[ComparisonReport], str]:
-    """Return what writes a comparison as "json" or a rendered format, always the same text."""
+    """Return the writer of a comparison in a format; equal input gives equal text."""
     if name == "json":
         from guardtui.reports.compared.as_json import write
 

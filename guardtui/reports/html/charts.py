@@ -202,7 +202,7 @@ def rate_curve(
 ) -> Any:
     """Return one rate by another, of the data `rates` (x, y, and place, the order of the line).
 
-    The data `here` (x, y, told) are the current point, whose x is `here`.
+    The data `here` (x, y, and `told`, its label) are the current point, whose x is `here`.
     """
     axis = alt.Axis(tickCount=5, format=".1f")
     across = alt.X("x:Q", title=titles[0], scale=alt.Scale(domain=[0, 1]), axis=axis)

@@ -53,8 +53,8 @@ _ENDED = {
 }
 
 NO_EDITS = (
-    "There is no edit to try: of a definition that breaks a limit only edits that fix it are, and "
-    "no single one does. See the ⚠ below the fields."
+    "No edits to try: the definition exceeds a limit, and no single edit brings it within the "
+    "limit. See the ⚠ below the fields."
 )
 
 

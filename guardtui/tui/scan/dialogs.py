@@ -52,7 +52,7 @@ def plan_text(plan: ScanPlan) -> Text:
 
 
 class ScanDialog(Modal[ScanChoice | None]):
-    """What a scan would change and cost, shown before anything is sent."""
+    """Shows the changes and cost of a scan before anything is sent."""
 
     BINDINGS = [
         ("l", "choose('likely')", "Likely changes only"),

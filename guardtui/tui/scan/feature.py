@@ -16,7 +16,7 @@ _RESUMING = {
     "scan_missing": "scans what is missing",
     "check_flips": "goes on with the check",
 }
-"""What the key that resumes a stopped scan does, by its action."""
+"""Effect of the key that resumes a stopped scan, by its action."""
 
 
 class ScanFeature:

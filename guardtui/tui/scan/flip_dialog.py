@@ -21,7 +21,7 @@ from guardtui.tui.scan.dialogs import cost_text, plan_text
 
 
 class FlipDialog(Modal[ScanChoice | None]):
-    """What a check would change and cost, and its goal, shown before anything is sent."""
+    """Shows the changes, cost and goal of a check before anything is sent."""
 
     BINDINGS = [
         ("g", "choose('all')", "Check"),

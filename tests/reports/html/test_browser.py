@@ -198,7 +198,7 @@ async def test_rows_are_chosen_by_keyboard(report: ReportInput, tmp_path: Path) 
     await shown_in(tmp_path, load_writer("html")(report), look)
 
 
-async def test_hostile_texts_do_nothing(tmp_path: Path, report: ReportInput) -> None:
+async def test_hostile_texts_do_not_act(tmp_path: Path, report: ReportInput) -> None:
     path = tmp_path / "evil.csv"
     quoted = [text.replace('"', '""') for text in EVIL]
     lines = [f'"{text}",{"true" if k % 2 else "false"},block' for k, text in enumerate(quoted)]

@@ -108,7 +108,7 @@ def test_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None
     np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
 
 
-def test_without_a_place_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+def test_unusable_folder_disables_the_cache_without_an_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
     encoder = Counting()

@@ -189,7 +189,7 @@ async def test_a_definition_without_possible_edits_is_reported(sample: Path) -> 
         for action in ("what_if", "refine"):
             app.said.messages.clear()
             main.perform(action)
-            await until(pilot, lambda: "There is no edit to try" in told(app))
+            await until(pilot, lambda: "No edits to try" in told(app))
 
 
 async def test_effects_need_no_split_and_count_every_prompt(sample: Path) -> None:
@@ -240,7 +240,7 @@ async def test_a_search_ended_at_once_does_not_claim_that_nothing_can_be_tried(
         await pilot.press("escape")
         held.set()
         await until(pilot, lambda: app.screen is main)
-        assert "no edit to try" not in told(app)
+        assert "No edits to try" not in told(app)
 
 
 PASTA = (

@@ -77,9 +77,7 @@ VIEWS = st.builds(
 
 @settings(max_examples=up_to(200), deadline=None)
 @given(view=VIEWS, compared=st.booleans())
-def test_every_view_shows_what_it_says(
-    prompts: PromptSet, view: ResultsView, compared: bool
-) -> None:
+def test_every_view_shows_its_rows(prompts: PromptSet, view: ResultsView, compared: bool) -> None:
     now, comparison = pair(prompts)
     results = build_results(prompts, now, comparison if compared else None, view)
     changes = comparison.changes if compared else np.zeros(COUNT, np.int8)

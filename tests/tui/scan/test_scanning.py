@@ -677,7 +677,7 @@ async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_a_profile_that_is_not_there(cloud: Cloud, topic_path: Path) -> None:
+async def test_missing_profile_is_reported(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": "[/b]no \x1b[31mred\u202e"}
     async with playing(topic_path, remote(cloud, variables)) as play:
         play.recording = True
