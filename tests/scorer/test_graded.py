@@ -289,7 +289,7 @@ async def test_models_by_role_by_name_and_by_default() -> None:
                 await asked()
             with pytest.raises(LookupError, match="no model to grade with: name one with"):
                 await asked(model_role=None)
-            with pytest.raises(LookupError, match="'some/name' is a name"):
+            with pytest.raises(LookupError, match="'some/name' is an unknown name"):
                 await asked(model="some/name")
 
 

@@ -182,7 +182,7 @@ async def test_rows_are_chosen_by_keyboard(report: ReportInput, tmp_path: Path) 
             const detail = () => document.querySelector('.chosen-row').textContent;
             const steps = [chosen().length];
             for (const key of ['ArrowDown', 'ArrowDown', 'End', 'ArrowUp', 'Home', 'PageDown']) {
-              press(key); steps.push(document.querySelector('[aria-selected=true]').dataset.place);
+              press(key); steps.push(document.querySelector('[aria-selected=true]').dataset.index);
             }
             press('Home');
             const before = detail();
