@@ -169,7 +169,7 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     # Without a service account nothing is looked up, and one prompt tells which revision judges.
     blind = run(*NAMED, **cloud.scans)
     assert blind.code == 0
-    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first tells")
+    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first shows")
     asked = cloud.prompts["asked"]["total"]
     assert run(*NAMED, **cloud.scans).out == blind.out
     assert cloud.prompts["asked"]["total"] == asked + 1

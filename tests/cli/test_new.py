@@ -237,7 +237,7 @@ def test_options_alone(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "--name, --description, --intent, --example: not given"),
+        ([], "--name, --description, --intent, --example: missing"),
         (["Tea", *OPTIONS[:4]], "--example: missing, and there is no terminal to ask for it"),
         (["Tea", *OPTIONS[:-2]], "1 example: at least 2 are needed"),
         (["Tea", *OPTIONS, *["--example", "a"]], "--example 3 is the same as one before it"),

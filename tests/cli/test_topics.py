@@ -107,7 +107,7 @@ def test_apply_list_and_revert_in_one_session(cloud: Cloud, airs: Topics) -> Non
     assert policy(cloud) == before
     nothing = airs(*REVERT)
     assert nothing.code == 2
-    assert "nothing of it was applied to profile sandbox" in nothing.err
+    assert "no applied change of it in profile sandbox" in nothing.err
 
 
 @pytest.mark.parametrize("profile", ["sandbox", "sandbox-directional"])
@@ -310,7 +310,7 @@ def test_a_rejected_apply_writes_no_undo_journal(cloud: Cloud, airs: Topics) -> 
     cloud.faults(faults=["400@topic-create=after:0"])
     assert airs(*APPLY).code == 3
     cloud.faults(faults=[])
-    assert "nothing of it was applied" in airs(*REVERT).err
+    assert "no applied change of it" in airs(*REVERT).err
 
 
 def test_delete_is_refused_while_a_profile_names_it(cloud: Cloud, airs: Topics) -> None:
@@ -355,7 +355,7 @@ def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
         (("apply", "topic.yaml", *ON, "--region", "eu"), {}, 2, "'eu' is not one of"),
         (("apply", "topic.yaml", *ON, "--wait-limit", "nan"), {}, 2, "--wait-limit"),
         (("apply", "topic.yaml", "--profile", "x\x1b[31m", "-y"), {}, 2, "no profile is named"),
-        (("revert", "topic.yaml", *ON), {}, 2, "nothing of it was applied"),
+        (("revert", "topic.yaml", *ON), {}, 2, "no applied change of it"),
         (("list",), {"PANW_MGMT_TOKEN_ENDPOINT": ""}, 3, "TOKEN_ENDPOINT is set but empty"),
     ],
 )  # fmt: skip
