@@ -98,7 +98,7 @@ class Setting(Generic[T]):
         """Return the value that a text stands for. Raises ValueError, which names valid values."""
         text = text.strip()
         if not text.isprintable():
-            raise ValueError("a control character stands in it")
+            raise ValueError("it contains a control character")
         if isinstance(self.default, Mapping):
             return _parse_keys(text)
         if isinstance(self.default, bool):
@@ -124,8 +124,8 @@ class Setting(Generic[T]):
 
 
 def _near(word: str, words: Iterable[str]) -> str:
-    near = get_close_matches(word, list(words), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    similar = get_close_matches(word, list(words), n=1)
+    return f"; did you mean '{similar[0]}'?" if similar else ""
 
 
 def _parse_keys(text: str) -> dict[str, str]:
@@ -155,8 +155,8 @@ class Config:
 
     theme = Setting(
         "Theme",
-        "Colours of the screen. guardtui-dark and guardtui-light are made to be told apart also by "
-        "colour-blind readers; all themes of Textual can be chosen as well.",
+        "Colours of the screen. guardtui-dark and guardtui-light have colours that colour-blind "
+        "readers can distinguish; all themes of Textual can be chosen as well.",
         "guardtui-dark",
         on_screen=True,
     )

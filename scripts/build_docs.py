@@ -59,14 +59,7 @@ work outside of text fields only have one of their own, such as `letters.open_me
 def keys_page() -> str:
     """The text of keys.md."""
     from guardtui.tui.registry.actions import (
-        ADVICE,
-        DETAIL,
-        EDITOR,
-        LISTS,
-        RESULTS,
-        SCORES,
-        SCREEN,
-        TABLE,
+        SCOPE_TITLES,
         binding_ids,
         in_scope,
         key_name,
@@ -75,23 +68,13 @@ def keys_page() -> str:
     )
 
     parts = [_KEYS_HEAD]
-    titles = (
-        (SCREEN, "Everywhere"),
-        (LISTS, "In every list, table and page that scrolls"),
-        (ADVICE, "In the list of advice"),
-        (RESULTS, "While the results have the focus"),
-        (TABLE, "While the table of results has the focus"),
-        (DETAIL, "While the detail has the focus"),
-        (EDITOR, "While a field of the definition has the focus"),
-        (SCORES, "On the screen of scores"),
-    )
-    for scope, title in titles:
+    for scope, title in SCOPE_TITLES.items():
         parts.append(f"\n## {title}\n\n| key | menu | action | what it does | id |\n")
         parts.append("|---|---|---|---|---|\n")
         for action in in_scope(scope):
             keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or "))
-            ways = [" ".join(map(key_name, way)) for way in menu_paths(action)]
-            menu = ", ".join(f"`{way}`" for way in ways)
+            paths = [" ".join(map(key_name, path)) for path in menu_paths(action)]
+            menu = ", ".join(f"`{path}`" for path in paths)
             ids = ", ".join(f"`{name}`" for name in binding_ids(action))
             parts.append(
                 f"| {keys} | {menu} | {_cell(action.title)} | {_cell(action.tooltip)} | {ids} |\n"

@@ -44,17 +44,17 @@ def _anchors(path: Path) -> set[str]:
 
 def _lines() -> list[str]:
     """Every command line of ours in a shell block, and every one in backticks that has options."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for path in DOCUMENTS:
         text = path.read_text("utf-8")
         for language, body in FENCE.findall(text):
             if language == "sh":
                 lines = body.replace("\\\n", " ").splitlines()
-                found.update(dict.fromkeys(one for one in lines if one.startswith("guardtui")))
+                results.update(dict.fromkeys(one for one in lines if one.startswith("guardtui")))
         for line in re.findall(r"`(guardtui [^`\n]+)`", _prose(path)):
             if "COMMAND" not in line:
-                found[line] = None
-    return list(found)
+                results[line] = None
+    return list(results)
 
 
 def test_keys_page_is_current() -> None:
@@ -91,7 +91,7 @@ def test_every_page_is_linked_from_readme_and_every_picture_is_used() -> None:
     pages = {f"docs/pages/{page.name}" for page in PAGES} - {"docs/pages/index.md"}
     assert pages <= {target.partition("#")[0] for target in linked}
     used = {target for page in PAGES for target in LINK.findall(_prose(page))}
-    pictures = {f"pictures/{one.name}" for one in (ROOT / "docs/pages/pictures").iterdir()}
+    pictures = {f"pictures/{path.name}" for path in (ROOT / "docs/pages/pictures").iterdir()}
     assert pictures == {target for target in used if target.startswith("pictures/")}
 
 

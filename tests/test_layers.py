@@ -123,14 +123,14 @@ def test_help_loads_no_slow_modules() -> None:
 
 def statements(path: Path) -> set[str]:
     """Return all modules that a file imports, inside functions too."""
-    found: set[str] = set()
+    result: set[str] = set()
     for node in _nodes(path):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            result |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            result |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return result
 
 
 @pytest.mark.parametrize(
@@ -231,15 +231,15 @@ def test_only_the_listed_modules_use_the_network() -> None:
 
 def test_no_module_holds_an_absolute_path() -> None:
     homes = ("/home/", "/Users/", "/root/", "/tmp/", "/var/", "/usr/", "/etc/", "C:\\")
-    found = []
+    results = []
     for path in MODULES:
         texts = [node.value for node in _nodes(path) if isinstance(node, ast.Constant)]
-        found += [
+        results += [
             f"{_name(path)}: {text}"
             for text in texts
             if isinstance(text, str) and text.startswith(homes)
         ]
-        found += [
+        results += [
             f"{_name(path)}: {name}" for name in statements(path) if name.startswith("os.path")
         ]
-    assert found == []
+    assert results == []

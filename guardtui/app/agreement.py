@@ -54,16 +54,16 @@ def compare_with_engine(
     fitted = engine.fitted(
         scan.topic, prompts, belongs, is_answered(answers), least=LABELS_AT_LEAST
     )
-    then = None
+    forecast_agreement = None
     if isinstance(fitted, ThresholdFit):
         matches = verdicts.score >= np.float32(fitted.threshold)
-        then = agreement(answers, (matches == blocks).astype(np.int8))
+        forecast_agreement = agreement(answers, (matches == blocks).astype(np.int8))
     texts = prompts.prompts
     return EngineAgreement(
         now,
         engine.scanner.settings.threshold,
         fitted,
-        then,
+        forecast_agreement,
         tuple(
             (bool(answers[row] == Triggered.YES), texts[row])
             for row in now.differ[:listed].tolist()

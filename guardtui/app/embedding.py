@@ -21,7 +21,7 @@ class Embedding:
 
     def __init__(self, scanner: LocalScanner) -> None:
         self._scanner = scanner
-        self._newest: _Run | None = None
+        self._newest: _EmbeddingTask | None = None
 
     @property
     def progress(self) -> Progress | None:
@@ -65,13 +65,13 @@ class Embedding:
         if run is not None:
             await asyncio.wait([run.task])
 
-    def _run_of(self, prompts: PromptSet) -> _Run | None:
+    def _run_of(self, prompts: PromptSet) -> _EmbeddingTask | None:
         if not has_parts(prompts) or self._scanner.has(prompts):
             return None
         run = self._newest
         if run is None or run.task.done() or not run.is_of(prompts):
             self.stop()
-            run = self._newest = _Run(self._scanner, prompts)
+            run = self._newest = _EmbeddingTask(self._scanner, prompts)
         return run
 
     def stop(self) -> None:
@@ -86,7 +86,7 @@ class Embedding:
             await asyncio.wait([self._newest.task])
 
 
-class _Run:
+class _EmbeddingTask:
     """The embedding of one prompt set, in a thread."""
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet) -> None:

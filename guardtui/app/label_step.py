@@ -46,15 +46,15 @@ class LabelNeed:
         return max(_ROUNDED, round((self.wanted - self.labels) / _ROUNDED) * _ROUNDED)
 
 
-def label_need(found: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
+def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
     """Return how many labels are missing, or None if something else decides.
 
     Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
     width falls with the square root of the number of labels.
     """
-    if found is None or not found.found:
+    if search is None or not search.found:
         return None  # no edits were measured
-    best = next(iter(found.proposals), None)
+    best = next(iter(search.proposals), None)
     if best is not None and best.gain.is_certain:
         return None
     metrics = evaluation.metrics
@@ -64,11 +64,11 @@ def label_need(found: SearchResult | None, evaluation: Evaluation) -> LabelNeed 
     half = (interval.high - interval.low) / 2
     if half <= WIDE:
         return None
-    wanted = metrics.total * (half / WIDE) ** 2
-    return LabelNeed(metrics.total, half, math.ceil(wanted / _ROUNDED) * _ROUNDED)
+    labels = metrics.total * (half / WIDE) ** 2
+    return LabelNeed(metrics.total, half, math.ceil(labels / _ROUNDED) * _ROUNDED)
 
 
-def label_step(need: LabelNeed, found: SearchResult, survey: Survey) -> NextStep | None:
+def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> NextStep | None:
     """Return the step, with the prompts near which labels are most useful, or None."""
     rows = _where(survey)
     if not rows:
@@ -78,10 +78,10 @@ def label_step(need: LabelNeed, found: SearchResult, survey: Survey) -> NextStep
         f"With {need.labels} labels the coverage of {which} is known to ±{need.half_width:.3f} "
         f"only; about {need.wanted}, of the same kinds, would make it ±{WIDE:.3f}."
     ]
-    best = next(iter(found.proposals), None)
+    best = next(iter(search.proposals), None)
     if best is not None:
         lines.append(
-            f"Of {found.measured} definitions tried the best is expected to change it by "
+            f"Of {search.measured} definitions tried the best is expected to change it by "
             f"{gain_text(best.gain)}: with so few labels that may be chance."
         )
     lines.append(
@@ -105,7 +105,7 @@ def _where(survey: Survey) -> list[int]:
 
     Small sets have no suggestions, which need several neighbours.
     """
-    rows = [row for spot in survey.spots for row in spot.rows]
+    rows = [row for suggestion in survey.spots for row in suggestion.rows]
     rows += _least_sure(survey.evaluation)
     return list(dict.fromkeys(rows))[:MARKS_AT_MOST]
 

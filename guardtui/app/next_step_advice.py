@@ -23,7 +23,7 @@ from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.problems import READING_TIME
 from guardtui.app.prompt_survey import PromptSurveys
-from guardtui.app.refinement import Measure, Refinement, RefinementError
+from guardtui.app.refinement import Measure, RefinementError, Refinements
 from guardtui.app.state import AppState, Store
 from guardtui.app.suggestions import MeasuredSuggestions, ask_for_wordings
 from guardtui.app.wording_writer import WriterError
@@ -57,7 +57,7 @@ class NextStepAdvice:
     def __init__(
         self,
         store: Store,
-        refinement: Refinement,
+        refinement: Refinements,
         editing: Editing,
         sync: WorkspaceSync,
         operating_point: OperatingPoint,
@@ -94,8 +94,8 @@ class NextStepAdvice:
         if missing_prompts(prompts):
             self._publish(next_steps(topic, prompts, None, None, None))
             return
-        found = self._found
-        if found is None or found.key != evaluation.key:
+        measured = self._found
+        if measured is None or measured.key != evaluation.key:
             if self._store.state.next is not None:
                 # Steps measured with another guardrail or threshold must not stand beside it.
                 self._store.publish(replace(self._store.state, next=None))
@@ -103,26 +103,30 @@ class NextStepAdvice:
         try:
             measure = await self._refinement.measure(typing=False)
             # Another scan may have changed the forecast.
-            if found is None or found.key != evaluation.key or found.measure is not measure:
+            if (
+                measured is None
+                or measured.key != evaluation.key
+                or measured.measure is not measure
+            ):
                 result = await self._refinement.advised(measure, topic)
                 if result is None:
                     return
-                found = self._found = _Found(evaluation.key, measure, result)
+                measured = self._found = _Found(evaluation.key, measure, result)
         except RefinementError as error:
             self._publish(NextSteps(topic, (), str(error)))
             return
-        await self._offer(evaluation, prompts, found)
+        await self._offer(evaluation, prompts, measured)
 
-    async def _offer(self, evaluation: Evaluation, prompts: PromptSet, found: _Found) -> None:
+    async def _offer(self, evaluation: Evaluation, prompts: PromptSet, measured: _Found) -> None:
         """Publish the steps for an evaluation's definition."""
         state, topic = self._store.state, evaluation.topic
         same = state.evaluation is evaluation
-        wordings = self._known_wordings(topic, found.measure)
+        wordings = self._known_wordings(topic, measured.measure)
         writer = self._connections.options.wording_model
         steps = next_steps(
             topic,
             prompts,
-            found.result,
+            measured.result,
             state.better if same else None,
             state.forecast if same else None,
             () if wordings is None else wordings.advised,
@@ -130,22 +134,22 @@ class NextStepAdvice:
         )
         steps = steps if wordings is None else replace(steps, notes=wordings.notes)
         if all(step.kind is StepKind.ASK_MODEL for step in steps.steps):
-            step = await self._labels(found.result, evaluation, prompts)
+            step = await self._labels(measured.result, evaluation, prompts)
             steps = steps if step is None else replace(steps, steps=(step, *steps.steps))
         self._publish(steps)
 
     async def _labels(
-        self, found: SearchResult, evaluation: Evaluation, prompts: PromptSet
+        self, search: SearchResult, evaluation: Evaluation, prompts: PromptSet
     ) -> NextStep | None:
         """Return the step of labelling prompts, if nothing else helps, or None."""
-        need = label_need(found, evaluation)
+        need = label_need(search, evaluation)
         if need is None:
             return None
         try:
             survey = await self._surveys.survey(evaluation, prompts, quiet=True)
         except ScannerError:
             return None  # already reported by the preview with the same engine
-        return None if survey is None else label_step(need, found, survey)
+        return None if survey is None else label_step(need, search, survey)
 
     # --- wordings of a model --------------------------------------------------------------
 
@@ -205,21 +209,21 @@ class NextStepAdvice:
 
     # --- applying a step -----------------------------------------------------------------------
 
-    async def take(self, here: Topic, proposal: Proposal) -> None:
-        """Apply a proposal for the definition `here` to the editor.
+    async def take(self, current: Topic, proposal: Proposal) -> None:
+        """Apply a proposal for the definition `current` to the editor.
 
         Prompts that become examples would always match: the author is asked whether to remove them
         from the prompt set. A fitted threshold is fitted again, since the gain was measured that
         way.
         """
         message = "The edit is in the editor; Undo takes it back."
-        if self._store.state.topic != here:  # changed by another program
+        if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         prompts = self._store.state.prompts
         fitted = self._store.state.fit is not None
         self._editing.replace(proposal.topic)
         self._author.notify(message)
-        taken = taken_prompts(here, proposal.topic, prompts)
+        taken = taken_prompts(current, proposal.topic, prompts)
         if taken:
             await self._move_out(taken)
         if fitted:
@@ -227,12 +231,12 @@ class NextStepAdvice:
 
     async def _move_out(self, keys: frozenset[int]) -> None:
         """Offer to remove prompts that became examples from the prompt set."""
-        one = len(keys) == 1
+        single = len(keys) == 1
         question = Confirm(
-            f"{len(keys)} {'prompt of the set is' if one else 'prompts of the set are'} now "
-            f"{'an example' if one else 'examples'} and would always match.\n"
-            f"Take {'it' if one else 'them'} out of the prompt file? It is backed up first, and u "
-            "in the results brings rows back.",
+            f"{len(keys)} {'prompt of the set is' if single else 'prompts of the set are'} now "
+            f"{'an example' if single else 'examples'} and would always match.\n"
+            f"Take {'it' if single else 'them'} out of the prompt file? It is backed up first, and "
+            "u in the results brings rows back.",
             "Take out",
             "Leave in",
         )

@@ -106,13 +106,13 @@ def missing_prompts(prompts: PromptSet) -> str:
 def next_steps(
     topic: Topic,
     prompts: PromptSet,
-    found: SearchResult | None,
+    search: SearchResult | None,
     better: BetterThreshold | None,
     forecast: Forecast | None,
     wordings: Sequence[Proposal] = (),
     model: str = "",
 ) -> NextSteps:
-    """Return the steps from the measured edits `found`.
+    """Return the steps from the measured edits `search`.
 
     `better` is a significantly better threshold, `forecast` the shown forecast. `wordings` are
     advised wordings of a model; `model` is the name of a model that can be asked for some, or "".
@@ -124,20 +124,24 @@ def next_steps(
     if better is not None and forecast is None:
         steps.append(NextStep(StepKind.FIT, f"Fit the threshold: coverage {better.change}"))
     advised = sorted(
-        [*(() if found is None else found.advised), *wordings], key=lambda one: -one.gain.low
+        [*(() if search is None else search.advised), *wordings],
+        key=lambda proposal: -proposal.gain.low,
     )
-    steps += [NextStep(StepKind.EDIT, summary(topic, one), one.gain, one) for one in advised]
+    steps += [
+        NextStep(StepKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
+        for proposal in advised
+    ]
     check = _check(forecast)
     if check is not None:
         # Before the edits, if the forecast is too uncertain to show their effect.
         steps.insert(0 if not advised else 1, check)
-    note = "" if steps else _nothing(found)
+    note = "" if steps else _nothing(search)
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
         # The action comes first: a narrow screen cuts the line.
         text += f" ({note[0].lower()}{note[1:]})" if note else ""
         steps = [*steps[: MOST_STEPS - 1], NextStep(StepKind.ASK_MODEL, text)]
-    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, found)
+    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, search)
 
 
 def summary(topic: Topic, proposal: Proposal) -> str:
@@ -182,15 +186,15 @@ def _check(forecast: Forecast | None) -> NextStep | None:
     return NextStep(StepKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
 
 
-def _nothing(found: SearchResult | None) -> str:
-    if found is None:
+def _nothing(search: SearchResult | None) -> str:
+    if search is None:
         return "Nothing was measured"
-    best = next(iter(found.proposals), None)
+    best = next(iter(search.proposals), None)
     if best is None:
-        if not found.found:
+        if not search.found:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
-        return f"Nothing measured helps: {found.measured} definitions tried"
-    tried = f"{found.measured} definitions tried"
+        return f"Nothing measured helps: {search.measured} definitions tried"
+    tried = f"{search.measured} definitions tried"
     if best.gain.is_certain:
         return f"Nothing measured is better on the held-out prompts: {tried}"
     return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"

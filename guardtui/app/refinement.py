@@ -86,7 +86,7 @@ class Effects:
     settings: ScannerSettings
 
 
-class Refinement:
+class Refinements:
     """Measures edits of the definition on the current prompts."""
 
     def __init__(

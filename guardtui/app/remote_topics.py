@@ -124,19 +124,19 @@ class RemoteTopics:
 
         `intent` is that in the profile; None keeps the intent of the definition.
         """
-        here = self.here
-        if not await self._author.ask(ShowTopic(remote, intent, here)):
+        current = self.here
+        if not await self._author.ask(ShowTopic(remote, intent, current)):
             return False
         topic = Topic(
             name=remote.topic_name,
             description=remote.description,
             examples=remote.examples,
-            intent=intent or here.intent,
+            intent=intent or current.intent,
         )
         if broken := line_breaks(topic):
             show(f"Not loaded: {broken[0].message}", problem=True)
             return False
-        changes = ", ".join(describe_changes(here, topic))
+        changes = ", ".join(describe_changes(current, topic))
         if not changes:
             show("The definition is the same already.")
             return False
@@ -197,11 +197,11 @@ class RemoteTopics:
             name = display_start(topic.topic_name, 60)
             show("looks for profiles that use it …")
             async with connection.management() as client:
-                held = await holders(client, topic)
+                profiles = await holders(client, topic)
             show("")
             address = ""
-            if held:
-                lines = tuple(holder_lines(held, _HOLDERS, _REVISIONS))
+            if profiles:
+                lines = tuple(holder_lines(profiles, _HOLDERS, _REVISIONS))
                 address = await self._author.ask(DeleteHeld(topic.topic_name, lines)) or ""
                 if not address:
                     return ""
@@ -220,7 +220,7 @@ class RemoteTopics:
 
             await self._changes.finish(delete)
             await self._renew(connection)
-            return f"Deleted {name}" + (", also from all profiles." if held else ".")
+            return f"Deleted {name}" + (", also from all profiles." if profiles else ".")
 
     async def revert(self, connection: AirsConnection, show: Show) -> str:
         """Revert the newest apply of this session to the profile."""

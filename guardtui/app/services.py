@@ -23,7 +23,7 @@ from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.prompt_survey import PromptSurveys
-from guardtui.app.refinement import Refinement
+from guardtui.app.refinement import Refinements
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
@@ -42,8 +42,8 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 
 ELSEWHERE = (
-    "Another guardtui has unsaved edits of this topic: they stay there. "
-    "Whoever saves second is asked before anything is overwritten."
+    "Another guardtui has unsaved edits of this topic: they stay there. The second one to save is "
+    "asked before a file is overwritten."
 )
 
 
@@ -129,7 +129,7 @@ class Services:
             jobs,
             threshold,
         )
-        self.refinement = Refinement(
+        self.refinement = Refinements(
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
         self.surveys = PromptSurveys(self.store, self.engine)

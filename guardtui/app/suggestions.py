@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from guardtui.advice.model_wordings import measure_wordings, shown_mistakes
 from guardtui.advice.proposals import Proposal
-from guardtui.app.refinement import Measure, Refinement
+from guardtui.app.refinement import Measure, Refinements
 from guardtui.app.state import Store
 from guardtui.app.wording_writer import Writer, WritingCall
 from guardtui.domain.evaluation import Evaluation
@@ -36,7 +36,7 @@ class MeasuredSuggestions:
 
 async def ask_for_wordings(
     store: Store,
-    refinement: Refinement,
+    refinement: Refinements,
     writer: Writer,
     evaluation: Evaluation,
     prompts: PromptSet,

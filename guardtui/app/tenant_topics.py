@@ -108,14 +108,14 @@ async def read_listing(
 async def holders(client: ManagementClient, topic: CustomTopic) -> list[Holder]:
     """Return the profiles with a revision that uses the topic, by name. Raises ServiceError."""
     newest: dict[str, int] = {}
-    held: dict[str, list[int]] = {}
+    revisions_of: dict[str, list[int]] = {}
     for row in sorted(await client.profiles(), key=lambda row: -row.revision):
         newest.setdefault(row.profile_name, row.revision)
         if references(row.policy, topic.topic_id):
-            held.setdefault(row.profile_name, []).append(row.revision)
+            revisions_of.setdefault(row.profile_name, []).append(row.revision)
     return [
         Holder(name, tuple(revisions), revisions[0] == newest[name])
-        for name, revisions in sorted(held.items())
+        for name, revisions in sorted(revisions_of.items())
     ]
 
 

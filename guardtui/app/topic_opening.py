@@ -118,10 +118,10 @@ def choose_scanner(
     return scanner
 
 
-def _scanner(name: str, beside: LocalScanner | None) -> LocalScanner:
-    if beside is not None and beside.encoder_name == name:
+def _scanner(name: str, sibling: LocalScanner | None) -> LocalScanner:
+    if sibling is not None and sibling.encoder_name == name:
         try:
-            return beside.beside()
+            return sibling.beside()
         except ScannerError:  # reported by the new topic
             pass
     return LocalScanner(name)

@@ -205,14 +205,14 @@ def say_work(
     if not calls:
         diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
         return
-    said = f"{_calls(calls, batches)} for {count}"
+    message = f"{_calls(calls, batches)} for {count}"
     if not scanner.settings.revision and not fresh:
-        said = f"up to {said}: the first tells what the cache knows"
+        message = f"up to {message}: the first shows what is cached"
     elif kept := sum(known):
-        said += f", {kept} of them from the cache"
+        message += f", {kept} of them from the cache"
     if rate is not None and not batches:
-        said += f", about {_duration(calls / rate)} at {rate:g} a second"
-    diagnostics.note(said)
+        message += f", about {_duration(calls / rate)} at {rate:g} a second"
+    diagnostics.note(message)
     if scanner.concurrency > SAFE_CONCURRENCY:
         diagnostics.note(
             f"{scanner.concurrency} concurrent requests: above {SAFE_CONCURRENCY} AIRS may "
@@ -253,11 +253,11 @@ def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> Non
     A warning if errors are `allowed`, an error otherwise; prompts not asked are always an error.
     """
     metrics, errors = evaluation.metrics, evaluation.verdicts.errors
-    again = "run the same command again" + (" without --fresh" if fresh else "")
+    remedy = "run the same command again" + (" without --fresh" if fresh else "")
     say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
-    said = f"{metrics.missing} of {metrics.prompts} prompts have no verdict"
+    message = f"{metrics.missing} of {metrics.prompts} prompts have no verdict"
     if metrics.open:
-        said += f", {metrics.open} of them {'was' if metrics.open == 1 else 'were'} not asked"
+        message += f", {metrics.open} of them {'was' if metrics.open == 1 else 'were'} not asked"
     for reason, count in Counter(errors.values()).most_common(1):
-        said += f"; {count} of them: {reason}"
-    say(f"{said}\n  verdicts received are cached: {again} to scan only the others")
+        message += f"; {count} of them: {reason}"
+    say(f"{message}\n  verdicts received are cached: {remedy} to scan only the others")

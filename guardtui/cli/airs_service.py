@@ -63,15 +63,15 @@ def run_async(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @contextmanager
-def failures_told(where: str = "") -> Iterator[None]:
+def failures_told(context: str = "") -> Iterator[None]:
     """Turn rejections by AIRS into `InputError` (exit code 2), and failures into `AirsError` (3).
 
-    `where` is the prefix of the message of a failure.
+    `context` is the prefix of the message of a failure.
     """
     try:
         yield
     except ServiceError as error:
-        raise AirsError(f"{where}: {error.message}" if where else error.message) from error
+        raise AirsError(f"{context}: {error.message}" if context else error.message) from error
     except AirsError as error:
         raise InputError(str(error)) from error
 
@@ -81,7 +81,7 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     if not (sys.stdout is not None and sys.stdout.isatty()):
         return "".join("\t".join(row) + "\n" for row in rows)
     shown = [list(map(display_text, row)) for row in (header, *rows)]
-    widths = [max(len(row[place]) for row in shown) for place in range(len(header))]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     lines = (
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         for row in shown

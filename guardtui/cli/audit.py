@@ -154,10 +154,10 @@ def _say_findings(inputs: AuditInputs) -> None:
     """Warn of doubtful prompts, and of topics without a prompt set."""
     for topic in inputs.topics:
         if topic.prompts is None:
-            beside = topic.path.with_suffix(".csv").name
+            prompt_file = topic.path.with_suffix(".csv").name
             diagnostics.warn(
                 f"{topic.path}: no prompt set, so it is measured on those of the other topics\n"
-                f"  put {beside} beside it, or name one: --prompts {topic.path.stem}=FILE"
+                f"  put {prompt_file} beside it, or name one: --prompts {topic.path.stem}=FILE"
             )
         else:
             say_findings(topic.prompts, _FINDINGS)

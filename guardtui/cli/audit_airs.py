@@ -154,9 +154,9 @@ def say_incomplete(evaluation: ProfileEvaluation, *, fresh: bool, allowed: bool)
     """Report the number of prompts without a verdict, the most frequent reason and a remedy."""
     missing = evaluation.error_count + evaluation.open_count
     ((reason, count),) = Counter(evaluation.errors.values()).most_common(1)
-    again = "run the same command again" + (" without --fresh" if fresh else "")
+    remedy = "run the same command again" + (" without --fresh" if fresh else "")
     say = diagnostics.warn if allowed else diagnostics.error
     say(
         f"{missing} of {len(evaluation)} prompts have no verdict; {count} of them: {reason}\n"
-        f"  verdicts received are cached: {again} to scan only the others"
+        f"  verdicts received are cached: {remedy} to scan only the others"
     )

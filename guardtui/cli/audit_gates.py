@@ -37,14 +37,14 @@ class AuditGates:
 
     def _results(self, evaluation: ProfileEvaluation) -> Iterator[Result]:
         if self.min_coverage is not None:
-            what = "coverage of the profile"
-            yield _coverage("--min-coverage", what, evaluation.metrics, self.min_coverage)
+            subject = "coverage of the profile"
+            yield _coverage("--min-coverage", subject, evaluation.metrics, self.min_coverage)
         if self.min_topic_coverage is not None:
             for member in evaluation.members:
                 if member.source:
-                    what = f"coverage of {display_start(member.topic.name, _NAME_CHARACTERS)}"
+                    subject = f"coverage of {display_start(member.topic.name, _NAME_CHARACTERS)}"
                     least = self.min_topic_coverage
-                    yield _coverage("--min-topic-coverage", what, member.alone, least)
+                    yield _coverage("--min-topic-coverage", subject, member.alone, least)
         if self.max_conflicts is not None:
             count = evaluation.conflict_count
             yield _at_most("--max-conflicts", count, "conflict", self.max_conflicts)
@@ -81,10 +81,10 @@ def gate_options(function: Function) -> Function:
     return function
 
 
-def _coverage(option: str, what: str, metrics: Metrics, least: float) -> Result:
+def _coverage(option: str, subject: str, metrics: Metrics, least: float) -> Result:
     coverage, interval = metrics.coverage, coverage_interval(metrics)
     if coverage is None or interval is None:
-        text = f"{what} is undefined, at least {least:g} is required"
+        text = f"{subject} is undefined, at least {least:g} is required"
         return Result(option, State.FAILED, text, Exit.GATE_FAILED)
     failed = coverage < least
     # Enough decimals to tell the two apart.
@@ -92,7 +92,7 @@ def _coverage(option: str, what: str, metrics: Metrics, least: float) -> Result:
     if (float(shown) < least) is not failed:
         shown = repr(coverage)
     span = f"(95 % interval {interval.low:.3f} – {interval.high:.3f})"
-    text = f"{what} {shown} is {'below' if failed else 'at least'} {least:g} {span}"
+    text = f"{subject} {shown} is {'below' if failed else 'at least'} {least:g} {span}"
     return _result(option, text, failed)
 
 

@@ -213,8 +213,8 @@ def _usual(topic_path: Path) -> Path | None:
         else:
             if remembered and (topic_path.parent / remembered).exists():
                 return topic_path.parent / remembered
-    beside = (topic_path.with_suffix(ending) for ending in BESIDE)
-    return next((path for path in beside if path.exists()), None)
+    candidates = (topic_path.with_suffix(ending) for ending in BESIDE)
+    return next((path for path in candidates if path.exists()), None)
 
 
 class _SharedSets:

@@ -36,7 +36,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class CoverageChange:
     """Change of coverage without the cause of a finding, by the embedded engine.
 
     `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
@@ -63,7 +63,7 @@ class Remark:
     code: str
     message: str
     lines: tuple[int, ...] = ()
-    effect: Effect | None = None
+    effect: CoverageChange | None = None
     field: str = ""
 
 
@@ -159,7 +159,9 @@ def _definition_alone(path: Path, target: ExportTarget) -> list[Remark]:
         lines = () if error.line is None else (error.line,)
         text = "\n  ".join(filter(None, (error.problem, error.remedy)))
         return [Remark(error.path, "error", "file", text, lines)]
-    return _definition(path, topic, target) + [_advised(path, path, one) for one in lint(topic)]
+    return _definition(path, topic, target) + [
+        _advised(path, path, advice) for advice in lint(topic)
+    ]
 
 
 def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
@@ -186,7 +188,9 @@ def _remarks(
         if prompts.total > len(prompts.findings):
             more = f"{prompts.total - len(prompts.findings)} more errors are not listed"
             remarks.append(Remark(str(prompts_path), "error", "more", more))
-        return remarks + [_advised(topic_path, prompts_path, one) for one in lint(file.topic)]
+        return remarks + [
+            _advised(topic_path, prompts_path, finding) for finding in lint(file.topic)
+        ]
     topic = agreed_topic(file, prompts)
     if topic is None:
         remarks.append(
@@ -199,11 +203,11 @@ def _remarks(
             )
         )
     findings = check_prompt_set(prompts, topic or file.topic)
-    advice, far = _measured(topic_path, topic or file.topic, prompts, encoder, threshold)
-    if any(one.lines for one in advice):  # equal prompts, with their effect on coverage
-        findings = tuple(one for one in findings if one.code != "leakage")
-    remarks += [_prompt_remark(prompts_path, one) for one in (*findings, *far)]
-    return remarks + [_advised(topic_path, prompts_path, one) for one in advice]
+    measured, far = _measured(topic_path, topic or file.topic, prompts, encoder, threshold)
+    if any(finding.lines for finding in measured):  # equal prompts, with their effect on coverage
+        findings = tuple(finding for finding in findings if finding.code != "leakage")
+    remarks += [_prompt_remark(prompts_path, finding) for finding in (*findings, *far)]
+    return remarks + [_advised(topic_path, prompts_path, finding) for finding in measured]
 
 
 def _measured(
@@ -220,12 +224,12 @@ def _measured(
     return lint(topic, prompts, engine), findings
 
 
-def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
+def _advised(topic_path: Path, prompts_path: Path, advice: Advice) -> Remark:
     effect = None
-    if one.removal is not None:
-        removal, edits = one.removal, one.remedy is not None
-        effect = Effect(
-            one.action,
+    if advice.removal is not None:
+        removal, edits = advice.removal, advice.remedy is not None
+        effect = CoverageChange(
+            advice.action,
             removal.before.coverage,
             removal.after.coverage,
             removal.fixes if edits else None,
@@ -233,9 +237,9 @@ def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
             removal.p_value if edits else None,
         )
     # Lines, if any, are those of equal prompts.
-    path = prompts_path if one.lines else topic_path
-    code = one.code if one.code == "leakage" else f"lint.{one.code}"
-    return Remark(str(path), "warning", code, one.line, one.lines, effect, one.field)
+    path = prompts_path if advice.lines else topic_path
+    code = advice.code if advice.code == "leakage" else f"lint.{advice.code}"
+    return Remark(str(path), "warning", code, advice.line, advice.lines, effect, advice.field)
 
 
 def _definition(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
@@ -249,8 +253,14 @@ def _definition(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
         )
         for violation in refusals(topic, target)
     ] + [
-        Remark(str(path), "warning", f"line-break.{found.field}", found.message, field=found.field)
-        for found in line_breaks(topic)
+        Remark(
+            str(path),
+            "warning",
+            f"line-break.{finding.field}",
+            finding.message,
+            field=finding.field,
+        )
+        for finding in line_breaks(topic)
     ]
 
 

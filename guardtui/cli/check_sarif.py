@@ -40,22 +40,22 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
         rule = re.sub(r"\.\d+$", "", remark.code)
         level = "error" if remark.severity == "error" else "warning"
         levels.setdefault(rule, level)
-        places = remark.lines
+        positions = remark.lines
         # Findings on prompts have lines; the line of a field is that of the definition.
         known = lines.get(remark.file, {})
-        if not places and remark.field:
+        if not positions and remark.field:
             line = known.get(remark.field) or known.get(remark.field.partition(".")[0])
-            places = () if line is None else (line,)
+            positions = () if line is None else (line,)
         # Measured figures change with every edit, and are part of messages about a field.
-        about = f"{remark.code}\n{remark.field or remark.message}"
+        subject = f"{remark.code}\n{remark.field or remark.message}"
         findings.append(
             SarifResult(
                 rule=rule,
                 level=level,
                 message=remark.message,
                 path=path_from_here(Path(remark.file)),
-                lines=places or (() if _has_no_lines(remark.file) else (1,)),
-                fingerprint=hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:16],
+                lines=positions or (() if _has_no_lines(remark.file) else (1,)),
+                fingerprint=hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()[:16],
                 properties={} if remark.effect is None else {"effect": asdict(remark.effect)},
             )
         )

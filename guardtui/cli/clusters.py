@@ -100,14 +100,17 @@ def document(survey: Survey) -> dict[str, Any]:
         },
         "label_next": [
             {
-                "cluster": spot.cluster,
-                "score": round(spot.score, 4),
-                "rare_label": spot.wanted,
-                "labels_nearby": {"true": round(spot.belong, 3), "false": round(spot.others, 3)},
-                "unsure": spot.near_threshold,
-                "prompts": [prompt(row) for row in spot.rows],
+                "cluster": suggestion.cluster,
+                "score": round(suggestion.score, 4),
+                "rare_label": suggestion.wanted,
+                "labels_nearby": {
+                    "true": round(suggestion.belong, 3),
+                    "false": round(suggestion.others, 3),
+                },
+                "unsure": suggestion.near_threshold,
+                "prompts": [prompt(row) for row in suggestion.rows],
             }
-            for spot in survey.spots
+            for suggestion in survey.spots
         ],
     }
 

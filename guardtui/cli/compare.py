@@ -69,17 +69,17 @@ def command(
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
     chosen = choose(format_name, outputs, _form_of_name, "table")
-    found: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
+    sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
-        found = _find(before), _find(after)
+        sides = _find(before), _find(after)
     else:
-        found = _evaluate(before, after, prompts, encoder, threshold)
-    texts = [side.prompts for side in found if isinstance(side, RecordedEvaluation)]
-    check_outputs(outputs, *(Path(one.source) for one in texts if one is not None))
-    for note in dict.fromkeys(note for side in found for note in side.notes):
+        sides = _evaluate(before, after, prompts, encoder, threshold)
+    texts = [side.prompts for side in sides if isinstance(side, RecordedEvaluation)]
+    check_outputs(outputs, *(Path(output.source) for output in texts if output is not None))
+    for note in dict.fromkeys(note for side in sides for note in side.notes):
         warn(note)
-    compared = hold(*found)
-    return write_all((one, load_form(one.format_name)(compared)) for one in chosen)
+    compared = hold(*sides)
+    return write_all((output, load_form(output.format_name)(compared)) for output in chosen)
 
 
 def _evaluate(

@@ -107,7 +107,9 @@ def _change(key: str, text: str | None) -> None:
 
 def _problems(config: Config) -> list[FileError]:
     """Return problems that only the screen can detect; other settings do not load its library."""
-    if all(config.value(one.key) == one.default for one in SETTINGS if one.on_screen):
+    if all(
+        config.value(setting.key) == setting.default for setting in SETTINGS if setting.on_screen
+    ):
         return []
     from guardtui.tui.registry.keymap import check_config
 

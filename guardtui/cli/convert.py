@@ -69,7 +69,7 @@ _OPTION = {
 @click.option(
     "--expected-column",
     metavar="NAME",
-    help="Column, variable or metadata that tells whether a prompt belongs to the topic.",
+    help="Column, variable or metadata with the label.",
 )
 @click.option(
     "--true",
@@ -168,7 +168,7 @@ def command(
 def _written_as(target: str | None, output: Path | None) -> Path:
     """Return a path whose ending is that of the prompt set's format."""
     ending = "" if output is None else output.suffix.lower()
-    known = {one: name for name, endings in TO.items() for one in endings}
+    known = {suffix: name for name, endings in TO.items() for suffix in endings}
     if target is None:
         target = known.get(ending, "csv")
     elif ending in known and known[ending] != target:
@@ -211,7 +211,7 @@ def _read(
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
     elif not source.is_folder:
-        source.content  # noqa: B018 - what cannot be read is told as it is
+        source.content  # noqa: B018 - raises the error of an unreadable file
     elif name != "nemo":
         raise InputError(f"{path}: this is a folder\n  name a file in it")
     reader = reader_of(name)
@@ -219,7 +219,7 @@ def _read(
         raise click.UsageError("--expected gives every label: omit --expected-column and --true")
     for field, option in _OPTION.items():
         if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
-            fitting = ", ".join(_OPTION[one] for one in reader.OPTIONS)
+            fitting = ", ".join(_OPTION[key] for key in reader.OPTIONS)
             raise click.UsageError(
                 f"{option} does not fit {reader.TITLE}: its options are {fitting}"
             )
@@ -279,8 +279,8 @@ def _content(
             one_class=half,
         )
     except PromptSetError as error:
-        told = "\n".join(finding.message for finding in error.findings)
-        raise InputError(f"{source}: {told}") from error
+        problems = "\n".join(finding.message for finding in error.findings)
+        raise InputError(f"{source}: {problems}") from error
     except FileError as error:
         raise InputError(f"{source}: {error.problem}\n  {error.remedy}") from error
 
@@ -304,10 +304,10 @@ def _say(
     """Report what was converted, with warnings."""
     rows = reading.rows
     true = sum(row.expected for row in rows)
-    where = "" if output is None or str(output) == "-" else f" to {output}"
+    target = "" if output is None or str(output) == "-" else f" to {output}"
     prompts = "1 prompt" if len(rows) == 1 else f"{len(rows)} prompts"
     note(
-        f"{name}: {prompts}{where}, {true} expected true and {len(rows) - true} false, "
+        f"{name}: {prompts}{target}, {true} expected true and {len(rows) - true} false, "
         f"intent {intent}"
     )
     if half and true in (0, len(rows)):

@@ -71,10 +71,10 @@ class DecisionRun:
             return replace(self._at(kept.threshold, kept.source), fit=kept)
         if kept is not None:
             return self._at(kept, BY_HAND)
-        then = None if baseline is None else baseline.settings
-        if then is None or then.identity != settings.identity or then.threshold is None:
+        previous = None if baseline is None else baseline.settings
+        if previous is None or previous.identity != settings.identity or previous.threshold is None:
             return self
-        return self._at(then.threshold, then.threshold_source)
+        return self._at(previous.threshold, previous.threshold_source)
 
     def _at(self, threshold: float, source: str) -> DecisionRun:
         options = replace(self.options, threshold=threshold, threshold_source=source)

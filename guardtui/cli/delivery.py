@@ -13,14 +13,14 @@ from guardtui.cli.clusters import with_survey
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, exit_code, outcomes, summary
 from guardtui.cli.output import write
-from guardtui.cli.output_options import Output
+from guardtui.cli.output_options import ReportOutput
 from guardtui.domain.errors import GuardtuiError
 from guardtui.reports.base import ReportInput, load_writer
 
 
 def deliver(
     report: ReportInput,
-    outputs: Sequence[Output],
+    outputs: Sequence[ReportOutput],
     gates: Gates,
     files: Sequence[Path],
     *,
@@ -73,7 +73,7 @@ def _time() -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def write_all(texts: Iterable[tuple[Output, str]]) -> int:
+def write_all(texts: Iterable[tuple[ReportOutput, str]]) -> int:
     """Write each text to its output; a failure is printed, and the others are still written.
 
     Returns the exit code of the last failure, or 0. A table on the screen is defused.

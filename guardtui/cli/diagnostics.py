@@ -165,18 +165,18 @@ def failure(problem: BaseException) -> int:
         error("not enough memory: use fewer prompts, or --encoder static")
         return Exit.NOT_COMPLETED
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
-        where = problem.filename or "standard output"
-        error(f"{where}: {problem.strerror}\n  free some space, or write to another place")
+        target = problem.filename or "standard output"
+        error(f"{target}: {problem.strerror}\n  free some space, or write to another place")
         return Exit.BAD_INPUT
     if isinstance(problem, OSError) and problem.errno in _OF_NAMES and problem.filename:
         error(f"{os.fsdecode(problem.filename)}: {problem.strerror}\n  name another file")
         return Exit.BAD_INPUT
-    place = crash_file(problem)
-    kept = f"; where it happened is in {place}" if place else ""
+    path = crash_file(problem)
+    kept = f"; where it happened is in {path}" if path else ""
     error(
         f"guardtui failed unexpectedly ({type(problem).__name__}){kept}\n"
         "  that is a defect: please report it"
-        + (" with that file, which holds no prompts" if place else "")
+        + (" with that file, which holds no prompts" if path else "")
     )
     return Exit.NOT_COMPLETED
 
@@ -198,13 +198,13 @@ def crash_report(problem: BaseException) -> str:
 
 
 def _places(traceback: TracebackType | None) -> list[str]:
-    places = []
+    lines = []
     while traceback is not None:
         frame = traceback.tb_frame
         module = frame.f_globals.get("__name__", "?")
-        places.append(f"  {module}:{traceback.tb_lineno} {frame.f_code.co_name}")
+        lines.append(f"  {module}:{traceback.tb_lineno} {frame.f_code.co_name}")
         traceback = traceback.tb_next
-    return places
+    return lines
 
 
 def crash_file(problem: BaseException) -> Path | None:

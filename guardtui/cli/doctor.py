@@ -131,9 +131,9 @@ def _versions() -> Iterator[CheckResult]:
 
 def _terminal() -> Iterator[CheckResult]:
     term = os.environ.get("TERM", "")
-    here = bool(sys.stdout and sys.stdout.isatty())
+    on_terminal = bool(sys.stdout and sys.stdout.isatty())
     yield CheckResult(
-        "terminal", "ok", f"TERM={term or '(unset)'}{'' if here else ', output is piped'}"
+        "terminal", "ok", f"TERM={term or '(unset)'}{'' if on_terminal else ', output is piped'}"
     )
     if os.environ.get("NO_COLOR"):
         colour = "off (NO_COLOR)"
@@ -142,7 +142,7 @@ def _terminal() -> Iterator[CheckResult]:
     elif os.environ.get("COLORTERM", "") in ("truecolor", "24bit"):
         colour = "true colour"
     else:
-        colour = "256 colours" if "256" in term else "16 colours, as far as TERM tells"
+        colour = "256 colours" if "256" in term else "16 colours, by TERM"
     yield CheckResult("colour", "ok", colour)
     size = shutil.get_terminal_size((0, 0))
     if not size.columns:
@@ -166,8 +166,8 @@ def _settings() -> CheckResult:
         load_config(path)
     except ConfigError as problem:
         wrong = len(problem.problems)
-        found = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
-        return CheckResult("settings", "warning", found, "'guardtui config check' names them")
+        text = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
+        return CheckResult("settings", "warning", text, "'guardtui config check' names them")
     return CheckResult("settings", "ok", f"{path}{'' if path.exists() else ' (missing: defaults)'}")
 
 

@@ -15,7 +15,7 @@ from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.http.retries import Retries
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.connectivity import contact
-from guardtui.scanners.airs.credentials import REGIONS, SOURCES, AirsSettings
+from guardtui.scanners.airs.credentials import AIRS_SETTINGS, REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
@@ -64,7 +64,7 @@ def examine_airs(
 def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
     """Yield the settings, their sources, and missing ones."""
     shown = settings.shown()
-    variables = {source.name: source.variable for source in SOURCES}
+    variables = {setting.name: setting.variable for setting in AIRS_SETTINGS}
 
     def source(name: str) -> str:
         text, origin = shown[name]
@@ -72,8 +72,8 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
         return f"{text} ({origin})" if text else f"not set{', but empty' if empty else ''}"
 
     if settings.tenant:
-        where = display_text(f"{settings.tenant} ({settings.tenant_file})")
-        yield CheckResult("tenant", "ok", where)
+        origin = display_text(f"{settings.tenant} ({settings.tenant_file})")
+        yield CheckResult("tenant", "ok", origin)
     elif settings.unselected:
         registered = display_text(", ".join(settings.unselected[:5]))
         told_of = "none of airs-cli is active"
@@ -100,8 +100,8 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
     else:
         remedy = "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
         yield CheckResult("profile", "warning", source("profile"), remedy)
-    here = settings.scan_endpoint.url
-    region = next((name for name, url in REGIONS.items() if url == here), "")
+    endpoint = settings.scan_endpoint.url
+    region = next((name for name, url in REGIONS.items() if url == endpoint), "")
     for name in ("scan_endpoint", "management_endpoint", "token_endpoint"):
         text = source(name)
         if name == "scan_endpoint":
@@ -114,9 +114,9 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
 async def _service_facts(settings: AirsSettings, everywhere: bool) -> list[CheckResult]:
     """Yield the answers of the services."""
     facts = [fact async for fact in _contacts(settings)]
-    found = [fact async for fact in _management(settings)] if settings.client_id else []
+    management = [fact async for fact in _management(settings)] if settings.client_id else []
     scans = [fact async for fact in _key(settings, everywhere)]
-    return [*facts, *scans, *found]
+    return [*facts, *scans, *management]
 
 
 async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
@@ -124,10 +124,10 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
     ahead: float | None = None
     seen: set[str] = set()
     for name, endpoint in _addresses(settings):
-        where = endpoint.authority
-        if where in seen:
+        authority = endpoint.authority
+        if authority in seen:
             continue
-        seen.add(where)
+        seen.add(authority)
         try:
             reached = await contact(endpoint, timeout=TIMEOUT)
         except ServiceError as error:
@@ -135,15 +135,17 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
             yield CheckResult(f"reach {name}", "failed", error.message, remedy)
             continue
         yield CheckResult(
-            f"reach {name}", "ok", f"{where} answers in {reached.seconds * 1000:.0f} ms"
+            f"reach {name}", "ok", f"{authority} answers in {reached.seconds * 1000:.0f} ms"
         )
         ahead = reached.ahead if ahead is None else ahead
     if ahead is None:
         yield CheckResult("clock", "warning", "no service sent its time")
     elif abs(ahead) > _CLOCK_SECONDS:
-        way = "behind" if ahead > 0 else "ahead"
+        direction = "behind" if ahead > 0 else "ahead"
         remedy = "set the clock: certificates are judged by it"
-        yield CheckResult("clock", "warning", f"{abs(ahead):.0f} s {way} of the service's", remedy)
+        yield CheckResult(
+            "clock", "warning", f"{abs(ahead):.0f} s {direction} of the service's", remedy
+        )
     else:
         yield CheckResult("clock", "ok", "as the service's, within a minute")
 
@@ -192,18 +194,18 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[CheckResult]:
             if error.status not in (400, 404, 429):
                 refused = error.kind is ErrorKind.CREDENTIALS
                 unasked = unasked or not refused
-                said = "refuses the key" if refused else error.message
-                yield CheckResult(f"region {name}", "warning", said)
+                text = "refuses the key" if refused else error.message
+                yield CheckResult(f"region {name}", "warning", text)
                 continue
         accepted = True
         remedy = f"give --region {name}, or set PANW_AI_SEC_API_ENDPOINT={url}"
         yield CheckResult(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
     if not accepted:
-        said = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
+        text = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
         if unasked:
-            said = "no region that could be asked accepts the key; others could not be asked"
+            text = "no region that answered accepts the key; others could not be reached"
         yield CheckResult(
-            "other regions", "failed", said, "look at the key in Strata Cloud Manager"
+            "other regions", "failed", text, "look at the key in Strata Cloud Manager"
         )
 
 
@@ -244,11 +246,11 @@ async def _profile(client: ManagementClient, name: str) -> AsyncIterator[CheckRe
         yield CheckResult("profiles", "ok", f"{count} in the tenant")
         return
     row = await lifecycle.newest(client, name)
-    told = f"{inert(row.profile_name)[:60]}, revision {row.revision}"
+    text = f"{inert(row.profile_name)[:60]}, revision {row.revision}"
     if row.active:
-        yield CheckResult("profile there", "ok", told)
+        yield CheckResult("profile there", "ok", text)
     else:
-        yield CheckResult("profile there", "warning", f"{told}, not active", "activate it")
+        yield CheckResult("profile there", "warning", f"{text}, not active", "activate it")
     for fact in _topics(row, await client.topics(), client.revisions):
         yield fact
 
@@ -256,31 +258,29 @@ async def _profile(client: ManagementClient, name: str) -> AsyncIterator[CheckRe
 def _topics(
     row: SecurityProfile, topics: list[CustomTopic], texts: ServiceRevisions
 ) -> Iterator[CheckResult]:
-    known = {one.topic_id.lower(): one for one in topics}
+    known = {topic.topic_id.lower(): topic for topic in topics}
     facts = []
-    for place, item in guardrails(row.policy):
+    for path, item in guardrails(row.policy):
         for action, member in members(item):
             pinned = revision_of(member)
             name = inert(str(member.get("topic_name")))[:60]
-            told = f"{name}: {inert(action)[:20]}, revision {pinned} ({place})"
+            pin = f"{name}: {inert(action)[:20]}, revision {pinned} ({path})"
             topic = known.get(str(member.get("topic_id")).lower())
             if topic is None:
-                facts.append(CheckResult("topic", "warning", told, "it is no longer in the tenant"))
+                facts.append(CheckResult("topic", "warning", pin, "it is no longer in the tenant"))
                 continue
             newest = f"revision {topic.revision}"
             text = texts.text(topic.topic_id, pinned)
             if topic.revision == pinned:
-                facts.append(CheckResult("topic", "ok", told))
+                facts.append(CheckResult("topic", "ok", pin))
             elif text == text_hash(topic):
-                facts.append(
-                    CheckResult("topic", "ok", f"{told}: the text of the newest, {newest}")
-                )
+                facts.append(CheckResult("topic", "ok", f"{pin}: the text of the newest, {newest}"))
             elif text is None:
                 unknown = f"the newest is {newest}; AIRS does not show whether its text is another"
-                facts.append(CheckResult("topic", "warning", told, unknown))
+                facts.append(CheckResult("topic", "warning", pin, unknown))
             else:
                 older = f"the newest text is {newest}, which this profile does not use"
-                facts.append(CheckResult("topic", "warning", told, older))
+                facts.append(CheckResult("topic", "warning", pin, older))
     if not facts:
         yield CheckResult("topics", "ok", "the profile has none")
     yield from facts[:_TOPICS_SHOWN]

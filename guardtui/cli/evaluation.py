@@ -30,7 +30,7 @@ from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, sa
 from guardtui.cli.judge_scans import JudgeRun
 from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.operating_point import threshold_for_shards
-from guardtui.cli.output_options import Output, check_outputs, choose, format_of_name
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, format_of_name
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun
 from guardtui.cli.shards import (
@@ -118,7 +118,7 @@ def _files_read(request: EvalRequest) -> list[Path]:
     return [request.prompts, request.topic, *compared, *companions, *more]
 
 
-def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[Output]:
+def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
     check_outputs(request.outputs, *files, session_file(request.topic))
     outputs = choose(request.format_name, request.outputs, format_of_name, "table")
@@ -136,7 +136,7 @@ def _report(
     run: ScanRun,
     epochs: Epochs | None,
     metrics: Sequence[OwnMetric],
-    outputs: Sequence[Output],
+    outputs: Sequence[ReportOutput],
 ) -> ReportInput:
     """Evaluate, and return the input of the reports. Raises InputError and ScannerError."""
     topic, prompts = load_inputs(request.topic, request.prompts)
@@ -206,8 +206,8 @@ def _rows_in_doubt(
     models = request.options["models"] if request.scanner in ("judge", "decision") else ()
     part = models[0].rpartition("#")[2] if models else request.profile
     guardrail = recorded_guardrail(request.topic, request.scanner, part)
-    found = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
-    rows = forecast_order(found.forecast.changes).likely_rows
+    recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
+    rows = forecast_order(recorded.forecast.changes).likely_rows
     note(
         f"{len(rows):,} of {len(prompts):,} prompts may change, by the forecast of "
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
@@ -269,7 +269,7 @@ def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
 
 
 def _evaluate_in_shards(
-    request: EvalRequest, run: ScanRun, outputs: Sequence[Output], files: Sequence[Path]
+    request: EvalRequest, run: ScanRun, outputs: Sequence[ReportOutput], files: Sequence[Path]
 ) -> int:
     """Evaluate one shard and print a line about it, or evaluate all and report on their sum."""
     gates, shards = request.gates, request.shards
@@ -293,8 +293,8 @@ def _evaluate_in_shards(
     if isinstance(run, JudgeRun | DecisionRun):
         models = run
 
-        def judged(prompts: PromptSet, one: Shard) -> Evaluation:
-            return models.evaluate(topic, prompts, journal=large.folder / "journals" / one.name)
+        def judged(prompts: PromptSet, part: Shard) -> Evaluation:
+            return models.evaluate(topic, prompts, journal=large.folder / "journals" / part.name)
 
         merged, unfinished = evaluate_by_others(
             large, topic, models.settings, shard, judged, gates.max_errors

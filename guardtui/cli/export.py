@@ -50,7 +50,7 @@ def command(
     baseline, or else with the iteration kept before it.
     """
     wanted = choose(format_name, outputs, format_of_name, "md")
-    writers = [load_writer(one.format_name) for one in wanted]
+    writers = [load_writer(output.format_name) for output in wanted]
     if topic is None:
         try:
             names = recorded_topics(Path())
@@ -76,7 +76,7 @@ def command(
     chosen = _chosen(session, which, topic)
     before = _baseline(session, chosen)
     evaluation = chosen.evaluation
-    only_log = all(one.format_name == "tsv" for one in wanted)
+    only_log = all(output.format_name == "tsv" for output in wanted)
     report = ReportInput(
         topic=evaluation.topic,
         evaluation=evaluation,
@@ -92,9 +92,11 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=template_of(store, evaluation.settings),
     )
-    if any(one.format_name == "html" for one in wanted):
+    if any(output.format_name == "html" for output in wanted):
         report = with_survey(report)
-    return write_all((one, writer(report)) for one, writer in zip(wanted, writers, strict=True))
+    return write_all(
+        (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
+    )
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:
@@ -110,7 +112,7 @@ def _chosen(session: Session, which: str, topic: Path) -> Iteration:
             f"{which!r} is not a number, 'best' or 'last'", param_hint="'--iteration'"
         ) from None
     except KeyError:
-        numbers = ", ".join(str(one.number) for one in session.iterations[-20:])
+        numbers = ", ".join(str(iteration.number) for iteration in session.iterations[-20:])
         raise InputError(
             f"{topic}: there is no iteration {which}\n  there are: {numbers}"
         ) from None
@@ -121,9 +123,9 @@ def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
     if session.pinned is not None and session.pinned != chosen.number:
         return session.baseline
     kept = [
-        one
-        for one in session.iterations
-        if one.decision is Decision.KEEP and one.number < chosen.number
+        iteration
+        for iteration in session.iterations
+        if iteration.decision is Decision.KEEP and iteration.number < chosen.number
     ]
     return kept[-1] if kept else None
 

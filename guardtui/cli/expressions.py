@@ -43,8 +43,8 @@ def named_metrics(expressions: Sequence[str]) -> MetricSet | None:
     if len(sets) < 2:
         return sets[0] if sets else None
     joined: list[Any] = []
-    for one in sets:
-        joined += [one] if isinstance(one, Mapping) else one
+    for parsed_metrics in sets:
+        joined += [parsed_metrics] if isinstance(parsed_metrics, Mapping) else parsed_metrics
     return joined
 
 

@@ -45,9 +45,13 @@ class FlipRounds:
         Raises ForecastError if the session has too few verdicts of this guardrail.
         """
         recorded = recorded_guardrail(self.topic_path, settings.name)
-        if settings.identity not in [one.identity for one in (recorded.settings, *recorded.others)]:
+        if settings.identity not in [
+            candidate.identity for candidate in (recorded.settings, *recorded.others)
+        ]:
             of_kind = [
-                one for one in (recorded.settings, *recorded.others) if one.name == settings.name
+                candidate
+                for candidate in (recorded.settings, *recorded.others)
+                if candidate.name == settings.name
             ]
             raise ForecastError(
                 f"{self.topic_path}: no verdicts of {guardrail_text(settings)} are recorded in its "

@@ -81,11 +81,11 @@ def command(
     chosen = choose(format_name, outputs, _form_of_name, "table")
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
-    found = recorded_guardrail(topic, scanner, guardrail)
+    recorded = recorded_guardrail(topic, scanner, guardrail)
     make = _trust if trust else _forecast
-    render = make(topic, definition, prompt_set, found, encoder)
-    if found.others:
-        warn(f"only {names_of([found.settings])}; not verdicts of {names_of(found.others)}")
+    render = make(topic, definition, prompt_set, recorded, encoder)
+    if recorded.others:
+        warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
     return write_all((output, render(output.format_name)) for output in chosen)
 
 
@@ -106,10 +106,10 @@ def _forecast(
 
     engine = LocalScanner(encoder or ENCODERS[0])
     try:
-        found = forecast_recorded(path, topic, prompts, guardrail, engine, show_progress)
+        forecast = forecast_recorded(path, topic, prompts, guardrail, engine, show_progress)
     finally:
         progress("")
-    return partial(render, found)
+    return partial(render, forecast)
 
 
 def _trust(
@@ -127,10 +127,10 @@ def _trust(
 
     engine, _ = settled_engine(encoder, None, path, topic, prompts)
     try:
-        found = check_recorded(path, prompts, guardrail, engine, show_progress)
+        trust = check_recorded(path, prompts, guardrail, engine, show_progress)
     finally:
         progress("")
-    return partial(render, found)
+    return partial(render, trust)
 
 
 def _form_of_name(name: str) -> str | None:

@@ -46,31 +46,31 @@ _LEAST = 0.1  # their minimum probability
 _VERDICTS = {Triggered.YES: "triggered", Triggered.NO: "not triggered"}
 
 
-def render(found: RecordedForecast, format_name: str) -> str:
+def render(report: RecordedForecast, format_name: str) -> str:
     """Return the forecast in the format of this name."""
     if format_name == "json":
-        return dumps(_document(found), indent=2) + "\n"
-    return render_document(forecast_document(found), format_name)
+        return dumps(_document(report), indent=2) + "\n"
+    return render_document(forecast_document(report), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
 
 
-def _document(found: RecordedForecast) -> dict[str, Any]:
-    forecast, prompts = found.forecast, found.prompts
+def _document(report: RecordedForecast) -> dict[str, Any]:
+    forecast, prompts = report.forecast, report.prompts
     grounds, rates = forecast.grounds, forecast.rates
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "forecast",
         "note": NOTE,
         "guardrail": scanner_of(grounds.settings),
-        "other_guardrails": [scanner_of(one) for one in found.guardrail.others],
+        "other_guardrails": [scanner_of(other) for other in report.guardrail.others],
         "definition": definition_of(forecast.topic),
         "prompt_file": prompts.source,
         "prompt_set_fingerprint": forecast.prompt_set,
         "grounds": {
             "scans": grounds.scans,
-            "iterations": [one.number for one in found.scans],
+            "iterations": [other.number for other in report.scans],
             "prompts": grounds.prompts,
             "asked": grounds.asked,
             "never_asked": grounds.never_asked,
@@ -86,13 +86,13 @@ def _document(found: RecordedForecast) -> dict[str, Any]:
             "tpr": expected_of(rates.tpr),
             "tnr": expected_of(rates.tnr),
         },
-        "compared_with": found.compared
-        and {"iteration": found.compared.number, "coverage": forecast.before},
+        "compared_with": report.compared
+        and {"iteration": report.compared.number, "coverage": forecast.before},
         "probability_better": rates.better,
-        "measured_by_iteration": found.measured and found.measured.number,
+        "measured_by_iteration": report.measured and report.measured.number,
         "expected_flips": float(np.nansum(forecast.changes)),
-        "flips": [_flip(found, row) for row in forecast.flips().tolist()],
-        "prompts": _prompts(found),
+        "flips": [_flip(report, row) for row in forecast.flips().tolist()],
+        "prompts": _prompts(report),
     }
 
 
@@ -103,10 +103,10 @@ def expected_of(figure: Expected | None) -> dict[str, float] | None:
     return {"value": figure.value, "low": figure.low, "high": figure.high}
 
 
-def _prompts(found: RecordedForecast) -> list[dict[str, Any]]:
+def _prompts(report: RecordedForecast) -> list[dict[str, Any]]:
     """Return what is expected of each prompt, in the order of the file."""
-    forecast, frame = found.forecast, found.prompts.frame
-    duty = should_trigger(found.prompts.expected, forecast.topic.intent)
+    forecast, frame = report.forecast, report.prompts.frame
+    duty = should_trigger(report.prompts.expected, forecast.topic.intent)
     answers = {int(Triggered.YES): True, int(Triggered.NO): False}
     return [
         {
@@ -129,11 +129,11 @@ def _prompts(found: RecordedForecast) -> list[dict[str, Any]]:
     ]
 
 
-def _flip(found: RecordedForecast, row: int) -> dict[str, Any]:
+def _flip(report: RecordedForecast, row: int) -> dict[str, Any]:
     """Return the likely flip of a row."""
-    forecast, frame = found.forecast, found.prompts.frame
+    forecast, frame = report.forecast, report.prompts.frame
     fires = forecast.last[row] == Triggered.YES
-    should = bool(should_trigger(found.prompts.expected, forecast.topic.intent)[row])
+    should = bool(should_trigger(report.prompts.expected, forecast.topic.intent)[row])
     return {
         "line": int(frame["line"][row]),
         "prompt": str(frame["prompt"][row]),
@@ -147,16 +147,16 @@ def _flip(found: RecordedForecast, row: int) -> dict[str, Any]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def forecast_document(found: RecordedForecast) -> Document:
+def forecast_document(report: RecordedForecast) -> Document:
     """Return the expected rates, the likely flips, and what the forecast rests on."""
-    forecast = found.forecast
+    forecast = report.forecast
     sections = [
-        Section("Expected rates", "rates", tuple(_rates(found))),
-        Section("Likely flips", "flips", tuple(_flips(found))),
+        Section("Expected rates", "rates", tuple(_rates(report))),
+        Section("Likely flips", "flips", tuple(_flips(report))),
         Section("Note", "note", (Paragraph(NOTE),), titled=False),
     ]
-    if found.measured is not None:
-        sections.insert(0, Section("Measured", "measured", (_measured(found.measured),)))
+    if report.measured is not None:
+        sections.insert(0, Section("Measured", "measured", (_measured(report.measured),)))
     return Document(
         ("Forecast for ", Foreign(forecast.topic.name)),
         (
@@ -168,14 +168,14 @@ def forecast_document(found: RecordedForecast) -> Document:
             ),
         ),
         tuple(sections),
-        made_with=Facts(tuple(_grounds(found))),
+        made_with=Facts(tuple(_grounds(report))),
         cautions=forecast.grounds.doubts,
     )
 
 
-def _grounds(found: RecordedForecast) -> Iterator[tuple[Phrase, Phrase]]:
-    topic, grounds = found.forecast.topic, found.forecast.grounds
-    numbers = ", ".join(f"#{scan.number}" for scan in found.scans[-_SHOWN_SCANS:])
+def _grounds(report: RecordedForecast) -> Iterator[tuple[Phrase, Phrase]]:
+    topic, grounds = report.forecast.topic, report.forecast.grounds
+    numbers = ", ".join(f"#{scan.number}" for scan in report.scans[-_SHOWN_SCANS:])
     yield "topic", (Foreign(topic.name), f" ({topic.intent.value}), as in its file")
     yield (
         "rests on",
@@ -192,8 +192,8 @@ def _measured(scan: Iteration) -> Paragraph:
     )
 
 
-def _rates(found: RecordedForecast) -> Iterator[Block]:
-    forecast = found.forecast
+def _rates(report: RecordedForecast) -> Iterator[Block]:
+    forecast = report.forecast
     rates = forecast.rates
     rows = tuple(
         (name, "n/a" if figure is None else rate_text(figure.value), interval_of(figure))
@@ -201,10 +201,10 @@ def _rates(found: RecordedForecast) -> Iterator[Block]:
     )
     columns = (Column("rate", figure=False), Column("expected"), Column("95 % interval"))
     yield Table(columns, rows, named="Expected rates")
-    if found.compared is not None and rates.better is not None:
+    if report.compared is not None and rates.better is not None:
         yield Paragraph(
             f"{rates.better:.0%} likely that coverage is above {rate_text(forecast.before)}, "
-            f"that of #{found.compared.number}, the newest scan of all prompts."
+            f"that of #{report.compared.number}, the newest scan of all prompts."
         )
 
 
@@ -213,8 +213,8 @@ def interval_of(figure: Expected | None) -> str:
     return "" if figure is None else interval_text(Interval(figure.low, figure.high))
 
 
-def _flips(found: RecordedForecast) -> Iterator[Block]:
-    forecast = found.forecast
+def _flips(report: RecordedForecast) -> Iterator[Block]:
+    forecast = report.forecast
     changes = np.nan_to_num(forecast.changes)
     rows = forecast.flips().tolist()
     total = len(rows)
@@ -243,7 +243,7 @@ def _flips(found: RecordedForecast) -> Iterator[Block]:
             str(flip["line"]),
             Foreign(flip["prompt"]),
         )
-        for flip in (_flip(found, row) for row in rows[:LIMIT])
+        for flip in (_flip(report, row) for row in rows[:LIMIT])
     )
     yield Table(columns, cells, named="Likely flips")
     if total > LIMIT:

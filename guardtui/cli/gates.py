@@ -63,19 +63,19 @@ class Gates:
 
     def results(self, report: ReportInput) -> list[Result]:
         """Return the result of each requested gate, in the order of the options."""
-        found: list[Result] = []
+        results: list[Result] = []
         if self.min_coverage is not None:
-            found.append(_coverage(report, self.min_coverage))
-            if self.require_significant and found[-1].state is State.PASSED:
-                found.append(_sure_coverage(report, self.min_coverage))
+            results.append(_coverage(report, self.min_coverage))
+            if self.require_significant and results[-1].state is State.PASSED:
+                results.append(_sure_coverage(report, self.min_coverage))
         if self.max_regressions is not None:
-            found.append(_regressions(report, self.max_regressions))
+            results.append(_regressions(report, self.max_regressions))
         if self.require_significant and report.comparison is not None:
-            found.append(_sure_change(report))
+            results.append(_sure_change(report))
         if self.max_errors is not None or self.require_complete:
             metrics = report.evaluation.metrics
-            found.append(errors_gate(metrics.errors, metrics.open, self.max_errors))
-        return found
+            results.append(errors_gate(metrics.errors, metrics.open, self.max_errors))
+        return results
 
 
 MAX_ERRORS = click.option(
@@ -206,10 +206,10 @@ def _sure_coverage(report: ReportInput, least: float) -> Result:
 
 def _regressions(report: ReportInput, most: int) -> Result:
     assert report.comparison is not None  # noqa: S101 - usage was checked
-    found = report.comparison.significance
-    count, compared = found.regressions, found.compared
+    significance = report.comparison.significance
+    count, compared = significance.regressions, significance.compared
     if not compared:
-        text = f"regressions cannot be told: {found.sentence}"
+        text = f"regressions are unknown: {significance.sentence}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
     text = f"{count_text(count, 'regression')}, at most {most} allowed"

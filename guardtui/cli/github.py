@@ -50,13 +50,13 @@ def annotation_lines(
     from guardtui.domain.comparison import Change
     from guardtui.reports.base import verdict_text
 
-    for one in results:
-        if one.state is not State.PASSED:
-            level = "error" if one.state is State.FAILED else "warning"
-            title = _property(f"guardtui: {one.option} {one.state}")
-            yield f"::{level} title={title}::{_data(one.text)}"
+    for result in results:
+        if result.state is not State.PASSED:
+            level = "error" if result.state is State.FAILED else "warning"
+            title = _property(f"guardtui: {result.option} {result.state}")
+            yield f"::{level} title={title}::{_data(result.text)}"
     refused = any(
-        one.option == "--max-regressions" and one.state is State.FAILED for one in results
+        result.option == "--max-regressions" and result.state is State.FAILED for result in results
     )
     file = _property(_in_repository(prompts))
     for row in report.with_change(Change.REGRESSION).first(ANNOTATIONS):
@@ -101,7 +101,7 @@ def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
         if path.exists():
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
-                return "it is no ordinary file"
+                return "not a regular file"
             size = status.st_size
         content = text.encode("utf-8", "replace")
         room = SUMMARY_BYTES - size

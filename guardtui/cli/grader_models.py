@@ -77,15 +77,19 @@ def models_named(expressions: Iterable[str]) -> list[str]:
     """Return the models of the form `URL#name` in the texts of scorers' expressions."""
     import ast
 
-    found: list[str] = []
+    models: list[str] = []
     for text in expressions:
         try:
             nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # reported by the reader of the expression
-        values = [one.value for one in nodes if isinstance(one, ast.Constant)]
-        found += [one for one in values if isinstance(one, str) and "#" in one and "://" in one]
-    return found
+        values = [text_value.value for text_value in nodes if isinstance(text_value, ast.Constant)]
+        models += [
+            text_value
+            for text_value in values
+            if isinstance(text_value, str) and "#" in text_value and "://" in text_value
+        ]
+    return models
 
 
 def _urls(models: Sequence[str], allow_http: bool) -> list[str]:

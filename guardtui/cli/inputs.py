@@ -69,11 +69,11 @@ def path_from_here(path: Path) -> str:
 
 def located(file: str, message: str, lines: Sequence[int]) -> str:
     """Return a finding as a sentence: file with first line, message, further lines."""
-    place = f"{file}:{lines[0]}" if lines else file
+    position = f"{file}:{lines[0]}" if lines else file
     further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
     if len(lines) > 10:
         further = f"{further[:-1]}, …)"
-    return f"{place}: {message}{further}"
+    return f"{position}: {message}{further}"
 
 
 def say_blank_texts(path: Path, topic: Topic) -> None:

@@ -78,8 +78,8 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        found = super().shell_complete(ctx, incomplete)
-        return [*found, CompletionItem(incomplete, type="file")]
+        completions = super().shell_complete(ctx, incomplete)
+        return [*completions, CompletionItem(incomplete, type="file")]
 
 
 def require_topic(word: str) -> None:
@@ -91,10 +91,10 @@ def require_topic(word: str) -> None:
     from guardtui.domain.text import display_start
 
     shown = display_start(word, 200)
-    near = get_close_matches(word, COMMANDS, n=1)
+    similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (
-        f"did you mean 'guardtui {near[0]}'?"
-        if near
+        f"did you mean 'guardtui {similar[0]}'?"
+        if similar
         else "give the path of a topic file, or see 'guardtui --help'"
     )
     raise click.UsageError(f"no topic file '{shown}'; {remedy}")

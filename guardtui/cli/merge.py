@@ -71,8 +71,8 @@ def command(
     gates = gates_of(others)
     gates.check_usage(baseline=baseline is not None)
     chosen = choose(format_name, outputs, format_of_name, "table")
-    for one in chosen:
-        load_writer(one.format_name)  # an unknown format fails before the work
+    for output in chosen:
+        load_writer(output.format_name)  # an unknown format fails before the work
     large = open_set(folder)
     check_outputs(outputs, folder / "set.json")
     run = _chosen(large, run_id)
@@ -91,7 +91,7 @@ def _chosen(large: LargeSet, name: str | None) -> Run:
         )
     if name is None:
         if len(runs) > 1:
-            others = ", ".join(one.id for one in runs[:-1])
+            others = ", ".join(run.id for run in runs[:-1])
             diagnostics.note(f"run {runs[-1].id}, worked on last; others: {others}")
         return runs[-1]
     for run in runs:
@@ -99,7 +99,7 @@ def _chosen(large: LargeSet, name: str | None) -> Run:
             return run
     raise InputError(
         f"{large.folder}: there is no run {name!r}\n"
-        f"  there are: {', '.join(one.id for one in runs)}"
+        f"  there are: {', '.join(run.id for run in runs)}"
     )
 
 

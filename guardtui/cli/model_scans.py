@@ -164,7 +164,7 @@ def say_incomplete(
     limits = [] if options.most_tokens is None else [f"{options.most_tokens} tokens"]
     if options.most_cost is not None:
         limits.append(f"{options.most_cost:g}")
-    again = "run the same command again" + (" without --fresh" if fresh else "")
+    remedy = "run the same command again" + (" without --fresh" if fresh else "")
     metrics = evaluation.metrics
     more = metrics.missing - len(stopped)
     say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
@@ -172,6 +172,6 @@ def say_incomplete(
         f"the budget of {' or '.join(limits)} is reached: {len(stopped)} of {metrics.prompts} "
         "prompts were not asked"
         + (f", {more} more have no verdict" * (more > 0))
-        + f"\n  verdicts received are cached: {again} to spend as much again on the others, "
+        + f"\n  verdicts received are cached: {remedy} to spend as much again on the others, "
         "or raise the budget"
     )

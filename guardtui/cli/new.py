@@ -135,7 +135,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
         return
     if not _can_ask():
         raise InputError(
-            f"{', '.join(missing)}: not given, and without a terminal nobody can be asked\n"
+            f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
             "  give --name, --description, --intent and --example (two to five times)"
         )
     with contextlib.suppress(ImportError):
@@ -208,8 +208,10 @@ def _read(sign: str) -> str:
 
 def _broken(topic: Topic, field: str) -> str:
     """Return the limit that a field, or the whole topic, exceeds, or ""."""
-    found = [one.message for one in violations(topic) if one.field in (field, "total")]
-    return "; ".join(found)
+    messages = [
+        violation.message for violation in violations(topic) if violation.field in (field, "total")
+    ]
+    return "; ".join(messages)
 
 
 def _name_problem(answers: _Answers, text: str) -> str:

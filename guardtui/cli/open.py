@@ -108,7 +108,7 @@ def command(
         del os.environ["NO_COLOR"]
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
-    asked = parse_epochs(EpochFlags(epochs, reducer))
+    request = parse_epochs(EpochFlags(epochs, reducer))
     models = _models(scanner, of_models, concurrency, rate)
     if not models.scans and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: at most 20 concurrent requests to AIRS")
@@ -134,7 +134,7 @@ def command(
         judge=models.judge,
         decision=models.decision,
         writer=models.writer,
-        epochs=asked,
+        epochs=request,
     )
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)
@@ -144,8 +144,8 @@ def command(
 
     with sandbox_process() as environment:
         # No settings of the author's own account apply.
-        here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-        return run_app(topic, prompts, encoder, threshold, config, here, measures)
+        practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+        return run_app(topic, prompts, encoder, threshold, config, practice, measures)
 
 
 @dataclass(frozen=True)
@@ -195,15 +195,15 @@ def _require_terminal() -> None:
     """Raise InputError unless the terminal can show the app."""
     terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
     kind = os.environ.get("TERM", "")
-    why = ""
+    reason = ""
     if kind in ("dumb", "unknown"):
-        why = f"TERM={kind} says that this one cannot move its cursor"
+        reason = f"TERM={kind} means that this one cannot move its cursor"
     elif not terminal:
-        why = "this is none"
+        reason = "standard input or output is not one"
     elif not (sys.stderr and sys.stderr.isatty()):
-        why = "draws on standard error, which goes elsewhere"
-    if why:
+        reason = "draws on standard error, which goes elsewhere"
+    if reason:
         raise InputError(
-            f"the app needs a terminal, and {why}\n"
+            f"the app needs a terminal, and {reason}\n"
             "  use 'guardtui eval' or 'guardtui export': they do the same without a screen"
         )

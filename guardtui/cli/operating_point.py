@@ -90,10 +90,10 @@ def settled_engine(
     if wanted in (None, FITTED):
         settings = scanner.settings
         kept = kept_fit(topic_path, settings.identity)
-        then = None if baseline is None else baseline.settings
-        if wanted is None and kept is None and then and then.identity == settings.identity:
-            if then.threshold_source != SHIPPED:
-                scanner.use_threshold(then.threshold, then.threshold_source)
+        previous = None if baseline is None else baseline.settings
+        if wanted is None and kept is None and previous and previous.identity == settings.identity:
+            if previous.threshold_source != SHIPPED:
+                scanner.use_threshold(previous.threshold, previous.threshold_source)
             return scanner, None
     try:
         fit = settle_threshold(
@@ -130,9 +130,9 @@ def threshold_for_shards(
     if (fit := kept_fit(topic_path, engine)) is not None:
         return ShardsThreshold(fit.threshold, fit.source, fit)
     if wanted is None and baseline is not None and baseline.settings.identity == engine:
-        then = baseline.settings
-        value = None if then.threshold_source == SHIPPED else then.threshold
-        return ShardsThreshold(value, then.threshold_source)
+        previous = baseline.settings
+        value = None if previous.threshold_source == SHIPPED else previous.threshold
+        return ShardsThreshold(value, previous.threshold_source)
     return ShardsThreshold(None, SHIPPED, unfitted=True)
 
 
@@ -149,10 +149,10 @@ def threshold_for_merge(
     if settings.name != ENGINE or settings.threshold_source != SHIPPED or wanted == SHIPPED:
         return None
     if wanted is None and baseline is not None and baseline.settings.identity == settings.identity:
-        then = baseline.settings
-        if then.threshold == settings.threshold:
+        previous = baseline.settings
+        if previous.threshold == settings.threshold:
             return None
-        return ShardsThreshold(then.threshold, then.threshold_source)
+        return ShardsThreshold(previous.threshold, previous.threshold_source)
     return fitted_to_shards(merged, wanted)
 
 
@@ -162,8 +162,8 @@ def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
         from guardtui.session.threshold_fits import FIT, write_fit
         from guardtui.shards.leftovers import write_shared
 
-        told = {"schema_version": 1, FIT: write_fit(fit)[FIT]}
-        write_shared(run.folder / _FIT_FILE, f"{json.dumps(told, indent=2)}\n".encode())
+        document = {"schema_version": 1, FIT: write_fit(fit)[FIT]}
+        write_shared(run.folder / _FIT_FILE, f"{json.dumps(document, indent=2)}\n".encode())
 
 
 def fit_of_run(run: Run) -> ThresholdFit | None:
@@ -171,10 +171,10 @@ def fit_of_run(run: Run) -> ThresholdFit | None:
     from guardtui.session.threshold_fits import read_fit
 
     try:
-        told = json.loads((run.folder / _FIT_FILE).read_bytes())
+        document = json.loads((run.folder / _FIT_FILE).read_bytes())
     except (OSError, ValueError):
         return None
-    fit = read_fit(told) if isinstance(told, dict) else None
+    fit = read_fit(document) if isinstance(document, dict) else None
     settings = run.settings
     is_its = fit is not None and (fit.threshold, fit.source) == (
         settings.threshold,

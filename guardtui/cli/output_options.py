@@ -14,7 +14,7 @@ from guardtui.cli.output import check_output
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ReportOutput:
     """Output of a report: a file, or None for standard output, and the name of its format."""
 
     path: Path | None
@@ -52,24 +52,24 @@ def choose(
     paths: Sequence[Path],
     ending: Callable[[str], str | None],
     default: str,
-) -> list[Output]:
+) -> list[ReportOutput]:
     """Return the outputs of a command. Raises `click.UsageError` and `InputError`.
 
     `ending` returns the format of a file name, or None. A named format is that of the screen, or of
     a single file with any ending; several files have the formats of their endings.
     """
     if not paths:
-        return [Output(None, format_name or default)]
+        return [ReportOutput(None, format_name or default)]
     if len(paths) == 1:
         path = _file(paths[0])
         chosen = format_name or (ending(path.name) if path else None)
-        return [Output(path, chosen or _without_ending(path, default))]
-    outputs: list[Output] = []
+        return [ReportOutput(path, chosen or _without_ending(path, default))]
+    outputs: list[ReportOutput] = []
     for path in map(_file, paths):
         if any(output.path == path for output in outputs):
             raise click.UsageError(f"--output {path or '-'} is named twice")
         chosen = format_name if path is None else ending(path.name)
-        outputs.append(Output(path, chosen or _without_ending(path, default)))
+        outputs.append(ReportOutput(path, chosen or _without_ending(path, default)))
     if format_name and all(output.path for output in outputs):
         raise click.UsageError(
             "--format is for one output: several files have the formats of their endings"
@@ -119,6 +119,6 @@ def format_of_name(name: str) -> str | None:
     """Return the format of a file name, by its longest known ending, or None."""
     from guardtui.reports.formats import FORMATS
 
-    endings = {one.ending: key for key, one in FORMATS.items()} | _MORE_ENDINGS
+    endings = {report_format.ending: key for key, report_format in FORMATS.items()} | _MORE_ENDINGS
     fitting = [ending for ending in endings if name.lower().endswith(f".{ending}")]
     return endings[max(fitting, key=len)] if fitting else None

@@ -33,11 +33,11 @@ def load_plugins(plugins: Sequence[Path]) -> None:
 
     for path in plugins:
         try:
-            found = load_plugin(path)
+            plugin = load_plugin(path)
         except PluginError as error:
             remedy = "correct the file, or leave out --plugin"
             raise InputError(f"--plugin {error}\n  {remedy}") from error
-        if not found.names:
+        if not plugin.names:
             diagnostics.warn(
                 f"--plugin {path}: it registers nothing\n"
                 "  decorate what is to be used: @scorer, @metric or @score_reducer of "

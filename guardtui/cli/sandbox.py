@@ -192,13 +192,13 @@ async def _serve(
         ).start()
     try:
         try:
-            taken = await sandbox.start(host, port)
+            used_port = await sandbox.start(host, port)
         except OSError as error:
             raise InputError(
                 f"port {port} of {host} cannot be used: {os.strerror(error.errno or 0)}\n"
                 "  name another with --port, or --port 0 for a free one"
             ) from error
-        url = f"http://{f'[{host}]' if ':' in host else host}:{taken}"
+        url = f"http://{f'[{host}]' if ':' in host else host}:{used_port}"
         if decisions:
             write(f"{url}/v1#{MODEL}\n")
             note(
@@ -238,6 +238,6 @@ def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
 def _tell(error: BaseException) -> None:
     from guardtui.cli.diagnostics import crash_file
 
-    place = crash_file(error)
-    where = f"; where it happened is in {place}" if place else ""
-    warn(f"the sandbox failed at a request ({type(error).__name__}){where}")
+    path = crash_file(error)
+    location = f"; where it happened is in {path}" if path else ""
+    warn(f"the sandbox failed at a request ({type(error).__name__}){location}")

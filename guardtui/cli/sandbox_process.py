@@ -31,8 +31,8 @@ def sandbox_process() -> Iterator[Mapping[str, str]]:
     try:
         url = process.stdout.readline().strip() if process.stdout is not None else ""
         if not url:
-            said = process.communicate(timeout=START_SECONDS)[1].strip()
-            raise InputError(f"the sandbox did not start\n  {said}")
+            errors = process.communicate(timeout=START_SECONDS)[1].strip()
+            raise InputError(f"the sandbox did not start\n  {errors}")
         yield sandbox_environment(url)
     finally:
         if process.stdin is not None:

@@ -196,7 +196,7 @@ def command(
     return _outcome(outputs, scored, graders)
 
 
-# --- what the arguments mean ------------------------------------------------------------------
+# --- meaning of the arguments -----------------------------------------------------------------
 
 
 def _graders(
@@ -250,18 +250,18 @@ def _column(outputs: OutputSet, option: str, name: str | None) -> str | None:
     """Return the column's name as in the file."""
     if name is None:
         return None
-    found = outputs.column(name)
-    if found is None:
+    column = outputs.column(name)
+    if column is None:
         known = ", ".join(["id", "input", "epoch", *outputs.metadata])
         raise InputError(
             f"{option}: {outputs.source} has no column {name!r}\n  the columns are: {known}"
         )
-    return found[0]
+    return column[0]
 
 
 def _require_values(outputs: OutputSet, cluster: str) -> None:
-    found = outputs.column(cluster)
-    values: Sequence[Any] = [] if found is None else found[1]
+    column = outputs.column(cluster)
+    values: Sequence[Any] = [] if column is None else column[1]
     for row, value in enumerate(values):
         if isinstance(value, list | dict):
             raise InputError(
@@ -276,7 +276,9 @@ def _require_values(outputs: OutputSet, cluster: str) -> None:
 
 
 def _with_standard_errors(judges: Sequence[NamedScorer], cluster: str | None) -> list[NamedScorer]:
-    return [replace(one, metrics=with_standard_errors(one.metrics, cluster)) for one in judges]
+    return [
+        replace(judge, metrics=with_standard_errors(judge.metrics, cluster)) for judge in judges
+    ]
 
 
 # --- the work ---------------------------------------------------------------------------------
@@ -352,7 +354,9 @@ def _summarised(
     group: str | None,
     cluster: str | None,
 ) -> list[Any]:
-    return [summarised(outputs, one, reducers, group=group, cluster=cluster) for one in scored]
+    return [
+        summarised(outputs, scores, reducers, group=group, cluster=cluster) for scores in scored
+    ]
 
 
 @contextmanager
@@ -384,22 +388,22 @@ def _warnings() -> Iterator[None]:
 def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
     """Return the exit code; print a message if rows could not be scored."""
     reasons: dict[tuple[bool, str, str], list[int]] = {}
-    for one in scored:
-        for row, reason in sorted(one.errors.items()):
+    for scores in scored:
+        for row, reason in sorted(scores.errors.items()):
             # Failed rows are more informative than open ones.
-            place = (row in one.not_asked, one.judge.name, reason)
-            reasons.setdefault(place, []).append(row)
+            cause = (row in scores.not_asked, scores.judge.name, reason)
+            reasons.setdefault(cause, []).append(row)
     failed = sum(map(len, reasons.values()))
     if not failed:
         return Exit.DONE
     total = len(outputs) * len(scored)
-    what = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
-    lines = [f"{failed} of {total} {what}; the report has the other {total - failed}"]
-    for place in sorted(reasons, key=lambda one: one[0])[:_LISTED]:
-        rows = reasons[place]
-        reason = place[2].replace("\n", "\n  ")
+    problem = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
+    lines = [f"{failed} of {total} {problem}; the report has the other {total - failed}"]
+    for cause in sorted(reasons, key=lambda cause: cause[0])[:_LISTED]:
+        rows = reasons[cause]
+        reason = cause[2].replace("\n", "\n  ")
         lines.append(
-            f"  {outputs.location(rows[0])} (id {outputs.ids[rows[0]]}, {place[1]}): {reason}"
+            f"  {outputs.location(rows[0])} (id {outputs.ids[rows[0]]}, {cause[1]}): {reason}"
         )
         if len(rows) > 1:
             further = ", ".join(str(outputs.lines[row]) for row in rows[1:10])
@@ -408,6 +412,6 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
     if len(reasons) > _LISTED:
         lines.append(f"  … and {len(reasons) - _LISTED} reasons more")
     if graders.known:
-        lines.append("  what was graded is kept: once this is put right, the same command goes on")
+        lines.append("  answers of models are cached: fix this, and run the same command again")
     diagnostics.error("\n".join(lines))
     return Exit.NOT_COMPLETED

@@ -20,7 +20,7 @@ def require_terminal() -> None:
     """Raise InputError unless the terminal can show the app."""
     dumb = os.environ.get("TERM", "") in ("dumb", "unknown")
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if dumb or not all(one is not None and one.isatty() for one in streams):
+    if dumb or not all(stream is not None and stream.isatty() for stream in streams):
         raise InputError(
             "--screen needs a terminal\n  leave it out: the report has the same scores and metrics"
         )

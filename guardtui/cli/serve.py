@@ -158,7 +158,7 @@ def _server(line: str, port: int) -> Server:
     from textual_serve import server
     from textual_serve.app_service import AppService
 
-    class Session(AppService):
+    class ServedApp(AppService):
         async def stop(self) -> None:
             await super().stop()
             process = self._process
@@ -166,7 +166,7 @@ def _server(line: str, port: int) -> Server:
                 process.stdin.close()
                 await process.communicate()
 
-    server.AppService = Session  # type: ignore[attr-defined]
+    server.AppService = ServedApp  # type: ignore[attr-defined]
     return server.Server(line, host=HOST, port=port, title="guardtui")
 
 

@@ -206,19 +206,19 @@ def evaluate_by_others(
     run = Run(large, topic, settings)
     run.begin()
     category = large.category_column
-    for one in [shard] if shard is not None else large.all_shards():
-        manifest = read_manifest(run, one)
+    for part in [shard] if shard is not None else large.all_shards():
+        manifest = read_manifest(run, part)
         if manifest is None:
-            frame = large.read_rows(one)
-            begun = time.perf_counter()
-            found = evaluate(large.prompts(frame), one)
-            if found.metrics.open or found.metrics.errors > (max_errors or 0):
-                return None, found
-            whole = replace(found, prompt_set=large.fingerprint)
-            seconds = {"scan": time.perf_counter() - begun}
+            frame = large.read_rows(part)
+            started = time.perf_counter()
+            evaluation = evaluate(large.prompts(frame), part)
+            if evaluation.metrics.open or evaluation.metrics.errors > (max_errors or 0):
+                return None, evaluation
+            whole = replace(evaluation, prompt_set=large.fingerprint)
+            seconds = {"scan": time.perf_counter() - started}
             groups = frame[category] if category else None
-            manifest = write_part(run, one, frame["row"].to_numpy(), groups, whole, seconds)
-        diagnostics.note(shard_line(one, manifest))
+            manifest = write_part(run, part, frame["row"].to_numpy(), groups, whole, seconds)
+        diagnostics.note(shard_line(part, manifest))
     return (None if shard is not None else merged_run(run)), None
 
 
@@ -241,7 +241,7 @@ class _Workers:
         """Evaluate the shards that have no part yet, with progress; return the run."""
         executor = make_executor(self.executor, self.jobs, self.address)
         run = job.worker().run
-        left = [one for one in large.all_shards() if read_manifest(run, one) is None]
+        left = [shard for shard in large.all_shards() if read_manifest(run, shard) is None]
         done = large.shards - len(left)
         if left:
             diagnostics.progress(f"evaluating: {done} of {large.shards} shards")

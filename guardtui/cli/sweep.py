@@ -75,8 +75,8 @@ def command(
     measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
     curve, settings, source = measure(topic, prompts, encoder, threshold)
     best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
-    found = SweepResult(curve, best, settings, source, min_tpr, min_tnr)
-    write(render(found, format_name), output)
+    result = SweepResult(curve, best, settings, source, min_tpr, min_tnr)
+    write(render(result, format_name), output)
     if best is None:
         diagnostics.warn(
             f"no threshold reaches a TPR of {min_tpr:g} and a TNR of {min_tnr:g}: lower a floor, "

@@ -66,46 +66,46 @@ class SweepResult:
         return self.sweep.nearest(min_tpr=self.min_tpr, min_tnr=self.min_tnr)
 
 
-def render(found: SweepResult, format_name: str) -> str:
+def render(result: SweepResult, format_name: str) -> str:
     """Return the result in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
     if format_name == "csv":
-        return _csv(found)
-    return render_document(sweep_document(found), format_name)
+        return _csv(result)
+    return render_document(sweep_document(result), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
 
 
-def _csv(found: SweepResult) -> str:
+def _csv(result: SweepResult) -> str:
     """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
-    sweep = found.sweep
+    sweep = result.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
     tp, fp = sweep.tp, sweep.fp
     counts = {"tp": tp, "fp": fp, "fn": sweep.positives - tp, "tn": sweep.negatives - fp}
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
 
 
-def _document(found: SweepResult) -> dict[str, Any]:
-    sweep, best, nearest = found.sweep, found.best, found.nearest
-    here = sweep.place(found.current)
-    kept = (here,) if best is None else (here, best.place)
+def _document(result: SweepResult) -> dict[str, Any]:
+    sweep, best, nearest = result.sweep, result.best, result.nearest
+    current = sweep.place(result.current)
+    kept = (current,) if best is None else (current, best.place)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "scanner": {
-            "name": found.settings.name,
-            "identity": found.settings.identity,
-            "threshold": found.settings.threshold,
-            "threshold_source": found.settings.threshold_source,
+            "name": result.settings.name,
+            "identity": result.settings.identity,
+            "threshold": result.settings.threshold,
+            "threshold_source": result.settings.threshold_source,
         },
-        "prompts": found.prompts,
+        "prompts": result.prompts,
         "intent": str(sweep.intent),
-        "floors": {"tpr": found.min_tpr, "tnr": found.min_tnr},
+        "floors": {"tpr": result.min_tpr, "tnr": result.min_tnr},
         "thresholds": len(sweep),
         "roc_area": sweep.roc_area,
         "average_precision": sweep.average_precision,
-        "current": {"threshold": found.current, **_figures(sweep.metrics(here))},
+        "current": {"threshold": result.current, **_figures(sweep.metrics(current))},
         "best": None,
         "nearest": None
         if nearest is None
@@ -142,8 +142,8 @@ def _validated(validated: CrossValidated) -> dict[str, Any]:
 
 def _figures(metrics: Metrics) -> dict[str, Any]:
     intervals = {
-        RATE_KEYS[name]: None if one is None else {"low": one.low, "high": one.high}
-        for name, one in rate_intervals(metrics).items()
+        RATE_KEYS[name]: None if interval is None else {"low": interval.low, "high": interval.high}
+        for name, interval in rate_intervals(metrics).items()
     }
     return {**_rates(metrics), **_counts(metrics), "intervals": intervals}
 
@@ -159,28 +159,30 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def sweep_document(found: SweepResult) -> Document:
+def sweep_document(result: SweepResult) -> Document:
     """Return the current threshold beside the best one, and the rates of others."""
-    sweep = found.sweep
+    sweep = result.sweep
     return Document(
         "Thresholds",
         (
-            quoting(lambda quote: measured_by(found.settings, quote)),
+            quoting(lambda quote: measured_by(result.settings, quote)),
             f"{len(sweep.scores)} prompts, {len(sweep)} thresholds; area under the ROC curve "
             f"{rate_text(sweep.roc_area)}, average precision {rate_text(sweep.average_precision)}.",
         ),
         (
-            Section("Operating points", "points", tuple(_points(found))),
-            Section("Thresholds", "thresholds", (_curve(found), Paragraph(_PROXY))),
+            Section("Operating points", "points", tuple(_points(result))),
+            Section("Thresholds", "thresholds", (_curve(result), Paragraph(_PROXY))),
         ),
     )
 
 
-def _points(found: SweepResult) -> Iterator[Block]:
-    sweep, best, nearest = found.sweep, found.best, found.nearest
-    here = sweep.place(found.current)
-    floors = _floors(found)
-    rows = [_point(f"now ({found.settings.threshold_source})", found.current, sweep.metrics(here))]
+def _points(result: SweepResult) -> Iterator[Block]:
+    sweep, best, nearest = result.sweep, result.best, result.nearest
+    current = sweep.place(result.current)
+    floors = _floors(result)
+    rows = [
+        _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
+    ]
     if best is not None:
         validated = best.cross_validated
         rows.append(_point("best, in sample", best.threshold, best.metrics))
@@ -203,7 +205,7 @@ def _points(found: SweepResult) -> Iterator[Block]:
         folds = len(best.cross_validated.thresholds)
         unmet = best.cross_validated.unmet
         yield Paragraph(f"The floors were out of reach in {unmet} of {folds} folds.")
-    yield Paragraph("What is in sample flatters the threshold that it has chosen.")
+    yield Paragraph("In-sample figures flatter a threshold chosen by them.")
 
 
 def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
@@ -214,22 +216,22 @@ def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _curve(found: SweepResult) -> Table:
+def _curve(result: SweepResult) -> Table:
     """Return the rates of about `ROWS` thresholds, with the best and the current one."""
-    sweep, best = found.sweep, found.best
-    here = sweep.place(found.current)
-    marked = {here: "now", **({} if best is None else {best.place: "best"})}
-    if best is not None and best.place == here:
-        marked[here] = "best, now"
+    sweep, best = result.sweep, result.best
+    current = sweep.place(result.current)
+    marked = {current: "now", **({} if best is None else {best.place: "best"})}
+    if best is not None and best.place == current:
+        marked[current] = "best, now"
     rows = []
-    for place in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
-        metrics = sweep.metrics(place)
-        threshold = found.current if place == here else sweep.setting(place)
-        if best is not None and place == best.place != here:
+    for index in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
+        metrics = sweep.metrics(index)
+        threshold = result.current if index == current else sweep.setting(index)
+        if best is not None and index == best.place != current:
             threshold = best.threshold
         rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
         counts = (str(metrics.fp), str(metrics.fn))
-        rows.append((_short(threshold), *rates, *counts, marked.get(place, "")))
+        rows.append((_short(threshold), *rates, *counts, marked.get(index, "")))
     columns = (
         Column("threshold"),
         *map(Column, (*RATE_TITLES.values(), "FP", "FN")),
@@ -238,8 +240,8 @@ def _curve(found: SweepResult) -> Table:
     return Table(columns, tuple(rows), named="Thresholds")
 
 
-def _floors(found: SweepResult) -> str:
-    floors = (("TPR", found.min_tpr), ("TNR", found.min_tnr))
+def _floors(result: SweepResult) -> str:
+    floors = (("TPR", result.min_tpr), ("TNR", result.min_tnr))
     texts = [f"{name} ≥ {floor:g}" for name, floor in floors if floor > 0]
     return f" with {' and '.join(texts)}" if texts else ""
 

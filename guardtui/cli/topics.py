@@ -137,8 +137,8 @@ def _entry(listing: TenantTopics, topic: CustomTopic) -> dict[str, Any]:
         "description": topic.description,
         "examples": list(topic.examples),
         "pins": [
-            {"place": str(place), "action": action, "revision": revision}
-            for place, action, revision in listing.pins(topic)
+            {"place": str(path), "action": action, "revision": revision}
+            for path, action, revision in listing.pins(topic)
         ],
     }
 
@@ -149,8 +149,8 @@ def _cells(listing: TenantTopics, topic: CustomTopic) -> list[str]:
         return cells
     pins = listing.pins(topic)
     texts = [
-        f"{inert(action)}, revision {revision}" + (f" ({place})" if len(pins) > 1 else "")
-        for place, action, revision in pins
+        f"{inert(action)}, revision {revision}" + (f" ({path})" if len(pins) > 1 else "")
+        for path, action, revision in pins
     ]
     return [*cells, "; ".join(texts) or "-"]
 
@@ -163,8 +163,8 @@ def _say_pins(listing: TenantTopics, topic: CustomTopic) -> None:
     pins = listing.pins(topic)
     if not pins:
         diagnostics.note(f"{profile} does not have this topic")
-    for place, action, revision in pins:
-        text = f"{profile}: {inert(action)}, pinned at revision {revision} ({place})"
+    for path, action, revision in pins:
+        text = f"{profile}: {inert(action)}, pinned at revision {revision} ({path})"
         newest = f"revision {topic.revision}"
         if revision == topic.revision:
             diagnostics.note(text)

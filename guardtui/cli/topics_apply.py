@@ -73,7 +73,7 @@ def apply_(
     """
     definition = _definition(topic)
     require_sendable(definition)
-    where = None if place is None else _parsed_place(place)
+    path = None if place is None else _parsed_place(place)
     settings = load_settings(
         profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
     )
@@ -83,7 +83,7 @@ def apply_(
 
     async def work() -> int:
         changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
-        placement = Placement(where, set_default)
+        placement = Placement(path, set_default)
         with failures_told():
             plan = await changes.plan(connection, definition, placement)
         if plan is None:
@@ -111,17 +111,17 @@ def _definition(path: Path) -> Topic:
     file = load_topic(path)
     if not file.intent_given:
         raise InputError(
-            f"{path}: no intent stands in it, and a profile needs to know\n"
-            "  add 'intent: block' to stop what matches, or 'intent: allow' to stop all else"
+            f"{path}: the intent is missing, and a profile requires one\n"
+            "  add 'intent: block' to stop what matches, or 'intent: allow' to stop all others"
         )
     return file.topic
 
 
 def _parsed_place(text: str) -> PolicyPath:
-    found = _PLACE.fullmatch(text.strip())
-    if found is None:
+    match = _PLACE.fullmatch(text.strip())
+    if match is None:
         raise click.UsageError(f"--place {text[:60]!r} is not a place: write 'entry 1, prompt'")
-    return PolicyPath(entry=int(found[1]) - 1, direction=found[2].lower())
+    return PolicyPath(entry=int(match[1]) - 1, direction=match[2].lower())
 
 
 async def _apply(
@@ -140,9 +140,9 @@ async def _apply(
         return await changes.apply(connection, topic, plan, placement, journal)
     except asyncio.CancelledError:
         diagnostics.note(
-            "broken off in the middle: the topic or the profile may be changed" + remedy
+            "interrupted while applying: the topic or the profile may be changed" + remedy
             if journal.has_entry
-            else "broken off: the profile was not changed"
+            else "interrupted: the profile was not changed"
         )
         raise
     except ServiceError as error:

@@ -58,29 +58,29 @@ def delete(
         with failures_told():
             async with open_management(settings) as client:
                 topic = named(await client.topics(), name)
-                held = await holders(client, topic)
+                profiles = await holders(client, topic)
         shown = f"topic {inert(topic.topic_name)[:60]}"
-        if held and not force:
+        if profiles and not force:
             raise InputError(
-                f"{shown} is not deleted: profiles name it\n{_lines(held)}\n"
+                f"{shown} is not deleted: profiles name it\n{_lines(profiles)}\n"
                 "  take it out of them and delete their old revisions, or give --force with "
                 "--updated-by EMAIL"
             )
         diagnostics.note(f"{shown}, revision {topic.revision}, is permanently deleted")
-        if held:
-            diagnostics.warn(f"it is taken out of these profiles:\n{_lines(held)}")
+        if profiles:
+            diagnostics.warn(f"it is taken out of these profiles:\n{_lines(profiles)}")
         if dry_run:
             return Exit.DONE
         if not await author.ask(Confirm("Delete it?", "Delete", "Cancel")):
             return Exit.INTERRUPTED
         try:
-            said = await _delete(settings, topic, updated_by if force else "")
+            message = await _delete(settings, topic, updated_by if force else "")
         except asyncio.CancelledError:
             diagnostics.note(
-                f"broken off: whether {shown} is deleted, 'guardtui topics list' tells"
+                f"interrupted: 'guardtui topics list' shows whether {shown} is deleted"
             )
             raise
-        diagnostics.note(said)
+        diagnostics.note(message)
         return Exit.DONE
 
     return run_async(work())
@@ -88,24 +88,24 @@ def delete(
 
 def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
     """Return the topic of this name or id. Raises `InputError` with similar names."""
-    for one in topics:
-        if name == one.topic_name:
-            return one
-    for one in topics:
-        if name.lower() == one.topic_id.lower():
-            return one
-    names = [one.topic_name for one in topics]
-    near = get_close_matches(name, names, n=3) or sorted(names)[:5]
-    there = ", ".join(repr(inert(one)[:60]) for one in near)
-    remedy = f"there are: {there}" if there else "there are none at all"
+    for topic in topics:
+        if name == topic.topic_name:
+            return topic
+    for topic in topics:
+        if name.lower() == topic.topic_id.lower():
+            return topic
+    names = [topic.topic_name for topic in topics]
+    similar = get_close_matches(name, names, n=3) or sorted(names)[:5]
+    listed = ", ".join(repr(inert(topic)[:60]) for topic in similar)
+    remedy = f"there are: {listed}" if listed else "the tenant has no topics"
     raise InputError(
         f"there is no topic {inert(name)[:60]!r}; {remedy}\n"
         "  'guardtui topics list' lists them; names count letter by letter"
     )
 
 
-def _lines(held: Sequence[Holder]) -> str:
-    return "\n".join(f"  {line}" for line in holder_lines(held, _HOLDERS, _REVISIONS))
+def _lines(holders: Sequence[Holder]) -> str:
+    return "\n".join(f"  {line}" for line in holder_lines(holders, _HOLDERS, _REVISIONS))
 
 
 async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -> str:

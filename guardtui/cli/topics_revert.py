@@ -92,12 +92,12 @@ async def _revert(
     changes: ProfileChanges, connection: AirsConnection, path: Path, step: RevertStep, so_far: str
 ) -> Reverted:
     try:
-        with failures_told(f"{so_far}; not all was taken back" if so_far else "not taken back"):
+        with failures_told(f"{so_far}; the rest was not reverted" if so_far else "not reverted"):
             return await changes.revert(connection, step)
     except asyncio.CancelledError:
         diagnostics.note(
-            "broken off: the profile may be as before, and the topic's text not yet\n"
-            f"  '{revert_line(path, connection)}' again takes back what is left"
+            "interrupted: the profile may be reverted, and the topic's text not yet\n"
+            f"  '{revert_line(path, connection)}' reverts the rest"
         )
         raise
 
@@ -111,9 +111,9 @@ def _log(path: Path, connection: AirsConnection) -> AppliedLog:
 
 def _nothing(path: Path, connection: AirsConnection) -> InputError:
     return InputError(
-        f"{path}: nothing of it was applied to profile {connection.place} that is not taken back\n"
-        "  the ways back are kept beside the topic file: name the file and the profile of the "
-        "apply;\n  to put an older definition into effect, write it into the file and apply it"
+        f"{path}: no applied change of it in profile {connection.place} is left to revert\n"
+        "  the undo journal is beside the topic file: name the file and the profile of the apply;\n"
+        "  to apply an older definition, write it to the file and apply the file"
     )
 
 

@@ -35,33 +35,33 @@ _INSIDE = {True: "yes", False: "no", None: "–"}
 _DIRECTION = {True: "right", False: "wrong", None: "–"}
 
 
-def render(found: RecordedTrust, format_name: str) -> str:
+def render(report: RecordedTrust, format_name: str) -> str:
     """Return the comparison in the format of this name."""
     if format_name == "json":
-        return dumps(_document(found), indent=2) + "\n"
-    return render_document(trust_document(found), format_name)
+        return dumps(_document(report), indent=2) + "\n"
+    return render_document(trust_document(report), format_name)
 
 
-def _number(found: RecordedTrust, index: int) -> int:
+def _number(report: RecordedTrust, index: int) -> int:
     """Return the number of an iteration by its index."""
-    return found.guardrail.iterations[index].number
+    return report.guardrail.iterations[index].number
 
 
 # --- for programs -------------------------------------------------------------------------
 
 
-def _document(found: RecordedTrust) -> dict[str, Any]:
-    trust = found.trust
+def _document(report: RecordedTrust) -> dict[str, Any]:
+    trust = report.trust
     (held, intervals), (right, directions) = trust.intervals, trust.directions
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "trust",
         "summary": trust.summary,
         "guardrail": scanner_of(trust.settings),
-        "other_guardrails": [scanner_of(one) for one in found.guardrail.others],
-        "engine": scanner_of(found.engine) | {"threshold": found.engine.threshold},
-        "prompt_file": found.prompts.source,
-        "prompt_set_fingerprint": found.prompts.fingerprint,
+        "other_guardrails": [scanner_of(group) for group in report.guardrail.others],
+        "engine": scanner_of(report.engine) | {"threshold": report.engine.threshold},
+        "prompt_file": report.prompts.source,
+        "prompt_set_fingerprint": report.prompts.fingerprint,
         "overall": {
             "intervals": intervals,
             "intervals_held": held,
@@ -69,27 +69,27 @@ def _document(found: RecordedTrust) -> dict[str, Any]:
             "directions_right": right,
             "wrong_verdicts": _wrong(trust.wrong),
         },
-        "scans": [_scan(found, check) for check in trust.checks],
+        "scans": [_scan(report, check) for check in trust.checks],
         "not_checked": [
-            {"iteration": _number(found, one.index), "reason": one.reason}
-            for one in trust.unchecked
+            {"iteration": _number(report, group.index), "reason": group.reason}
+            for group in trust.unchecked
         ],
         "calibration": [
             {
-                "low": one.low,
-                "high": one.high,
-                "prompts": one.prompts,
-                "expected": one.expected,
-                "triggered": one.triggered,
+                "low": group.low,
+                "high": group.high,
+                "prompts": group.prompts,
+                "expected": group.expected,
+                "triggered": group.triggered,
             }
-            for one in trust.calibration
+            for group in trust.calibration
         ],
     }
 
 
-def _scan(found: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
+def _scan(report: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
     return {
-        "iteration": _number(found, check.index),
+        "iteration": _number(report, check.index),
         "definition": definition_of(check.topic),
         "scanned_before": check.repeated,
         "forecast_recorded": check.stored,
@@ -117,9 +117,9 @@ def _wrong(wrong: WrongVerdicts) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def trust_document(found: RecordedTrust) -> Document:
+def trust_document(report: RecordedTrust) -> Document:
     """Return each scan beside its forecast, and the calibration of the probabilities."""
-    trust, engine = found.trust, found.engine
+    trust, engine = report.trust, report.engine
     return Document(
         "Forecasts against scans",
         (
@@ -132,8 +132,8 @@ def trust_document(found: RecordedTrust) -> Document:
             trust.summary,
         ),
         (
-            Section("Scans", "scans", tuple(_scans(found))),
-            Section("Calibration", "calibration", (_calibration(found),)),
+            Section("Scans", "scans", tuple(_scans(report))),
+            Section("Calibration", "calibration", (_calibration(report),)),
         ),
         made_with=Facts(
             (
@@ -155,8 +155,8 @@ def trust_document(found: RecordedTrust) -> Document:
     )
 
 
-def _scans(found: RecordedTrust) -> Iterator[Block]:
-    trust = found.trust
+def _scans(report: RecordedTrust) -> Iterator[Block]:
+    trust = report.trust
     columns = (
         Column("scan", figure=False),
         Column("prompts"),
@@ -169,7 +169,7 @@ def _scans(found: RecordedTrust) -> Iterator[Block]:
     )
     rows = tuple(
         (
-            f"#{_number(found, check.index)}{' =' * check.repeated}{' *' * check.stored}",
+            f"#{_number(report, check.index)}{' =' * check.repeated}{' *' * check.stored}",
             str(check.prompts),
             "n/a" if check.expected is None else rate_text(check.expected.value),
             interval_of(check.expected),
@@ -194,13 +194,13 @@ def _scans(found: RecordedTrust) -> Iterator[Block]:
     if trust.unchecked:
         yield Bullets(
             tuple(
-                Item((f"#{_number(found, scan.index)}: no forecast: ", Foreign(scan.reason)))
+                Item((f"#{_number(report, scan.index)}: no forecast: ", Foreign(scan.reason)))
                 for scan in trust.unchecked
             )
         )
 
 
-def _calibration(found: RecordedTrust) -> Table:
+def _calibration(report: RecordedTrust) -> Table:
     rows = tuple(
         (
             f"{group.low:.1f} – {group.high:.1f}",
@@ -208,7 +208,7 @@ def _calibration(found: RecordedTrust) -> Table:
             f"{group.expected:.1f}",
             str(group.triggered),
         )
-        for group in found.trust.calibration
+        for group in report.trust.calibration
     )
     titles = ("prompts", "expected to trigger", "triggered")
     columns = (Column("probability", figure=False), *map(Column, titles))

@@ -208,7 +208,7 @@ def compare(
     if present is not None:
         changes[~present] = Change.ADDED
     counts = [int(np.count_nonzero(changes == kind)) for kind in range(len(Change))]
-    then = codes_for(baseline, current.keys, current.expected, alignment)
+    codes_before = codes_for(baseline, current.keys, current.expected, alignment)
     return Comparison(
         changes=changes,
         before=before,
@@ -219,9 +219,9 @@ def compare(
         added=counts[Change.ADDED],
         relabelled=counts[Change.RELABELLED],
         removed=alignment.removed,
-        deltas=_deltas(baseline, current, then),
+        deltas=_deltas(baseline, current, codes_before),
         caveats=_caveats(baseline, current, counts, alignment.removed),
-        then=then,
+        then=codes_before,
         now=current.codes,
         evaluations=(baseline, current),
         alignment=alignment,
@@ -270,13 +270,13 @@ def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _deltas(
-    baseline: Evaluation, current: Evaluation, then: NDArray[np.int8]
+    baseline: Evaluation, current: Evaluation, codes_before: NDArray[np.int8]
 ) -> dict[str, float | None]:
-    if then is baseline.codes:
+    if codes_before is baseline.codes:
         before, after = baseline.metrics, current.metrics
     else:
-        shared = then != ABSENT
-        before, after = metrics_of(then[shared]), metrics_of(current.codes[shared])
+        shared = codes_before != ABSENT
+        before, after = metrics_of(codes_before[shared]), metrics_of(current.codes[shared])
     deltas: dict[str, float | None] = {}
     for name in RATES:
         old: float | None = getattr(before, name)
@@ -297,10 +297,10 @@ def _caveats(
     if old.identity != new.identity:
         caveats.append(f"different scanners: {old.identity} then, {new.identity} now")
     elif old.threshold != new.threshold:
-        then, now = (
+        before, now = (
             f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold)
         )
-        caveats.append(f"different thresholds: {then} then, {now} now")
+        caveats.append(f"different thresholds: {before} then, {now} now")
     if baseline.topic.intent is not current.topic.intent:
         caveats.append(
             f"different intents: {baseline.topic.intent} then, {current.topic.intent} now"

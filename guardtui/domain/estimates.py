@@ -179,12 +179,16 @@ def estimate(
 
     def differences(rows: NDArray[np.bool_]) -> tuple[int, float, int]:
         """Return the number of open rows, and how many differ: expected and at most."""
-        waiting, asked, differ = (
+        waiting, answered_rows, differ = (
             count(rows & is_open),
             count(rows & compared),
             count(rows & differing),
         )
-        return waiting, waiting * differ / (asked + 1), most_differing(differ, asked, waiting, tail)
+        return (
+            waiting,
+            waiting * differ / (answered_rows + 1),
+            most_differing(differ, answered_rows, waiting, tail),
+        )
 
     def share(rows: NDArray[np.bool_]) -> _Share:
         right, lost, most_lost = differences(rows & predicted_correct)
@@ -251,8 +255,8 @@ def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
         )
         return logs
 
-    ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
-    return float(np.exp(ways - log_choose(total, np.array([drawn], np.float64))).sum())
+    log_ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
+    return float(np.exp(log_ways - log_choose(total, np.array([drawn], np.float64))).sum())
 
 
 def _same_shape(codes: NDArray[np.int8], other: NDArray[np.bool_] | NDArray[np.int8]) -> None:

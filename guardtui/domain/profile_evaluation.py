@@ -323,7 +323,7 @@ class ProfileEvaluation:
         return replace(
             own,
             triggered=self.stopped,
-            errors={row: why for row, why in self.errors.items() if why != NOT_ASKED},
+            errors={row: reason for row, reason in self.errors.items() if reason != NOT_ASKED},
             notes=notes,
             stopped_by=self.stopped_by,
         )

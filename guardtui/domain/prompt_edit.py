@@ -55,16 +55,16 @@ class Rewrite:
 PromptEdit: TypeAlias = Relabel | Remove | Duplicate | Add | Rewrite
 
 
-def text_problem(text: str, what: str = "prompt") -> str:
+def text_problem(text: str, subject: str = "prompt") -> str:
     """Return why no prompt file can contain a text, and the remedy; "" if it can."""
     if "\0" in text:
-        return f"the {what} holds a NUL, which no text file can: remove it"
+        return f"the {subject} holds a NUL, which no text file can: remove it"
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        return f"the {what} holds half of a surrogate pair: remove it"
+        return f"the {subject} holds half of a surrogate pair: remove it"
     if size > PROMPT_BYTES:
-        return f"the {what} has more than 1 MiB: shorten it"
+        return f"the {subject} has more than 1 MiB: shorten it"
     return ""
 
 

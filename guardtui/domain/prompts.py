@@ -70,8 +70,8 @@ class PromptSetError(GuardtuiError, ValueError):
     def _text(self) -> str:
         lines = []
         for finding in self.findings:
-            where = f":{finding.lines[0]}" if finding.lines else ""
-            lines.append(f"{self.source}{where}: {finding.message}")
+            position = f":{finding.lines[0]}" if finding.lines else ""
+            lines.append(f"{self.source}{position}: {finding.message}")
         if self.total > len(self.findings):
             lines.append(f"… and {self.total - len(self.findings)} errors more")
         return "\n".join(lines)

@@ -90,17 +90,17 @@ def placements(scores: NDArray[np.floating], belongs: NDArray[np.bool_]) -> Plac
     return Placements(share[belongs], share[~belongs])
 
 
-def separation(found: Placements) -> Separation:
+def separation(placements: Placements) -> Separation:
     """Return the area with an interval on the logit scale.
 
     If the classes are perfectly separated, the variance is 0 and uninformative. The interval is
     then Wilson's, with the size of the smaller class as the number of trials.
     """
-    area, variance = found.area, found.variance
+    area, variance = placements.area, placements.variance
     if variance is None:
         return Separation(area, None)
     if area in (0.0, 1.0) or variance == 0:
-        count = min(len(found.inside), len(found.outside))
+        count = min(len(placements.inside), len(placements.outside))
         return Separation(area, wilson_interval(round(area * count), count))
     from scipy import special
 

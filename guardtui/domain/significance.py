@@ -253,10 +253,10 @@ def kept_share(pairs: Pairs, resamples: int = RESAMPLES) -> float | None:
         right = drawn[:, _BOTH_RIGHT]
         sums.append((right + drawn[:, _BROKEN], right + drawn[:, _FIXED]))
     # Integers over a common denominator, so that equal rates do not differ by rounding.
-    then, now = (
+    before, now = (
         np.minimum(sums[0][when] * totals[1], sums[1][when] * totals[0]) for when in (0, 1)
     )
-    return float(np.count_nonzero(now > then) / resamples)
+    return float(np.count_nonzero(now > before) / resamples)
 
 
 @lru_cache(maxsize=256)

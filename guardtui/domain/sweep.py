@@ -108,9 +108,9 @@ class Sweep:
         both[self.tp + self.fp == 0] = np.nan
         return both
 
-    def metrics(self, place: int) -> Metrics:
+    def metrics(self, cut: int) -> Metrics:
         """Return counts and rates at one cut; prompts without a score are its errors."""
-        tp, fp = int(self.tp[place]), int(self.fp[place])
+        tp, fp = int(self.tp[cut]), int(self.fp[cut])
         return Metrics(tp, self.negatives - fp, fp, self.positives - tp, self.unscored)
 
     # --- thresholds -----------------------------------------------------------------------
@@ -120,21 +120,21 @@ class Sweep:
         index = int(np.searchsorted(self.cuts, np.float32(threshold)))
         return min(index, len(self.cuts) - 1)
 
-    def setting(self, place: int) -> float:
+    def setting(self, cut: int) -> float:
         """Return a threshold for a cut: the middle of those with the same verdicts.
 
         It has as few decimals as possible, at least two, so that it can be typed as displayed. It
         lies between 0 and 1, unless scores are 0 or 1 themselves.
         """
-        return _between(self._below(place), self._top(place))
+        return _between(self._below(cut), self._top(cut))
 
-    def _below(self, place: int) -> np.float32:
-        return self.cuts[place - 1] if place else np.float32(0)
+    def _below(self, cut: int) -> np.float32:
+        return self.cuts[cut - 1] if cut else np.float32(0)
 
-    def _top(self, place: int) -> np.float32:
+    def _top(self, cut: int) -> np.float32:
         """Return the largest threshold with the verdicts of a cut; at least 1 for the last cut."""
-        last = place == len(self.cuts) - 1
-        return max(self.cuts[place], np.float32(1)) if last else self.cuts[place]
+        last = cut == len(self.cuts) - 1
+        return max(self.cuts[cut], np.float32(1)) if last else self.cuts[cut]
 
     # --- areas ----------------------------------------------------------------------------
 
@@ -181,25 +181,25 @@ class Sweep:
         smaller class: thresholds that miss the largest coverage by no more are equally good. None
         if no threshold reaches the minimums, or if a class is missing.
         """
-        run = self._best_run(self.tp, self.fp, min_tpr, min_tnr, slack)
-        return self._middle(run) if run.meets_floors else None
+        cuts = self._best_range(self.tp, self.fp, min_tpr, min_tnr, slack)
+        return self._middle(cuts) if cuts.meets_floors else None
 
     def nearest(self, *, min_tpr: float, min_tnr: float) -> float:
         """As `best`; if no threshold reaches the minimums, the one that misses them least."""
-        return self._middle(self._best_run(self.tp, self.fp, min_tpr, min_tnr))
+        return self._middle(self._best_range(self.tp, self.fp, min_tpr, min_tnr))
 
-    def _best_run(
+    def _best_range(
         self,
         tp: NDArray[np.int64],
         fp: NDArray[np.int64],
         min_tpr: float,
         min_tnr: float,
         slack: float = 0.0,
-    ) -> _Run:
-        """Return the best run of cuts by counts [K + 1] of some of the prompts."""
+    ) -> _CutRange:
+        """Return the best range of cuts by counts [K + 1] of some of the prompts."""
         positives, negatives = int(tp.max()), int(fp.max())
         if not positives or not negatives:
-            return _Run(0, 0, meets_floors=False)
+            return _CutRange(0, 0, meets_floors=False)
         tpr, tnr = tp / positives, (negatives - fp) / negatives
         meets = (tpr >= min_tpr) & (tnr >= min_tnr)
         met = bool(meets.any())
@@ -211,11 +211,11 @@ class Sweep:
         if slack:
             least -= slack / min(positives, negatives) + _ROUNDING
         equal = np.flatnonzero(worth >= least)
-        return _Run(int(equal[0]), int(equal[-1]), meets_floors=met)
+        return _CutRange(int(equal[0]), int(equal[-1]), meets_floors=met)
 
-    def _middle(self, run: _Run) -> float:
-        """Return a threshold in the middle of a run, short as in `setting`."""
-        return _between(self._below(run.first), self._top(run.last))
+    def _middle(self, cuts: _CutRange) -> float:
+        """Return a threshold in the middle of a range, short as in `setting`."""
+        return _between(self._below(cuts.first), self._top(cuts.last))
 
     def cross_validated(
         self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0, slack: float = 0.0
@@ -233,7 +233,7 @@ class Sweep:
         count = min(FOLDS_AT_MOST, self.positives, self.negatives)
         fold = stratified_folds(self.should_trigger, count, seed, self.keys)
         # Cuts sorted by fold and class: leaving out a fold subtracts the histogram of its slice.
-        places = np.searchsorted(self.cuts, self.scores)
+        prompt_cuts = np.searchsorted(self.cuts, self.scores)
         group = fold * 2 + self.should_trigger
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(2 * count + 1))
@@ -242,11 +242,11 @@ class Sweep:
         triggered = np.empty(len(self.scores), np.bool_)
         for number in range(count):
             start, middle, stop = bounds[2 * number : 2 * number + 3]
-            without_fp = self.fp - self._triggering(places[order[start:middle]])
-            without_tp = self.tp - self._triggering(places[order[middle:stop]])
-            run = self._best_run(without_tp, without_fp, min_tpr, min_tnr, slack)
-            threshold = self._middle(run)
-            unmet += not run.meets_floors
+            without_fp = self.fp - self._triggering(prompt_cuts[order[start:middle]])
+            without_tp = self.tp - self._triggering(prompt_cuts[order[middle:stop]])
+            cuts = self._best_range(without_tp, without_fp, min_tpr, min_tnr, slack)
+            threshold = self._middle(cuts)
+            unmet += not cuts.meets_floors
             thresholds.append(threshold)
             rows = order[start:stop]
             matches = self.scores[rows] >= np.float32(threshold)
@@ -255,15 +255,15 @@ class Sweep:
             _counted(triggered, self.should_trigger), tuple(thresholds), triggered, unmet
         )
 
-    def _triggering(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _triggering(self, prompt_cuts: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return how many of the prompts at these cuts trigger at each cut, int64 [K + 1]."""
-        counts = np.bincount(places, minlength=len(self.cuts))
+        counts = np.bincount(prompt_cuts, minlength=len(self.cuts))
         below = np.cumsum(counts) - counts
-        return below if self.intent is Intent.ALLOW else len(places) - below
+        return below if self.intent is Intent.ALLOW else len(prompt_cuts) - below
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _CutRange:
     """Neighbouring, equally good cuts from `first` to `last`."""
 
     first: int
@@ -372,7 +372,7 @@ def sweep(
 
 
 def best_threshold(
-    found: Sweep,
+    curve: Sweep,
     *,
     min_tpr: float = 0.0,
     min_tnr: float = 0.0,
@@ -380,12 +380,12 @@ def best_threshold(
     slack: float = 0.0,
 ) -> Best | None:
     """Return the best threshold, in sample and cross-validated; None as in `Sweep.best`."""
-    threshold = found.best(min_tpr=min_tpr, min_tnr=min_tnr, slack=slack)
+    threshold = curve.best(min_tpr=min_tpr, min_tnr=min_tnr, slack=slack)
     if threshold is None:
         return None
-    validated = found.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
-    index = found.place(threshold)
-    return Best(index, threshold, found.metrics(index), validated)
+    validated = curve.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
+    index = curve.place(threshold)
+    return Best(index, threshold, curve.metrics(index), validated)
 
 
 def stratified_folds(
@@ -402,8 +402,8 @@ def stratified_folds(
     mixed ^= mixed >> np.uint64(31)
     fold = np.empty(len(label), np.intp)
     for members in (np.flatnonzero(label), np.flatnonzero(~label)):
-        dealt = members[np.argsort(mixed[members], kind="stable")]
-        fold[dealt] = np.arange(len(members)) % count
+        shuffled = members[np.argsort(mixed[members], kind="stable")]
+        fold[shuffled] = np.arange(len(members)) % count
     return fold
 
 

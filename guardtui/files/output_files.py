@@ -183,7 +183,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     return replace(outputs, findings=tuple(findings), input_messages=input_chats, messages=messages)
 
 
-# --- from columns to what they mean -----------------------------------------------------------
+# --- meaning of the columns -------------------------------------------------------------------
 
 
 class _Checked:
@@ -380,10 +380,10 @@ class _Checked:
 
 
 def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
-    what = ", ".join(missing)
+    columns = ", ".join(missing)
     noun = "column is" if len(missing) == 1 else "columns are"
     shown = ", ".join(map(_shown, present[:LISTED])) or "none"
-    return f"the {noun} missing: {what} (existing: {shown}): name them in the header"
+    return f"the {noun} missing: {columns} (existing: {shown}): name them in the header"
 
 
 def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:

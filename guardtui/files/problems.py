@@ -29,8 +29,8 @@ class FileError(GuardtuiError):
         self, path: Path | str, problem: str, remedy: str = "", line: int | None = None
     ) -> None:
         self.path, self.problem, self.remedy, self.line = str(path), problem, remedy, line
-        where = f"{path}:{line}" if line is not None else str(path)
-        super().__init__(f"{where}: {problem}" + (f"\n  {remedy}" if remedy else ""))
+        location = f"{path}:{line}" if line is not None else str(path)
+        super().__init__(f"{location}: {problem}" + (f"\n  {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[Callable[..., FileError], tuple[Any, ...]]:
         # By default, an exception is pickled as its text, from which it cannot be rebuilt.

@@ -126,7 +126,7 @@ class ProfileTopics:
                 path,
                 f"another topic is called {display_start(name, _NAME_CHARACTERS)!r} already: "
                 f"{self._names[name]}",
-                "a profile tells its topics apart by name: rename one of them",
+                "the names of a profile's topics must differ: rename one of them",
             )
         if len(self._files) >= MOST_TOPICS:
             raise FileError(path, f"a profile has at most {MOST_TOPICS} topics", "remove this one")

@@ -82,8 +82,8 @@ def edit_prompts(
     try:
         result = parse_prompts(path, after, prompts.intent)
     except PromptSetError as error:
-        why = f"this edit would leave no usable prompt set: {error.findings[0].message}"
-        raise FileError(path, why, "nothing was written") from error
+        message = f"this edit would leave no usable prompt set: {error.findings[0].message}"
+        raise FileError(path, message, "nothing was written") from error
     if not plan.is_read_back(result):
         raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"

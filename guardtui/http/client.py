@@ -357,33 +357,37 @@ def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceErro
     return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
-def _explained(error: Exception, where: str, timeout: float) -> tuple[ErrorKind, str, bool]:
+def _explained(error: Exception, authority: str, timeout: float) -> tuple[ErrorKind, str, bool]:
     """Return kind, message, and whether a retry is pointless."""
     reason = str(error)
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
-        return ErrorKind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
+        return ErrorKind.UNREACHABLE, f"no connection to {authority} within {_CONNECT:g} s", False
     if isinstance(error, TimeoutError | httpx.TimeoutException):
-        return ErrorKind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
+        return ErrorKind.TIMEOUT, f"no complete answer from {authority} within {timeout:g} s", False
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
         remedy = "name the file of your own authority in SSL_CERT_FILE"
-        return ErrorKind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
+        return (
+            ErrorKind.UNREACHABLE,
+            f"{authority} has no valid certificate: {problem}; {remedy}",
+            True,
+        )
     if "WRONG_VERSION_NUMBER" in reason:
         return (
             ErrorKind.UNREACHABLE,
-            f"{where} does not speak https: is it an http:// address?",
+            f"{authority} does not speak https: is it an http:// address?",
             True,
         )
     if isinstance(error, httpx.RemoteProtocolError) and "location header" in reason:
-        return ErrorKind.REDIRECT, f"{where} redirects to an address that is not a URL", True
+        return ErrorKind.REDIRECT, f"{authority} redirects to an address that is not a URL", True
     if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-        return ErrorKind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
+        return ErrorKind.UNREACHABLE, f"cannot connect to {authority}: {reason}", False
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
-        return ErrorKind.REQUEST, f"this cannot be sent to {where}: {reason}", True
+        return ErrorKind.REQUEST, f"this cannot be sent to {authority}: {reason}", True
     if isinstance(error, ValueError):
         return ErrorKind.CONTENT, f"the answer cannot be used: {reason}", True
     return (
         ErrorKind.BROKEN,
-        f"the connection to {where} broke: {reason or type(error).__name__}",
+        f"the connection to {authority} broke: {reason or type(error).__name__}",
         False,
     )

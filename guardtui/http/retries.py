@@ -94,9 +94,9 @@ def _header(headers: Mapping[str, str], wall: float) -> float | None:
     seconds = _length(text) if text else None
     if seconds is not None or not text:
         return seconds
-    at = _date(text)
+    date = _date(text)
     since = _date(headers.get("date", "")[:100])
-    return None if at is None else _bounded(at - (wall if since is None else since))
+    return None if date is None else _bounded(date - (wall if since is None else since))
 
 
 def _date(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""A document as Markdown in which no foreign text can act."""
+"""A document as Markdown, with foreign text made inert."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ LIMIT = 200
 """Prompts in one list."""
 
 BELOW = 50
-"""Lines below one point of a list."""
+"""Lines below an entry of a list."""
 
 _CHARACTERS = 1000  # of one foreign text
-_LISTED = 300  # of one prompt in a list; the line number tells where the rest is
+_LISTED = 300  # of a prompt in a list; its line number locates the whole text
 _TICKS = re.compile("`+")
 
 
 def code_span(text: str, *, cell: bool = False, characters: int = _CHARACTERS) -> str:
-    """Text as a Markdown code span of one line: no markup, link, image, mention or HTML acts in it.
+    """Return a text as a Markdown code span of one line, in which no markup or HTML is active.
 
-    The fence is longer than any run of backticks inside. In a table's cell "|" becomes "¦", since
-    tables are split before code spans are read.
+    The fence is longer than any run of backticks inside. In a cell of a table "|" becomes "¦",
+    since tables are split before code spans are parsed.
     """
     shown = display_start(text, characters) + ("…" if len(text) > characters else "")
     if not shown:
@@ -50,13 +50,13 @@ def code_span(text: str, *, cell: bool = False, characters: int = _CHARACTERS) -
     if cell:
         shown = shown.replace("|", "¦")
     fence = "`" * (max((len(run) for run in _TICKS.findall(shown)), default=0) + 1)
-    # Renderers strip one blank on each side, and must not see a fence that touches a backtick.
+    # Renderers strip one blank on each side; without it the fence could touch a backtick.
     edge = " " if shown[0] in "` " or shown[-1] in "` " else ""
     return f"{fence}{edge}{shown}{edge}{fence}"
 
 
 def write(document: Document) -> str:
-    """Return the Markdown; lists are cut, and say how many prompts are left out."""
+    """Return the Markdown; cut lists end with the number of omitted prompts."""
     lines = list(_head(document))
     for section in document.sections:
         if section.depth is not Depth.PAGE:

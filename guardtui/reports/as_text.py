@@ -1,4 +1,4 @@
-"""A document for terminals: plain text without colours, whose every line is inert."""
+"""A document as plain text for terminals, without colours, in inert lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIMIT = 20
 """Prompts in one list."""
 
 BELOW = 5
-"""Lines below one point of a list."""
+"""Lines below an entry of a list."""
 
 _LINE = 200  # characters of a foreign text in a line
 _CELL = 40
@@ -41,7 +41,7 @@ _LABEL = 10  # columns of the name of a fact
 
 
 def write(document: Document) -> str:
-    """Return the text, which ends with a line feed; parts beyond `Depth.BRIEF` are left out."""
+    """Return the text, without parts beyond `Depth.BRIEF`."""
     parts = [_head(document)]
     parts += [_section(part) for part in document.sections if part.depth is Depth.BRIEF]
     return "\n\n".join(text for part in parts if (text := "\n".join(part))) + "\n"
@@ -56,7 +56,7 @@ def plain(phrase: Phrase, characters: int = _LINE) -> str:
 
 
 def cut(text: str, characters: int) -> str:
-    """Return the start of a foreign text, inert, with `…` where it goes on."""
+    """Return the start of a foreign text, inert, with `…` if it is cut."""
     return display_start(text, characters) + ("…" if len(text) > characters else "")
 
 
@@ -93,7 +93,7 @@ def _facts(block: Facts) -> Iterator[str]:
 
 @_lines.register
 def _table(block: Table) -> Iterator[str]:
-    # What stands behind the last column moves nothing out of its place.
+    # The last column needs no padding.
     limits = [*[_CELL] * (len(block.columns) - 1), _LINE]
     rows = [
         [plain(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in block.rows
@@ -153,7 +153,7 @@ def _cut_lines(lines: Lines, limit: int, indent: str, characters: int = _PROMPT)
 
 
 def aligned(rows: Sequence[Sequence[str]], figures: Sequence[bool]) -> Iterator[str]:
-    """Yield rows with their cells below each other; those of `figures` end at one place."""
+    """Yield rows with aligned cells; columns of `figures` are aligned to the right."""
     if not rows:
         return
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
@@ -166,6 +166,6 @@ def aligned(rows: Sequence[Sequence[str]], figures: Sequence[bool]) -> Iterator[
 
 
 def columns_of(text: str) -> int:
-    """Return how many columns a terminal gives a text, near enough to line up names."""
+    """Return the number of terminal columns of a text, accurate enough to align names."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)

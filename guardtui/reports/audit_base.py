@@ -152,8 +152,8 @@ def doubts(report: AuditReport) -> Iterator[Phrase]:
     for index, member in enumerate(evaluation.members):
         name = Foreign(evaluation.name(index))
         if not member.labelled:
-            why = "has no prompt set" if member.given else "is in the profile too"
-            yield (name, f" {why}: it is seen on the prompts of the others only")
+            reason = "has no prompt set" if member.given else "is in the profile too"
+            yield (name, f" {reason}: it is seen on the prompts of the others only")
         unknown = member.alone.missing
         if unknown and unknown > sum(row in evaluation.errors for row in member.own.tolist()):
             yield (

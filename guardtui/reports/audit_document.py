@@ -245,9 +245,9 @@ def _name(evaluation: ProfileEvaluation, index: int) -> Phrase:
 
 def _about(evaluation: ProfileEvaluation, row: int) -> Phrase:
     def write(quote: Quote) -> str:
-        places = ", ".join(map(quote, evaluation.locations(row)[:2]))
+        locations = ", ".join(map(quote, evaluation.locations(row)[:2]))
         labels = labels_text(evaluation, row, quote, _LABELS_SHOWN)
         fate = fate_text(evaluation, row, quote)
-        return f"{places}, {labels}; {fate}: {quote(evaluation.texts[row])}"
+        return f"{locations}, {labels}; {fate}: {quote(evaluation.texts[row])}"
 
     return quoting(write)

@@ -241,17 +241,19 @@ class ReportInput:
         """
         known = self._places >= 0
         equal = None if self.prompts is None else EqualTexts(self.prompts.prompts)
-        numbers, found = [], np.zeros(len(self._places), np.bool_)
+        numbers, equal_rows = [], np.zeros(len(self._places), np.bool_)
         for number, text in given_examples(self.topic):
             same = self.evaluation.keys == prompt_keys([text])[0]
             if equal is not None:
                 same |= known & np.isin(self._places, np.concatenate(equal.rows(text)))
             if same.any():
                 numbers.append(number)
-                found |= same
+                equal_rows |= same
         if not numbers:
             return None
-        return ExamplePrompts(tuple(numbers), found, metrics_of(self.evaluation.codes[~found]))
+        return ExamplePrompts(
+            tuple(numbers), equal_rows, metrics_of(self.evaluation.codes[~equal_rows])
+        )
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -120,16 +120,16 @@ def _near_duplicates(survey: Survey) -> Iterator[Block]:
 def _label_next(survey: Survey) -> Block:
     if not survey.spots:
         return Paragraph("The engine hesitates nowhere.")
-    return Bullets(tuple(_spot(survey, spot) for spot in survey.spots))
+    return Bullets(tuple(_spot(survey, suggestion) for suggestion in survey.spots))
 
 
-def _spot(survey: Survey, spot: LabelSuggestion) -> Item:
-    rare = "true" if spot.wanted else "false"
+def _spot(survey: Survey, suggestion: LabelSuggestion) -> Item:
+    rare = "true" if suggestion.wanted else "false"
     sentence = (
-        f"prompts like these of cluster {spot.cluster} ({spot.score:.3f}); few labels nearby are "
-        f"{rare}"
+        f"prompts like these of cluster {suggestion.cluster} ({suggestion.score:.3f}); "
+        f"few labels nearby are {rare}"
     )
-    return Item(sentence, _prompts(survey, spot.rows))
+    return Item(sentence, _prompts(survey, suggestion.rows))
 
 
 def _prompts(survey: Survey, rows: tuple[int, ...]) -> Lines:

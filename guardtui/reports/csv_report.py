@@ -1,4 +1,4 @@
-"""The report for spreadsheets: one row per prompt, inert: no formulas, no controls."""
+"""The report for spreadsheets, a row per prompt, without formulas or control characters."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ COLUMNS = (
 )
 
 TOLD = ("error", "note", "stopped_by", "reason", "epochs")
-"""Columns behind those, each where any prompt has something in it."""
+"""Further columns, each if any prompt has a value in it."""
 
 
 def write(report: ReportInput) -> str:
-    """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
+    """Return CSV (RFC 4180 with line feeds): guardtui's columns, then those of the prompt set.
 
-    `error`, `note`, `stopped_by`, `reason` and `epochs` (the answers in their order) are among ours
-    where any prompt has something in them. A prompt set's column that is called like one of ours
-    gets the ending " (prompt set)". Control and invisible characters stand as the signs that the
-    screen shows for them, line ends too: each prompt is one line, for a reader of any separator.
-    What could start a formula has a "'" before it. The JSON report has every prompt as it is.
+    `error`, `note`, `stopped_by`, `reason` and `epochs` (the answers in order) are columns only if
+    any prompt has a value in them. A column of the prompt set with the name of one of guardtui's
+    gets the suffix " (prompt set)". Control characters, invisible characters and line ends are
+    shown as signs, so that each prompt is one line. A "'" stands before a text that could be a
+    formula. The JSON report has the exact prompts.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -48,7 +48,7 @@ def write(report: ReportInput) -> str:
     names = [name for name, is_known in zip(TOLD, known, strict=True) if is_known]
     header = [*COLUMNS, *names]
     for name in map(_cell, report.extra_columns):
-        # Two names may look the same once they are inert.
+        # Two names may be equal after they are made inert.
         while name in header:
             name += " (prompt set)"
         header.append(name)
@@ -87,7 +87,7 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    # A negative number is no formula, and is left to be a number.
+    # A negative number is not a formula.
     if isinstance(value, int | float):
         return str(value)
     return spreadsheet_text(display_text(str(value)))

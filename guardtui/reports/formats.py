@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """`ending` is that of the file's name, without its first dot; `about` is one line."""
+    """A format; `ending` is the suffix of its files without the first dot, `about` one line."""
 
     ending: str
     about: str
@@ -35,21 +35,21 @@ FORMATS: dict[str, ReportFormat] = {
         "inspect.json", "a log that 'inspect view' opens, with every sample"
     ),
 }
-"""The formats that are known here; other packages may add more."""
+"""The built-in formats; other packages may add more."""
 
 _ORDER = {name: index for index, name in enumerate(FORMATS)}
 
 
 def format_of(name: str) -> ReportFormat:
-    """Return the format of this name; one that another package adds is only known by its name."""
+    """Return the format of this name; of another package's format only the name is known."""
     known = FORMATS.get(name)
     if known is not None:
         return known
-    # The name becomes a part of a file's name.
+    # The name becomes part of a file name.
     ending = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII).strip("-") or "report"
     return ReportFormat(ending, "added by another package")
 
 
 def in_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names as a list shows them: what is for reading first, what is unknown here last."""
+    """Return the names in the order of a list: formats for readers first, unknown ones last."""
     return tuple(sorted(names, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)))

@@ -18,7 +18,7 @@ SCORER = "guardrail"
 """Name of the scorer, and of its score in each sample."""
 
 UNDATED = "1970-01-01T00:00:00+00:00"
-"""`created` of what was not recorded: the format asks for a time, and a report has none."""
+"""`created` of an evaluation that was not recorded, since the format requires a time."""
 
 GONE = "(no longer in the prompt file)"
 
@@ -30,7 +30,7 @@ _METRICS = {
     "precision": "precision",
     "f1": "f1",
 }
-"""The rate's name in `Metrics` by the metric's name in the log; the first is the headline."""
+"""Name of the rate in `Metrics` by name of the metric in the log; the first is the headline."""
 
 _OURS = ("expected", "should_trigger", "intent", "line")
 _BASE57 = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -38,16 +38,16 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def write(report: ReportInput) -> str:
-    """A log in the JSON form of inspect_ai, version 2, one line per sample; ends with a line feed.
+    """Return a log in the JSON form of inspect_ai, version 2, one line per sample.
 
-    A prompt is a sample, `id` its place from 1, for each epoch once. Target and output say `true`
-    or `false`: whether the guardrail should trigger, and did. The score `guardrail` is C or I; a
+    Each prompt is a sample in each epoch; `id` is its number from 1. Target and output are `true`
+    or `false`: whether the guardrail should trigger, and did. The score `guardrail` is C or I. A
     prompt without a verdict has an error and no score, so it counts in no metric. Metrics are
-    those of all prompts; a rate that is undefined is left out and named in the results' metadata.
-    Ids are made of what was evaluated and `created` is the iteration's, so that the same input
-    gives the same log. Text is ASCII with escapes: inert on a terminal, the same once it is read.
+    those of all prompts; an undefined rate is omitted, and named in the metadata of the results.
+    Ids are hashes of the evaluation and `created` is the time of the iteration, so that equal
+    input gives an equal log. The text is ASCII with escapes, so it is inert on a terminal.
 
-    Source: fields and their order as inspect_ai 0.3.285 defines them in `inspect_ai.log.EvalLog`.
+    Source: fields and their order as in `inspect_ai.log.EvalLog` of inspect_ai 0.3.285.
     """
     log = _Log(report)
     head = json.dumps(log.header(), indent=1)
@@ -61,7 +61,7 @@ def _line(value: Any) -> str:
 
 
 def _whole(text: str) -> str:
-    """Return the text with U+FFFD in the place of half characters, which readers of JSON refuse."""
+    """Return the text with U+FFFD for lone surrogates, which readers of JSON reject."""
     return _LONE.sub("\ufffd", text)
 
 
@@ -78,7 +78,7 @@ class _Log:
         self.reducer = self._reducer()
 
     def _seed(self) -> bytes:
-        """Seed of all ids: the evaluation, and when it was recorded."""
+        """Seed of all ids: the evaluation and the time of its record."""
         evaluation, verdicts = self.evaluation, self.evaluation.verdicts
         digest = hashlib.sha256()
         for text in (
@@ -96,13 +96,13 @@ class _Log:
         return digest.digest()
 
     def _id(self, *parts: object) -> str:
-        """22 signs as the ids of inspect_ai have them."""
+        """Return an id of 22 characters in the form of inspect_ai's."""
         text = "\0".join(map(str, parts)).encode()
         number = int.from_bytes(hashlib.sha256(self.seed + text).digest()[:16])
         signs = ""
         for _ in range(22):
-            number, place = divmod(number, len(_BASE57))
-            signs += _BASE57[place]
+            number, digit = divmod(number, len(_BASE57))
+            signs += _BASE57[digit]
         return signs
 
     def _reducer(self) -> str | None:
@@ -149,7 +149,7 @@ class _Log:
             "eval_id": self._id("eval"),
             "run_id": self._id("run"),
             "created": self.created,
-            # Readers take what stands before the first "/" for a package, and leave it out.
+            # Readers take the text before the first "/" for a package, and omit it.
             "task": f"guardtui/{display_text(topic.name) or '(no name)'}",
             "task_id": self._id("task"),
             "task_version": 0,
@@ -234,7 +234,7 @@ class _Log:
         return {self.model: tokens | ({"total_cost": used.cost} if used.cost else {})}
 
     def _places(self) -> Iterator[tuple[int, int, bool | None]]:
-        """Row, epoch from 1 and answer of each sample, epoch by epoch; none that was not asked."""
+        """Yield row, epoch from 1 and answer of each requested sample, epoch by epoch."""
         verdicts = self.evaluation.verdicts
         answers = verdicts.triggered[None] if self.repeats is None else self.repeats
         for epoch, column in enumerate(answers.tolist(), start=1):
@@ -243,16 +243,16 @@ class _Log:
                     yield row, epoch, None if answer == Triggered.NO_VERDICT else bool(answer)
 
     def samples(self) -> Iterator[dict[str, Any]]:
-        """Yield a sample for each prompt that is listed, and epoch."""
+        """Yield a sample for each listed prompt and epoch."""
         rows = {row.number: row for row in self.report.rows()}
-        for place, epoch, answer in self._places():
-            if place in rows:
-                yield self._sample(rows[place], epoch, answer)
+        for number, epoch, answer in self._places():
+            if number in rows:
+                yield self._sample(rows[number], epoch, answer)
 
     def _sample(self, row: ReportRow, epoch: int, answer: bool | None) -> dict[str, Any]:
         number = row.number + 1
         prompt = GONE if row.prompt is None else _whole(row.prompt)
-        said = {
+        question = {
             "id": self._id("input", number, epoch),
             "content": prompt,
             "source": "input",
@@ -263,14 +263,14 @@ class _Log:
             "epoch": epoch,
             "input": prompt,
             "target": _word(row.should_trigger),
-            "messages": [said],
+            "messages": [question],
             "output": {"model": self.model, "choices": [], "completion": ""},
             "metadata": self._metadata(row),
             "uuid": self._id("sample", number, epoch),
         }
         if answer is None:
             reason = display_text(row.error) if row.triggered is None else ""
-            sample["events"] = [self._event(number, epoch, said, sample["output"])]
+            sample["events"] = [self._event(number, epoch, question, sample["output"])]
             sample["error"] = {
                 "message": reason or "no verdict",
                 "traceback": "",
@@ -284,26 +284,26 @@ class _Log:
             "role": "assistant",
             "model": self.model,
         }
-        sample["messages"] = [said, answered]
+        sample["messages"] = [question, answered]
         sample["output"] |= {
             "choices": [{"message": answered, "stop_reason": "stop"}],
             "completion": _word(answer),
         }
-        sample["events"] = [self._event(number, epoch, said, sample["output"])]
+        sample["events"] = [self._event(number, epoch, question, sample["output"])]
         sample["scores"] = {SCORER: self._score(row, answer)}
         return sample
 
     def _event(
-        self, number: int, epoch: int, said: dict[str, Any], output: dict[str, Any]
+        self, number: int, epoch: int, question: dict[str, Any], output: dict[str, Any]
     ) -> dict[str, Any]:
-        """The request to the guardrail: `inspect_ai.analysis.messages_df` reads messages here."""
+        """Return the request to the guardrail; `inspect_ai.analysis.messages_df` reads it."""
         return {
             "uuid": self._id("event", number, epoch),
             "timestamp": self.created,
             "working_start": 0.0,
             "event": "model",
             "model": self.model,
-            "input": [said],
+            "input": [question],
             "tools": [],
             "tool_choice": "none",
             "config": {},
@@ -322,7 +322,7 @@ class _Log:
         return metadata | dict(zip(_OURS, ours, strict=True))
 
     def _score(self, row: ReportRow, answer: bool) -> dict[str, Any]:
-        """Return the score of one answer; what is told of the whole row goes where it agrees."""
+        """Return the score of one answer; details of the row are included if the answer is its."""
         outcome = _OUTCOMES[row.should_trigger, answer]
         agrees = row.triggered is answer
         parts = [outcome.name]
@@ -380,14 +380,14 @@ def _word(answer: bool) -> str:
 
 
 def _created(report: ReportInput) -> str:
-    """When the evaluation was recorded, in the form in which inspect_ai writes times."""
+    """Return the time of the record in the form of inspect_ai's."""
     for iteration in report.iterations:
         if iteration.evaluation is report.evaluation:
             try:
                 moment = datetime.fromisoformat(iteration.created)
             except ValueError:
                 break
-            # Without a zone it is UTC, as everywhere in a session.
+            # Times without a zone are UTC, as everywhere in a session.
             moment = moment.replace(tzinfo=moment.tzinfo or UTC)
             return moment.astimezone(UTC).isoformat(timespec="seconds")
     return UNDATED

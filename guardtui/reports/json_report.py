@@ -35,12 +35,12 @@ RATE_KEYS = {
 
 
 def write(report: ReportInput) -> str:
-    """JSON, one line per entry of `results`; ends with a line feed.
+    """Return JSON, one line per entry of `results`.
 
     In `metrics`, which mirrors the other tool, an undefined rate is 0; everywhere else it is null.
-    `expected` in the lists of prompts means *should trigger*, as there; the label as written
-    in the prompt set is `expected_label` in `results`. Characters that do not show are escaped, so
-    that the text is inert on a terminal and the same once it is read.
+    As in that tool, `expected` in the lists of prompts means *should trigger*; the label in the
+    prompt set is `expected_label` in `results`. Invisible characters are escaped, so the text is
+    inert on a terminal.
     """
     document = dumps(_document(report), indent=2)
     results = ",\n".join(f"    {dumps(_result(row))}" for row in report.rows())
@@ -65,8 +65,8 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "usage": used and asdict(used),
         "epochs": _epochs(report),
         "own_metrics": [
-            {"name": one.name, "value": one.value, "error": one.problem or None}
-            for one in report.figures
+            {"name": figure.name, "value": figure.value, "error": figure.problem or None}
+            for figure in report.figures
         ],
         "flip_check": _checked(report),
         "forecast_before": _forecast_before(report),
@@ -143,19 +143,19 @@ def _forecast_before(report: ReportInput) -> dict[str, Any] | None:
         },
         "scans": before.scans,
         "verdicts": before.verdicts,
-        "triggers": [round(float(one), 4) for one in before.triggers],
+        "triggers": [round(float(probability), 4) for probability in before.triggers],
     }
 
 
 def _separation(report: ReportInput) -> dict[str, Any] | None:
     """Return the area under the ROC curve; None for a scanner without scores."""
-    found, comparison = report.evaluation.separation, report.comparison
-    if found is None:
+    separation, comparison = report.evaluation.separation, report.comparison
+    if separation is None:
         return None
     change = comparison and comparison.separation
-    interval = found.interval
+    interval = separation.interval
     return {
-        "area": found.area,
+        "area": separation.area,
         "interval": interval and {"low": interval.low, "high": interval.high},
         "change": change and {"change": change.value, "low": change.low, "high": change.high},
     }
@@ -175,17 +175,17 @@ def _epochs(report: ReportInput) -> dict[str, Any] | None:
 
 
 def _examples_in_prompts(report: ReportInput) -> dict[str, Any] | None:
-    """Examples that are prompts of the set, and the rates without those; None when none is."""
-    found = report.example_prompts
-    if found is None:
+    """Return the examples that are prompts of the set, and the rates without these; or None."""
+    examples = report.example_prompts
+    if examples is None:
         return None
-    lines = (report.row(number).line for number in np.flatnonzero(found.prompts).tolist())
+    lines = (report.row(number).line for number in np.flatnonzero(examples.prompts).tolist())
     return {
-        "examples": list(found.numbers),
-        "prompts": int(found.prompts.sum()),
+        "examples": list(examples.numbers),
+        "prompts": int(examples.prompts.sum()),
         "lines": [line for line in lines if line is not None],
-        "rates_without": rates_of(found.metrics),
-        "sentence": found.sentence,
+        "rates_without": rates_of(examples.metrics),
+        "sentence": examples.sentence,
     }
 
 
@@ -229,7 +229,7 @@ def _changed(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
 
 
 def intervals_of(metrics: Metrics) -> dict[str, Any]:
-    """Intervals of coverage, TPR and TNR by their keys."""
+    """Return the intervals of coverage, TPR and TNR by their keys."""
     intervals: dict[str, Any] = {"confidence": CONFIDENCE}
     for name, interval in rate_intervals(metrics).items():
         bounds = interval and {"low": interval.low, "high": interval.high}
@@ -260,24 +260,24 @@ def _comparison(report: ReportInput) -> dict[str, Any] | None:
     }
 
 
-def significance_of(found: Significance) -> dict[str, Any]:
+def significance_of(significance: Significance) -> dict[str, Any]:
     """Return the significance of a difference."""
-    changes = observed_changes(found.pairs)
+    changes = observed_changes(significance.pairs)
     return {
         "test": "McNemar, exact",
-        "p_value": found.p_value,
-        "difference": found.difference.value,
-        "could_be_chance": found.could_be_chance,
-        "compared": found.compared,
-        "more_prompts": found.more_prompts,
+        "p_value": significance.p_value,
+        "difference": significance.difference.value,
+        "could_be_chance": significance.could_be_chance,
+        "compared": significance.compared,
+        "more_prompts": significance.more_prompts,
         "power": POWER,
         "confidence": CONFIDENCE,
         "changes": {
             RATE_KEYS[name]: interval
             and {"change": changes[name], "low": interval.low, "high": interval.high}
-            for name, interval in found.intervals.items()
+            for name, interval in significance.intervals.items()
         },
-        "kept_share": found.kept_share,
+        "kept_share": significance.kept_share,
         "resamples": RESAMPLES,
     }
 

@@ -1,4 +1,4 @@
-"""JSON that is inert on a terminal and in an editor, and reads back as exactly what it tells."""
+"""JSON that is inert on a terminal and in an editor, and that parses to the exact values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from guardtui.domain.text import HIDDEN
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
-    r"""JSON in Unicode; characters that control or do not show stand as `\uXXXX`.
+    r"""Return JSON in Unicode, with control and invisible characters as `\uXXXX`.
 
-    That are those that `display_text` makes visible, lone surrogates among them: the text can be
-    encoded as UTF-8, and has no line end inside of a string.
+    These are the characters that `display_text` makes visible, including lone surrogates. So the
+    text can be encoded as UTF-8, and no string contains a line end.
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     if text.isascii() and "\x7f" not in text:

@@ -22,22 +22,21 @@ from guardtui.reports.prompt_problems import (
 )
 
 NAME_CHARACTERS = 80
-"""Of a prompt, in the name of its test."""
+"""Characters of a prompt in the name of its test."""
 
 _CHARACTERS = 1000  # of a prompt, in the text of a failure
 _HASH = 8  # digits of a prompt's hash
 
 
 def write(report: ReportInput, *, only_regressions: bool = False) -> str:
-    """XML 1.0, one suite for each category in the order of their first prompts, or a single one.
+    """Return XML 1.0 with a suite for each category, ordered by their first prompts, or one suite.
 
     A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
-    `error`, one that was not asked is `skipped`. With `only_regressions` every mistake but a
-    regression is `skipped` too. All prompts are listed, whatever their number,
-    since readers count them. A test is called by its prompt, so that its history is kept when lines
-    move; `file` and `line` say where the prompt stands. There are no times. Properties of a suite
-    are its rates and counts; the first one also tells, as `all.…`, those of the whole, and what the
-    verdicts were made with.
+    `error`, and one that was not requested `skipped`. With `only_regressions` all other mistakes
+    are `skipped` too. All prompts are listed, since readers count them. A test is named by its
+    prompt, so that it keeps its history when lines move; `file` and `line` locate the prompt.
+    There are no times. Properties of a suite are its rates and counts; the first suite also has
+    those of all prompts, as `all.…`, and describes the evaluation.
     """
     suites = _suites(report)
     total = report.evaluation.metrics
@@ -57,9 +56,9 @@ def write(report: ReportInput, *, only_regressions: bool = False) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Any text, inert, as XML 1.0 allows it between tags and in an attribute.
+    """Return any text, inert and escaped, for use between tags and in attributes of XML 1.0.
 
-    Everything that XML has no place for, `display_text` has made visible.
+    `display_text` makes all characters visible that XML does not allow.
     """
     return escape(display_text(text), quote=True)
 
@@ -69,14 +68,14 @@ def _title(report: ReportInput) -> str:
 
 
 def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
-    """Rows by category, those without one as "(none)"; a single suite, called like the topic."""
+    """Return rows by category, "(none)" for those without one; without categories by the topic."""
     column = None if report.prompts is None else report.prompts.category_column
     if column is None:
         return {report.topic.name: list(report.rows())}
-    at = report.extra_columns.index(column)
+    index = report.extra_columns.index(column)
     suites: dict[str, list[ReportRow]] = {}
     for row in report.rows():
-        value = row.extra[at]
+        value = row.extra[index]
         name = "" if value is None else str(value)
         suites.setdefault(name or "(none)", []).append(row)
     return suites
@@ -111,7 +110,7 @@ def _suite(
 
 
 def _element(row: ReportRow, only_regressions: bool) -> str:
-    """Return the element that says why a prompt's test did not pass; "" for one that passed."""
+    """Return the name of the element that says why a prompt's test did not pass, or ""."""
     if row.outcome in ("TP", "TN"):
         return ""
     if row.outcome == "ERROR":
@@ -121,17 +120,17 @@ def _element(row: ReportRow, only_regressions: bool) -> str:
 
 
 def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iterator[str]:
-    where = {"file": report.prompt_file} if report.prompt_file and row.line else {}
-    if where and (line := prompt_line(report, row)):
-        where["line"] = str(line)
-    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **where)}"
+    location = {"file": report.prompt_file} if report.prompt_file and row.line else {}
+    if location and (line := prompt_line(report, row)):
+        location["line"] = str(line)
+    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **location)}"
     if not element:
         yield f"{case}/>"
         return
-    told, why = claim(row), evidence(report, row)
+    statement, grounds = claim(row), evidence(report, row)
     kind = "regression" if is_regression(row) else row.outcome
-    message = f"{told} ({why})" if why else told
-    text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
+    message = f"{statement} ({grounds})" if grounds else statement
+    text = ": ".join(filter(None, (":".join(location.values()), row.outcome, message)))
     yield f"{case}>"
     yield (
         f"      <{element}{_attributes(type=kind, message=message)}>{xml_text(text)}\n"
@@ -141,12 +140,12 @@ def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iter
 
 
 def case_name(report: ReportInput, row: ReportRow) -> str:
-    """Return the name of a prompt's test, made of its text alone and unique among the prompts.
+    """Return the name of a prompt's test, which is unique and depends only on the prompt's text.
 
-    The start of the prompt, with its hash where that is not exactly the prompt.
+    It is the prompt, or its start with its hash.
     """
     start = prompt_start(row, NAME_CHARACTERS)
-    # No prompt is called like another one with its hash.
+    # No prompt may look like the name of another one with its hash.
     exact = start == row.prompt and " #" not in start
     return start if exact else f"{start} #{prompt_hash(report, row)[:_HASH]}"
 

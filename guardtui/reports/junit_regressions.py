@@ -1,4 +1,4 @@
-"""JUnit XML in which only regressions fail: for gates that accept the mistakes that are known."""
+"""JUnit XML in which only regressions fail, for gates that accept known mistakes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from guardtui.reports.base import ReportError, ReportInput
 
 
 def write(report: ReportInput) -> str:
-    """JUnit XML as `junit.write` makes it, with every mistake but a regression `skipped`.
+    """Return the JUnit XML of `junit.write`, with all mistakes except regressions `skipped`.
 
     Raises ReportError without a baseline, which would let everything pass.
     """

@@ -1,4 +1,4 @@
-"""The guardrail's configuration as LiteLLM reads it: question, action, threshold and model."""
+"""The guardrail's configuration for LiteLLM: question, action, threshold and model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.reports.json_text import dumps
 from guardtui.scanners.decision.template import DecisionTemplate, default_template, parse_template
 
 DEFAULT_THRESHOLD = 0.7
-"""The threshold of a check for which LiteLLM is told none."""
+"""LiteLLM's own default threshold of a check."""
 NO_MODEL = "NAME-OF-YOUR-DECISION-MODEL"
 
 _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
@@ -23,9 +23,9 @@ _HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 def write(report: ReportInput) -> str:
     """Return the part `guardrails` of a config.yaml.
 
-    `decision_model` is the model by the name that LiteLLM's `model_list` knows. Raises ReportError
-    for an allow topic, which LiteLLM has no action for, and where the question that was asked is
-    not known any more.
+    `decision_model` is the name of the model in LiteLLM's `model_list`. Raises ReportError for an
+    allow topic, for which LiteLLM has no action, and if the question of the evaluation is no longer
+    known.
     """
     if report.topic.intent is Intent.ALLOW:
         raise ReportError(
@@ -59,12 +59,12 @@ def _lines(report: ReportInput) -> Iterator[str]:
 
 
 def _model(identity: str) -> str:
-    """Return the model that was asked for, by the identity of its scanner."""
+    """Return the name of the model in the identity of its scanner."""
     return identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
 
 
 def _template(report: ReportInput) -> DecisionTemplate:
-    """The question's template: the one that was asked by; the shipped one where none was asked."""
+    """Return the template of the evaluation's question, or the shipped one."""
     settings, shipped = report.evaluation.settings, default_template()
     used = settings.identity.rpartition("template ")[2] if settings.name == DECISION else shipped.id
     known = [shipped, *([parse_template(report.template, "")] if report.template else [])]
@@ -78,13 +78,13 @@ def _template(report: ReportInput) -> DecisionTemplate:
 
 
 def _scalar(text: str) -> str:
-    """Return a YAML scalar in double quotes, with everything escaped that does not show."""
+    """Return a YAML scalar in double quotes, with invisible characters escaped."""
     quoted = _PAIR.sub(_astral, dumps(text))
-    # Half a character cannot stand in YAML.
+    # YAML does not allow lone surrogates.
     return _HALF.sub(r"\1\\ufffd", quoted)
 
 
 def _astral(match: re.Match[str]) -> str:
-    """One escape for a character that JSON writes as two."""
+    """Return one escape for a character that JSON writes as two."""
     high, low = (int(half, 16) for half in match.groups())
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

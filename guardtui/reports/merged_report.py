@@ -28,7 +28,7 @@ def report_of(
     Raises FileError.
     """
     evaluation, large = merged.evaluation, merged.run.large
-    listed = places = None
+    listed = positions = None
     if large.rows <= LISTED:
         rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
         prompts = large.prompts(rows)
@@ -37,8 +37,8 @@ def report_of(
         prompts = large.prompts(wrong.drop(*OF_A_ROW))
         listed = wrong["row"].to_numpy().astype(np.intp)
         # Known here; a search by keys takes seconds for ten million prompts.
-        places = np.full(large.rows, -1, np.intp)
-        places[listed] = np.arange(len(listed))
+        positions = np.full(large.rows, -1, np.intp)
+        positions[listed] = np.arange(len(listed))
         listed = listed[:LISTED]
     topic = merged.run.topic
     return ReportInput(
@@ -52,5 +52,5 @@ def report_of(
         prompt_path=prompt_path,
         category_metrics=merged.by_category,
         listed=listed,
-        places=places,
+        places=positions,
     )

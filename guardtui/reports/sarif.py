@@ -1,4 +1,4 @@
-"""The report for code scanning: every mistake as a SARIF result, at its line of the prompt file."""
+"""The report for code scanning: a SARIF result for each mistake, at its line of the prompt file."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ RULES = (
 
 _CHARACTERS = 300  # of a prompt
 _REGRESSION = "error"
-"""Level of a mistake that the baseline did not make."""
+"""Level of a regression."""
 
 _PLACES = {rule.id: place for place, rule in enumerate(RULES)}
 _KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
 
 
 def write(report: ReportInput) -> str:
-    """SARIF 2.1.0 with regressions first, then false negatives, false positives, no verdict.
+    """Return SARIF 2.1.0: regressions, false negatives, false positives, prompts without a verdict.
 
-    The rule of a result is the kind of its mistake, whatever the baseline is, so that an alert
-    stays open when a pull request is merged; a regression has the level `error` and a property.
+    The rule of a result is its kind of mistake and does not depend on the baseline, so that an
+    alert stays open when a pull request is merged. A regression has the level `error` and a
+    property.
 
-    Each prompt is one result; its fingerprint is the hash of its text, so it stays the same finding
-    when lines are added before it. Right prompts and those that were not asked are not in it, and
-    there are no times.
+    The fingerprint of a result is the hash of its prompt, so it stays the same when lines move.
+    Right prompts and those that were not requested have no result, and there are no times.
     """
     missing = missing_text(report)
     return sarif_log(
@@ -94,8 +94,8 @@ def _findings(report: ReportInput) -> Iterator[SarifResult]:
 def _finding(report: ReportInput, row: ReportRow) -> SarifResult:
     rule = RULES[_PLACES[_KINDS[row.outcome]]]
     regression = is_regression(row)
-    why = evidence(report, row)
-    message = f"{row.outcome}: {claim(row)}" + (f" ({why})" if why else "")
+    grounds = evidence(report, row)
+    message = f"{row.outcome}: {claim(row)}" + (f" ({grounds})" if grounds else "")
     properties: dict[str, Any] = {"outcome": row.outcome, "shouldTrigger": row.should_trigger}
     if row.score is not None:
         properties["score"] = row.score
@@ -126,19 +126,19 @@ def _state(report: ReportInput, row: ReportRow) -> str:
 
 def _properties(report: ReportInput) -> dict[str, Any]:
     metrics = report.evaluation.metrics
-    told: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name, value in about(report):
         if name == "companion":
-            told.setdefault("companions", []).append(value)
+            properties.setdefault("companions", []).append(value)
         else:
-            told[name] = value
-    told["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
+            properties[name] = value
+    properties["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
         name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors", "open")
     }
     if report.comparison is not None:
-        told["comparison"] = {
+        properties["comparison"] = {
             "regressions": report.comparison.regressions,
             "fixes": report.comparison.fixes,
             "sentence": report.comparison.sentence,
         }
-    return told
+    return properties

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS): findings with their rules and places, as code scanning reads them."""
+"""SARIF 2.1.0 (OASIS), for code scanning: findings with their rules and locations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SCHEMA = (
 )
 
 FINGERPRINT = "guardtui/v1"
-"""Name of the fingerprint: it says which findings of two runs are the same one."""
+"""Name of the fingerprint, which identifies a finding across runs."""
 
 GITHUB_FINGERPRINT = "primaryLocationLineHash"
-"""The one fingerprint that GitHub reads: `HASH:N`, the N-th finding of a log with this hash.
+"""The only fingerprint that GitHub reads: `HASH:N`, the N-th finding of a log with this hash.
 
 Source: docs.github.com, "SARIF support for code scanning"; github/codeql-action, fingerprints.ts.
 """
@@ -33,7 +33,7 @@ _RESULTS = '"results": []'
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """A kind of finding. `level` is `error`, `warning` or `note`; all texts are ours."""
+    """A kind of finding. `level` is `error`, `warning` or `note`; no text is foreign."""
 
     id: str
     name: str
@@ -44,10 +44,10 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding. `message` may hold any text; `lines` count from 1 and may be none.
+    """A finding. `message` may be any text; `lines` count from 1 and may be empty.
 
-    `fingerprint` is made from what the finding is about, not from where it stands. `state` is
-    `new`, `unchanged` or `updated` since a baseline, or "" without one.
+    `fingerprint` depends on the subject of the finding, not on its location. `state` is `new`,
+    `unchanged` or `updated` since a baseline, or "" without one.
     """
 
     rule: str
@@ -69,11 +69,11 @@ def sarif_log(
     problems: Sequence[str] = (),
     properties: Mapping[str, Any] | None = None,
 ) -> str:
-    """One log with one run, a line for each result.
+    """Return a log with one run, a line for each result.
 
-    `run` says what this is a run of: code scanning keeps the findings of runs with different names
-    beside each other, and lets a later run of the same name take the place of an earlier one.
-    `problems` are sentences about why it was not `successful`.
+    `run` names the run: code scanning shows findings of runs with different names together, and
+    replaces those of an earlier run with the same name. `problems` are sentences on why it was not
+    `successful`.
     """
     document: dict[str, Any] = {
         "$schema": SCHEMA,
@@ -95,23 +95,23 @@ def sarif_log(
             }
         ],
     }
-    places = {rule.id: place for place, rule in enumerate(rules)}
+    indices = {rule.id: index for index, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
     lines = []
-    for one in findings:
-        seen[one.fingerprint] += 1
-        lines.append(f"        {dumps(_result(one, places, seen[one.fingerprint]))}")
+    for finding in findings:
+        seen[finding.fingerprint] += 1
+        lines.append(f"        {dumps(_result(finding, indices, seen[finding.fingerprint]))}")
     results = ",\n".join(lines)
     text = dumps(document, indent=2) + "\n"
     if not results:
         return text
-    # In every text a quote is escaped, so that this is the key, and the last one of its run.
+    # Quotes in texts are escaped, so this is the key, and the last one of the run.
     before, _, after = text.rpartition(_RESULTS)
     return f'{before}"results": [\n{results}\n      ]{after}'
 
 
 def message_text(text: str) -> str:
-    """Any text as a message: inert, and with no link and no placeholder in it.
+    """Return any text as a message that is inert and has neither links nor placeholders.
 
     Source: SARIF 2.1.0, 3.11.5 and 3.11.6: braces are doubled, brackets have a backslash.
     """
@@ -131,7 +131,7 @@ def uri(path: str) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    # Half characters of a file's name are bytes that are no UTF-8; others cannot be in one.
+    # Lone surrogates of a file name stand for bytes that are not UTF-8.
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -151,37 +151,39 @@ def _rule(rule: SarifRule) -> dict[str, Any]:
 
 
 def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
-    told = [{"level": "error", "message": {"text": message_text(one)}} for one in problems]
-    return {"executionSuccessful": successful, "toolExecutionNotifications": told}
+    notifications = [
+        {"level": "error", "message": {"text": message_text(problem)}} for problem in problems
+    ]
+    return {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
 
 
-def _result(one: SarifResult, places: Mapping[str, int], repeat: int) -> dict[str, Any]:
-    """One result; `repeat` counts from 1 the findings of the log with this fingerprint."""
+def _result(finding: SarifResult, indices: Mapping[str, int], repeat: int) -> dict[str, Any]:
+    """Return a result; `repeat` counts from 1 the findings of the log with this fingerprint."""
     result: dict[str, Any] = {
-        "ruleId": one.rule,
-        "ruleIndex": places[one.rule],
-        "level": one.level,
-        "message": {"text": message_text(one.message)},
+        "ruleId": finding.rule,
+        "ruleIndex": indices[finding.rule],
+        "level": finding.level,
+        "message": {"text": message_text(finding.message)},
     }
-    if one.path:
-        lines = one.lines or (0,)
-        result["locations"] = [_location(one.path, lines[0])]
+    if finding.path:
+        lines = finding.lines or (0,)
+        result["locations"] = [_location(finding.path, lines[0])]
         if len(lines) > 1:
-            result["relatedLocations"] = [_location(one.path, line) for line in lines[1:]]
-    if one.fingerprint:
+            result["relatedLocations"] = [_location(finding.path, line) for line in lines[1:]]
+    if finding.fingerprint:
         result["partialFingerprints"] = {
-            FINGERPRINT: one.fingerprint,
-            GITHUB_FINGERPRINT: f"{one.fingerprint}:{repeat}",
+            FINGERPRINT: finding.fingerprint,
+            GITHUB_FINGERPRINT: f"{finding.fingerprint}:{repeat}",
         }
-    if one.state:
-        result["baselineState"] = one.state
-    if one.properties:
-        result["properties"] = dict(one.properties)
+    if finding.state:
+        result["baselineState"] = finding.state
+    if finding.properties:
+        result["properties"] = dict(finding.properties)
     return result
 
 
 def _location(path: str, line: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": uri(path)}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri(path)}}
     if line:
-        place["region"] = {"startLine": line}
-    return {"physicalLocation": place}
+        location["region"] = {"startLine": line}
+    return {"physicalLocation": location}

@@ -15,10 +15,10 @@ from guardtui.session.score_run import NamedScorer, ScorerResult
 
 @dataclass(frozen=True, eq=False)
 class ScoreReport:
-    """Everything a report on scores may tell; `group` and `cluster` are names of columns.
+    """Content of a report on scores; `group` and `cluster` are names of columns.
 
-    `models` graded, and `roles` names those of them that play a role by it; `found` of their
-    answers were known before and `asked` were asked for.
+    `models` are the grading models, `roles` those with a role. `found` of their answers were
+    cached, `asked` were requested.
     """
 
     outputs: OutputSet
@@ -31,7 +31,7 @@ class ScoreReport:
     found: int = 0
 
     def rows(self) -> Iterator[tuple[int, ScorerResult, Score | None, str]]:
-        """Row, judge, score and error of every score, in the order of the file."""
+        """Yield row, scorer, score and error of every score, in the order of the file."""
         for row in range(len(self.outputs)):
             for result in self.results:
                 scores = result.scores
@@ -47,9 +47,9 @@ def scorer_metadata(judge: NamedScorer) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON can hold it: null for NaN, a text for infinities and what is unknown.
+    """Return a value as a JSON type: null for NaN, a text for infinities and unknown types.
 
-    Objects with fields, such as the messages of a grader, are what their fields hold.
+    Objects with fields, such as the messages of a grader, become mappings of their fields.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -58,14 +58,16 @@ def json_value(value: Any) -> Any:
             return None
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(key): json_value(one) for key, one in value.items()}
+        return {str(key): json_value(item_value) for key, item_value in value.items()}
     if isinstance(value, list | tuple):
-        return [json_value(one) for one in value]
+        return [json_value(item_value) for item_value in value]
     if is_dataclass(value) and not isinstance(value, type):
-        named = {one.name: getattr(value, one.name) for one in fields(value)}
-        return json_value({name: one for name, one in named.items() if one not in (None, [])})
-    dump = getattr(value, "model_dump", None)  # a model of pydantic's
+        named = {item_value.name: getattr(value, item_value.name) for item_value in fields(value)}
+        return json_value(
+            {name: item_value for name, item_value in named.items() if item_value not in (None, [])}
+        )
+    dump = getattr(value, "model_dump", None)  # a pydantic model
     if callable(dump) and not isinstance(value, type):
         return json_value(dump())
-    item = getattr(value, "item", None)  # a number of numpy's
+    item = getattr(value, "item", None)  # a numpy number
     return json_value(item()) if callable(item) else str(value)

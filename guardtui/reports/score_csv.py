@@ -1,4 +1,4 @@
-"""Scores for spreadsheets: one row per output and scorer, inert: no formulas, no controls."""
+"""Scores for spreadsheets, a row per output and scorer, without formulas or control characters."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ COLUMNS = (
 
 
 def write(report: ScoreReport) -> str:
-    """CSV (RFC 4180 with line feeds): our columns, then the file's own.
+    """Return CSV (RFC 4180 with line feeds): guardtui's columns, then those of the file.
 
-    A column of the file that is called like one of ours gets the ending " (file)". Control and
-    invisible characters stand as signs and line ends too, as in the other reports for spreadsheets;
-    the JSON has every text as it is. A score without a value has an empty one.
+    A column of the file with the name of one of guardtui's gets the suffix " (file)". Control
+    characters, invisible characters and line ends are shown as signs; the JSON report has the exact
+    texts. A score without a value is an empty cell.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     outputs = report.outputs
     header = list(COLUMNS)
     for name in map(_cell, outputs.metadata):
-        # Two names may look the same once they are inert.
+        # Two names may be equal after they are made inert.
         while name in header:
             name += " (file)"
         header.append(name)
     writer.writerow(header)
     own = list(outputs.metadata.values())
-    of_scorers = {id(one): scorer_metadata(one.scores.judge) for one in report.results}
+    of_scorers = {id(result): scorer_metadata(result.scores.judge) for result in report.results}
     for row, result, score, error in report.rows():
         target = outputs.targets[row]
         cells = (
@@ -63,7 +63,7 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    # A negative number is no formula, and is left to be a number.
+    # A negative number is not a formula.
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):

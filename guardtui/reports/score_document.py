@@ -89,9 +89,9 @@ def _title(summary: ScorerSummary, result: ScorerResult) -> list[Block]:
         parts += ["key ", Foreign(summary.name)]
     if summary.reducer is not None:
         parts += [*[", "] * bool(parts), "epochs by ", Foreign(summary.reducer)]
-    elif len({one.reducer for one in result.summaries}) > 1:
+    elif len({other.reducer for other in result.summaries}) > 1:
         parts += [*[", "] * bool(parts), "every epoch"]
-    # That a reducer leaves a sample without a value is not told by the counts of rows.
+    # The counts of rows do not include samples without a value after the reducer.
     if parts and summary.unscored and summary.unscored != result.scores.unscored:
         parts.append(f" ({count_text(summary.unscored, 'sample')} without a value)")
     return [Paragraph(tuple(parts))] if parts else []
@@ -105,15 +105,15 @@ def _groups(report: ScoreReport, result: ScorerResult) -> Iterator[list[Block]]:
         (summary.name, summary.reducer) for group in result.groups for summary in group.summaries
     )
     for kind in kinds:
-        found = [
+        summaries = [
             (group, summary)
             for group in result.groups
             for summary in group.summaries
             if (summary.name, summary.reducer) == kind and summary.metrics
         ]
-        if not found:
+        if not summaries:
             continue
-        metrics = list(dict.fromkeys(name for _, summary in found for name in summary.metrics))
+        metrics = list(dict.fromkeys(name for _, summary in summaries for name in summary.metrics))
         columns = (
             Column(Foreign(report.group), figure=False),
             Column("rows"),
@@ -128,9 +128,9 @@ def _groups(report: ScoreReport, result: ScorerResult) -> Iterator[list[Block]]:
                     for name in metrics
                 ),
             )
-            for group, summary in found
+            for group, summary in summaries
         )
-        yield [*_title(found[0][1], result), Table(columns, rows, named="Groups")]
+        yield [*_title(summaries[0][1], result), Table(columns, rows, named="Groups")]
 
 
 def _errors(report: ScoreReport, result: ScorerResult) -> Iterator[list[Block]]:

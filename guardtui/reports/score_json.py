@@ -1,4 +1,4 @@
-"""Scores for programs: every row as it is, and all metrics."""
+"""Scores for programs: every row, and all metrics."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SCHEMA_VERSION = 1
 
 
 def write(report: ScoreReport) -> str:
-    """JSON, one line per entry of `results`; ends with a line feed.
+    """Return JSON, one line per entry of `results`.
 
-    All that is not ASCII is escaped, so that the text is inert on a terminal and the same once it
-    is read. NaN is null; infinities are the texts "inf" and "-inf".
+    Characters beyond ASCII are escaped, so the text is inert on a terminal. NaN is null;
+    infinities are the texts "inf" and "-inf".
     """
     document = _dumps(_document(report), indent=2)
     results = ",\n".join(

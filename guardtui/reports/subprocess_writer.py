@@ -1,6 +1,6 @@
 """Reports written in a subprocess, since a large one would block the interpreter for seconds.
 
-Encoders such as json's do not release the interpreter, so that the screen would freeze.
+Encoders such as that of json do not release the interpreter, so the screen would freeze.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BEGIN = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from guardtui.reports.subprocess_writer import answer; answer()"
 )
-"""It uses the module path of this process, since the format may be in any package."""
+"""Command of the subprocess. It has this process's module path: any package may add formats."""
 
 
 def report_bytes(name: str, report: ReportInput) -> bytes:
@@ -63,7 +63,7 @@ def _failure(kind: str) -> str:
 
 
 def answer() -> None:
-    """In the subprocess: read a report's name and input, write its bytes, and exit."""
+    """Read a report's name and input, write its bytes, and exit; runs in the subprocess."""
     output, errors = os.dup(1), os.dup(2)
     # Output printed by a writer is not part of the report.
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -250,11 +250,11 @@ def _confusion(report: ReportInput) -> Iterator[Block]:
 def _definition(report: ReportInput) -> Iterator[Block]:
     topic, baseline = report.topic, report.baseline
     if baseline is not None:
-        against = "the definition of the baseline"
+        reference = "the definition of the baseline"
         if report.baseline_number is not None:
-            against += f" (iteration {report.baseline_number})"
+            reference += f" (iteration {report.baseline_number})"
         same = baseline.topic == topic
-        yield Paragraph(f"The same as {against}." if same else f"Compared with {against}.")
+        yield Paragraph(f"The same as {reference}." if same else f"Compared with {reference}.")
     yield Edits(definition_edits(topic if baseline is None else baseline.topic, topic))
     yield Paragraph(
         f"Description {byte_length(topic.description)} bytes, "

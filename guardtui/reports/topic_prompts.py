@@ -22,8 +22,8 @@ def topic_prompts(report: ReportInput) -> Prompts:
     evaluation = report.evaluation
     category = report.prompts.category_column if report.prompts is not None else None
     extra = report.extra_columns
-    place = extra.index(category) if category in extra else None
-    others = [at for at in range(len(extra)) if at != place]
+    category_index = extra.index(category) if category in extra else None
+    others = [index for index in range(len(extra)) if index != category_index]
     compared = report.comparison is not None
     columns = (
         GridColumn("line", 6, priority=2, decimals=0),
@@ -32,7 +32,7 @@ def topic_prompts(report: ReportInput) -> Prompts:
         GridColumn("prompt"),
         GridColumn("score", 6, priority=2, decimals=3),
         GridColumn("matched", 12, priority=2),
-        *([GridColumn("category", 16, priority=3)] if place is not None else []),
+        *([GridColumn("category", 16, priority=3)] if category_index is not None else []),
         GridColumn("was", grid=False),
         GridColumn("expected", grid=False, printed=False),
         GridColumn("error", grid=False),
@@ -40,7 +40,7 @@ def topic_prompts(report: ReportInput) -> Prompts:
         GridColumn("stopped by", grid=False),
         GridColumn("reason", grid=False),
         GridColumn("epochs", grid=False),
-        *(GridColumn(extra[at], grid=False, printed=False) for at in others),
+        *(GridColumn(extra[index], grid=False, printed=False) for index in others),
     )
     count = len(evaluation.keys)
     numbers = np.arange(count)
@@ -60,7 +60,7 @@ def topic_prompts(report: ReportInput) -> Prompts:
             GONE if row.prompt is None else row.prompt,
             row.score,
             row.matched,
-            *([_cell(row.extra[place])] if place is not None else []),
+            *([_cell(row.extra[category_index])] if category_index is not None else []),
             row.was,
             "true" if row.expected else "false",
             row.error,
@@ -68,7 +68,7 @@ def topic_prompts(report: ReportInput) -> Prompts:
             stopped,
             row.reason,
             _epochs(row),
-            *(_cell(row.extra[at]) for at in others),
+            *(_cell(row.extra[index]) for index in others),
         ]
 
     def line(number: int) -> Phrase:
@@ -106,9 +106,9 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptVie
 
 
 def prompt_line(report: ReportInput, row: ReportRow) -> Phrase:
-    """Return a line about a prompt: where it stands, its outcome and why, and its text."""
-    place = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
-    parts: list[str | Foreign] = [f"{place}, {_STATES.get(row.outcome, row.outcome)}"]
+    """Return a line about a prompt: its position, its outcome with the reason, and its text."""
+    position = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
+    parts: list[str | Foreign] = [f"{position}, {_STATES.get(row.outcome, row.outcome)}"]
     if verdict := verdict_text(row):
         parts.append(f", {verdict}")
     if row.change == "regression":

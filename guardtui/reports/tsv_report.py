@@ -1,4 +1,4 @@
-"""The log of iterations that refinement protocols share: results.tsv."""
+"""The log of iterations, results.tsv, a format shared with other tools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BREAKS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def write(report: ReportInput) -> str:
-    """One row per iteration, oldest first: three decimals, examples joined by "|".
+    """Return a row per iteration, oldest first: three decimals, examples joined by "|".
 
-    The format is another tool's, whose undefined rates are 0. In its texts line ends and controls
-    are blanks, other characters that do not show are signs, and what could start a formula has a
-    "'" before it, which is taken away again when the log is read.
+    In this format, which is another tool's, an undefined rate is 0. Line ends and control
+    characters in texts are blanks, other invisible characters are signs, and a "'" stands before a
+    text that could be a formula; the reader of the log removes it.
     """
     rows = ["\t".join(HEADER), *map(_row, report.iterations)]
     return "\n".join(rows) + "\n"

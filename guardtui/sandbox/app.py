@@ -265,9 +265,9 @@ class Sandbox:
         seconds = low + self._random.random() * (high - low) if high > low else low
         if slow:
             seconds += settings.slow
-        rest = since + seconds - asyncio.get_running_loop().time()
-        if rest > 0:
-            await asyncio.sleep(rest)
+        remaining = since + seconds - asyncio.get_running_loop().time()
+        if remaining > 0:
+            await asyncio.sleep(remaining)
 
     async def _spoilt_response(
         self, request: web.BaseRequest, kind: str, reply: SandboxReply | None

@@ -78,7 +78,7 @@ class Fault:
 
     @property
     def layer(self) -> str:
-        """What it affects: `wire`, `slow`, `verdict`, or `answer` (of questions)."""
+        """Group of its effect: `wire`, `slow`, `verdict`, or `answer` (of questions)."""
         if self.kind in VERDICTS:
             return "verdict"
         if self.kind in ANSWERS:
@@ -118,22 +118,22 @@ def parse_fault(text: str) -> Fault:
             f"unknown fault {written!r}: choose a status from 400 to 599 or one of {known}"
         )
     default = "verdicts" if kind in VERDICTS else "answers" if kind in ANSWERS else "scan"
-    where = match["where"] or default
-    if where not in GROUPS and where not in ENDPOINTS:
+    part = match["where"] or default
+    if part not in GROUPS and part not in ENDPOINTS:
         known = ", ".join([*GROUPS, *ENDPOINTS])
-        raise FaultError(f"{text!r}: unknown endpoint {where!r}: choose one of {known}")
-    if kind in VERDICTS and where not in ("verdicts", "sync", "async"):
+        raise FaultError(f"{text!r}: unknown endpoint {part!r}: choose one of {known}")
+    if kind in VERDICTS and part not in ("verdicts", "sync", "async"):
         raise FaultError(
             f"{text!r}: a fault in a verdict can be at sync, async or verdicts (both), "
-            f"not at {where!r}"
+            f"not at {part!r}"
         )
-    if kind in ANSWERS and where not in ("answers", *GROUPS["answers"]):
+    if kind in ANSWERS and part not in ("answers", *GROUPS["answers"]):
         raise FaultError(
             f"{text!r}: a fault in an answer can be at decisions, systemone or answers (both), "
-            f"not at {where!r}"
+            f"not at {part!r}"
         )
     mode, amount = _amount(text, match["amount"])
-    return Fault(text.strip(), kind, where, mode, amount, after_work)
+    return Fault(text.strip(), kind, part, mode, amount, after_work)
 
 
 def _amount(text: str, written: str) -> tuple[str, float]:

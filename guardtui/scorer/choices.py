@@ -70,9 +70,9 @@ def _selected(choices: Sequence[ChoiceLike]) -> list[int]:
     return [index for index, option in enumerate(choices) if option.correct is True]
 
 
-def letter(place: int) -> str:
+def letter(index: int) -> str:
     """Return the name of a choice: A to Z for 0 to 25, then 1, 2, ..."""
-    return _LETTERS[place] if place < len(_LETTERS) else str(place - len(_LETTERS) + 1)
+    return _LETTERS[index] if index < len(_LETTERS) else str(index - len(_LETTERS) + 1)
 
 
 def _shuffled(choices: Sequence[ChoiceLike]) -> bool:

@@ -44,10 +44,10 @@ class ExpressionError(ValueError):
         self.end = max(self.start, min(end, len(text)))
         self.problem = problem
         self.remedy = remedy
-        place = f"at character {self.start + 1}"
+        position = f"at character {self.start + 1}"
         if self.end - self.start > 1:
-            place = f"at characters {self.start + 1} to {self.end}"
-        super().__init__(f"{problem} ({place}): {remedy}")
+            position = f"at characters {self.start + 1} to {self.end}"
+        super().__init__(f"{problem} ({position}): {remedy}")
 
 
 def parse_scorer(text: str) -> Scorer:
@@ -202,7 +202,7 @@ class _Reader:
         return self._called(form, named, values)
 
     def _named(self, kind: RegistryType, node: ast.expr) -> _Named:
-        place = node
+        whole = node
         package = ""
         # `package/name(...)`, as the registry writes it.
         if (
@@ -216,14 +216,14 @@ class _Reader:
             arguments = [*node.args, *node.keywords]
             node = node.func
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not package:
-            return _Named(f"{node.value.id}/{node.attr}", node, place, arguments)
+            return _Named(f"{node.value.id}/{node.attr}", node, whole, arguments)
         if not isinstance(node, ast.Name):
             raise self.wrong(
-                place,
-                f"{self.written(place)} is not the name of a {KINDS[kind]}",
+                whole,
+                f"{self.written(whole)} is not the name of a {KINDS[kind]}",
                 f"write a name or a call of it, such as {_EXAMPLES[kind]}",
             )
-        return _Named(package + node.id, place if package else node, place, arguments)
+        return _Named(package + node.id, whole if package else node, whole, arguments)
 
     def _factory(self, kind: RegistryType, named: _Named) -> Callable[..., Any]:
         try:

@@ -150,15 +150,15 @@ def _pattern_problem(pattern: str, groups: int) -> tuple[str, str] | None:
             warnings.simplefilter("ignore")
             compiled = re.compile(pattern)
     except re.error as error:
-        place = "" if error.pos is None else f" at its character {error.pos + 1}"
-        problem = f"the regular expression is broken{place}: {error.msg}"
-        return problem, "repair it; a sign that is meant as itself needs a backslash before it"
+        position = "" if error.pos is None else f" at its character {error.pos + 1}"
+        problem = f"the regular expression is broken{position}: {error.msg}"
+        return problem, "fix it; a literal special character needs a backslash before it"
     except (OverflowError, RecursionError) as error:
         return f"the regular expression is too large: {error}", "write a shorter one"
     # An empty pattern stands for the default way to find a grade.
     if pattern and compiled.groups < groups:
         problem = "the regular expression has no group, and its first group is the grade"
-        return problem, "put what is the grade in round brackets, such as ([CPI])"
+        return problem, "put the grade in parentheses, such as ([CPI])"
     return None
 
 

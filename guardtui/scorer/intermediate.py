@@ -52,9 +52,7 @@ async def score(conversation: Any) -> list[Score]:
     if task is None:
         raise RuntimeError("score() works only while a task is being evaluated")
     if not task.scorers:
-        raise RuntimeError(
-            "score() needs a task with scorers besides the one that asks, and there is none"
-        )
+        raise RuntimeError("score() needs a task with other scorers, and there are none")
     state = conversation
     if not isinstance(conversation, TaskState | type(task.state)):
         state = copy.copy(task.state)

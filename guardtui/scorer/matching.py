@@ -77,15 +77,15 @@ def _number_fits(compared: str, wanted: str, location: Location) -> tuple[bool, 
     if location == "exact":
         cleaned = clean_numeric(compared)
         number = read_number(cleaned, trim=False)
-        found = cleaned if number is None else normal_form(number)
-        return found == wanted, found
+        number_text = cleaned if number is None else normal_form(number)
+        return number_text == wanted, number_text
     words = compared.split()
     if location == "end":
-        found = _first_number(reversed(words))
-        return found == wanted, found
+        number_text = _first_number(reversed(words))
+        return number_text == wanted, number_text
     if location == "begin":
-        found = _first_number(words)
-        return found == wanted, found
+        number_text = _first_number(words)
+        return number_text == wanted, number_text
     if any(_number_of(word) == wanted for word in words):
         return True, wanted
     return False, None
@@ -93,9 +93,9 @@ def _number_fits(compared: str, wanted: str, location: Location) -> tuple[bool, 
 
 def _first_number(words: Iterable[str]) -> str:
     for word in words:
-        found = _number_of(word)
-        if found is not None:
-            return found
+        number = _number_of(word)
+        if number is not None:
+            return number
     return ""
 
 

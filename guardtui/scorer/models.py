@@ -91,11 +91,11 @@ def graders_for(
     if model is None:
         model = models.default
     if model is None:
-        way = (
+        remedy = (
             "name one" if model_role is None else f"name one, or bind the role {model_role.name!r}"
         )
         role_name = None if model_role is None else model_role.name
-        raise NoModelError(f"no model to grade with: {way} with use_models", role_name)
+        raise NoModelError(f"no model to grade with: {remedy} with use_models", role_name)
     if isinstance(model, str | GraderModel):
         return _resolved(model, models)
     return [_resolved(entry, models) for entry in model]
@@ -106,7 +106,7 @@ def _resolved(model: ModelOrName, models: _Models) -> GraderModel:
         return model
     if models.resolve is None:
         raise LookupError(
-            f"the model {model!r} is a name, and nothing here knows what it stands for: "
-            "pass a model object, or a resolver to use_models"
+            f"the model {model!r} is an unknown name: pass a model object, or a resolver to "
+            "use_models"
         )
     return models.resolve(model)

@@ -27,8 +27,8 @@ class PluginError(Exception):
     """A file cannot be run as a plugin: `path`, `line` (None if unknown) and `problem`."""
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
-        place = f"{path}:{line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: {problem}")
+        location = f"{path}:{line}" if line is not None else f"{path}"
+        super().__init__(f"{location}: {problem}")
         self.path = path
         self.line = line
         self.problem = problem

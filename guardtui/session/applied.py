@@ -34,8 +34,8 @@ class AppliedLog:
     also concurrently: entries are changed and removed by id. Raises StoreError.
     """
 
-    def __init__(self, store: SessionStore, place: str) -> None:
-        self._store, self._place = store, place
+    def __init__(self, store: SessionStore, profile_key: str) -> None:
+        self._store, self._place = store, profile_key
 
     def entries(self) -> list[JournalEntry]:
         """Return all entries, oldest first."""

@@ -74,8 +74,8 @@ def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArra
         keys = evaluation.keys[others]
         answers = np.where(np.isin(prompts.keys, keys), np.int8(Triggered.NO_VERDICT), answers)
     if evaluation.topic.intent is not topic.intent:
-        turned = np.int8(Triggered.YES) - answers
-        answers = np.where(is_answered(answers), turned, answers)
+        reversed_answers = np.int8(Triggered.YES) - answers
+        answers = np.where(is_answered(answers), reversed_answers, answers)
     return answers
 
 

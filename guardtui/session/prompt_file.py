@@ -67,11 +67,6 @@ class PromptFile:
         problem = refusal_of(self.path)
         return "" if problem is None else str(problem)
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is an edit to undo."""
-        return bool(self._steps)
-
     def edit(self, edit: PromptEdit, backups: Path) -> str:
         """Edit the file and return a sentence on what was done. Raises FileError."""
         with self._lock:
@@ -86,8 +81,8 @@ class PromptFile:
             self._take(result.prompts)
             lines = _contradictory(result.prompts)
             if len(lines) > len(_contradictory(old)):
-                where = ", ".join(map(str, lines[:_LINES])) + " …" * (len(lines) > _LINES)
-                return f"{done}; the same prompt now has both labels: lines {where}"
+                numbers = ", ".join(map(str, lines[:_LINES])) + " …" * (len(lines) > _LINES)
+                return f"{done}; the same prompt now has both labels: lines {numbers}"
             return done
 
     def undo(self, backups: Path) -> str:
@@ -174,8 +169,8 @@ def _edit_text(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
         same = row is not None and old.prompts[row] == edit.prompt
         verdicts = "" if same else "; verdicts recorded for its old text no longer count"
         return f"{prompts} edited in {name}{verdicts}"
-    what = "relabelled" if isinstance(edit, Relabel) else "duplicated"
-    return f"{prompts} {what} in {name}"
+    verb = "relabelled" if isinstance(edit, Relabel) else "duplicated"
+    return f"{prompts} {verb} in {name}"
 
 
 def _contradictory(prompts: PromptSet) -> tuple[int, ...]:

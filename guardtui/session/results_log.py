@@ -59,11 +59,11 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
 
 def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
     if problems:
-        first, _, what = problems[0].removeprefix("line ").partition(": ")
+        first, _, problem_text = problems[0].removeprefix("line ").partition(": ")
         more = "".join(f"\n  {path}:{_location(problem)}" for problem in problems[1:_LISTED])
         if len(problems) > _LISTED:
             more += f"\n  and {len(problems) - _LISTED} more"
-        raise FileError(path, f"{what}{more}", "fix it; nothing was imported", int(first))
+        raise FileError(path, f"{problem_text}{more}", "fix it; nothing was imported", int(first))
     if not rows:
         raise FileError(path, "it has no iterations", "name a log that has some")
     if len(rows) > _MOST_ROWS:
@@ -72,8 +72,8 @@ def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
 
 
 def _location(problem: str) -> str:
-    number, _, what = problem.removeprefix("line ").partition(": ")
-    return f"{number}: {what}"
+    number, _, problem_text = problem.removeprefix("line ").partition(": ")
+    return f"{number}: {problem_text}"
 
 
 def _row(cells: dict[str, str], file: str, wrong: list[str]) -> ImportedRow | None:

@@ -62,11 +62,13 @@ def movement(
         odds: NDArray[np.float64] = np.log(inside / (1 - inside)) - offset
         return odds
 
-    then, now = log_odds(before), log_odds(after)
+    baseline_odds, current_odds = log_odds(before), log_odds(after)
     # p·(1 − p) = ¼ / cosh²(z / 2), largest where the score comes nearest to the threshold.
-    nearest = np.minimum(np.abs(then), np.abs(now))
+    nearest = np.minimum(np.abs(baseline_odds), np.abs(current_odds))
     weight = 0.25 / np.cosh(nearest / 2) ** 2
-    effect: NDArray[np.float32] = (weight * (np.abs(now - then) + _UNSEEN)).astype(np.float32)
+    effect: NDArray[np.float32] = (
+        weight * (np.abs(current_odds - baseline_odds) + _UNSEEN)
+    ).astype(np.float32)
     effect[before == after] = 0.0
     return effect
 

@@ -109,14 +109,14 @@ class ScannerVerdicts:
     def sides(self, row: int) -> tuple[list[str], list[str]]:
         """Return the names of the independent scanners that contradict a label, and confirm it."""
         should = bool(self.panel.should_trigger[row])
-        against: list[str] = []
+        contradicting: list[str] = []
         agreeing: list[str] = []
         for scanner in self.independent:
             answer = int(scanner.answers[row])
             if answer >= Triggered.NO:
                 same = (answer == Triggered.YES) == should
-                (agreeing if same else against).append(scanner.name)
-        return against, agreeing
+                (agreeing if same else contradicting).append(scanner.name)
+        return contradicting, agreeing
 
     @property
     def distance(self) -> NDArray[np.float32] | None:

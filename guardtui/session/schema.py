@@ -124,10 +124,14 @@ def _setting(database: sqlite3.Connection, session: int, name: str, value: Any) 
 
 
 def _applied(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
-    for place, ways in _mapping(value).items():
+    for place, records in _mapping(value).items():
         database.executemany(
             "INSERT INTO undo_journal(session, place, way) VALUES (?, ?, ?)",
-            [(session, _text(place), json.dumps(way)) for way in _list(ways) if _mapping(way)],
+            [
+                (session, _text(place), json.dumps(record))
+                for record in _list(records)
+                if _mapping(record)
+            ],
         )
 
 

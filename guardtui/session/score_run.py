@@ -112,13 +112,16 @@ def with_standard_errors(metrics: MetricSet, cluster: str | None) -> MetricSet:
     A standard error with its own cluster, or a bootstrapped one, is left unchanged.
     """
     if isinstance(metrics, Mapping):
-        return {key: _with_error(some, cluster) for key, some in metrics.items()}
+        return {key: _with_error(of_key, cluster) for key, of_key in metrics.items()}
     plain: list[Metric] = [metric for metric in metrics if not isinstance(metric, Mapping)]
     by_key = [metric for metric in metrics if isinstance(metric, Mapping)]
     extended = _with_error(plain, cluster) if plain or not by_key else []
     return [
         *extended,
-        *({key: _with_error(some, cluster) for key, some in metric.items()} for metric in by_key),
+        *(
+            {key: _with_error(of_key, cluster) for key, of_key in metric.items()}
+            for metric in by_key
+        ),
     ]
 
 

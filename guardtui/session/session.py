@@ -256,8 +256,8 @@ class Session:
         best = self.best
         if best is None:
             return evaluation.metrics.coverage is not None
-        then = codes_for(best.evaluation, evaluation.keys, evaluation.expected)
-        return _exceeds(evaluation.codes, then)
+        best_codes = codes_for(best.evaluation, evaluation.keys, evaluation.expected)
+        return _exceeds(evaluation.codes, best_codes)
 
     def next_iteration(self, evaluation: Evaluation, decision: Decision, created: str) -> Iteration:
         """Return the iteration that would record this evaluation; `created` is ISO 8601 UTC."""
@@ -320,15 +320,15 @@ class Session:
         return self.edit(best.evaluation.topic) if best else False
 
 
-def _exceeds(codes: NDArray[np.int8], then: NDArray[np.int8]) -> bool:
+def _exceeds(codes: NDArray[np.int8], best_codes: NDArray[np.int8]) -> bool:
     """Return whether coverage is greater than before, on the prompts of both.
 
     Both arguments are outcome codes of the same prompts, int8 [N], ABSENT for missing prompts.
     """
-    shared = (codes != ABSENT) & (then != ABSENT)
+    shared = (codes != ABSENT) & (best_codes != ABSENT)
     complete = bool(shared.all())
     new = metrics_of(codes[shared]).coverage
-    old = metrics_of(then[shared]).coverage
+    old = metrics_of(best_codes[shared]).coverage
     if new is not None:
         return old is None or new > old
     if complete or old is not None:

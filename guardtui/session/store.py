@@ -325,8 +325,8 @@ class SessionStore:
             rows = database.execute(
                 "SELECT owner FROM draft WHERE session = ?", (self._session,)
             ).fetchall()
-        mine = self._claim.name if self._claim is not None else ""
-        return any(owner != mine and is_held(self.folder, owner) for (owner,) in rows)
+        own_draft = self._claim.name if self._claim is not None else ""
+        return any(owner != own_draft and is_held(self.folder, owner) for (owner,) in rows)
 
     def save_draft(self, draft: Draft | None) -> None:
         """Store the definition being edited; None deletes it because nothing is unsaved."""

@@ -149,11 +149,6 @@ class Workspace:
         self._use_prompts()
         return done
 
-    @property
-    def can_undo_prompts(self) -> bool:
-        """Whether `undo_prompts` has something to undo."""
-        return self._prompt_file.can_undo
-
     def undo_prompts(self) -> str:
         """Restore the prompt file before the last edit made here; returns "" if there is none.
 
@@ -319,9 +314,9 @@ def _usual_prompts(topic_path: Path) -> Path:
     if remembered and Path(remembered).exists():
         return Path(remembered)
     for ending in _PROMPT_ENDINGS:
-        beside = topic_path.with_suffix(ending)
-        if beside.exists():
-            return beside
+        candidate = topic_path.with_suffix(ending)
+        if candidate.exists():
+            return candidate
     raise UnknownPromptsError(topic_path)
 
 
@@ -341,8 +336,8 @@ def topics_in(folder: Path) -> list[Path]:
     """Return the topic files of a folder with prompts of the same name, sorted by name."""
     topics = []
     for path in sorted(folder.glob("*.y*ml")):
-        beside = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
-        if beside and path.suffix in (".yaml", ".yml"):
+        has_prompts = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
+        if has_prompts and path.suffix in (".yaml", ".yml"):
             with contextlib.suppress(FileError):
                 load_topic(path)
                 topics.append(path)

@@ -64,9 +64,9 @@ class WholeEvaluation:
         Two tables: for prompts that should trigger now, and for all others.
         """
         tables = np.zeros((2, 5, 5), np.int64)
-        for then, now in zip(before.evaluations, self.evaluations, strict=True):
-            should = now.should_trigger
-            index = (should.astype(np.int64) * 5 + then.codes) * 5 + now.codes
+        for before_shard, now_shard in zip(before.evaluations, self.evaluations, strict=True):
+            should = now_shard.should_trigger
+            index = (should.astype(np.int64) * 5 + before_shard.codes) * 5 + now_shard.codes
             tables += np.bincount(index, minlength=50).reshape(2, 5, 5)
         return tables[1], tables[0]
 

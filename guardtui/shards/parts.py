@@ -336,7 +336,7 @@ def _wrong(run: Run, shard: Shard, evaluation: Evaluation) -> pl.DataFrame:
         "reason": [verdicts.reasons.get(row, "") for row in numbers],
     }
     texts = run.large.read_rows(shard)[wrong_rows]
-    about = pl.DataFrame(
+    outcomes = pl.DataFrame(
         {
             "_outcome": codes[wrong_rows],
             "_triggered": verdicts.triggered[wrong_rows],
@@ -345,7 +345,7 @@ def _wrong(run: Run, shard: Shard, evaluation: Evaluation) -> pl.DataFrame:
             **{f"_{name}": pl.Series(values, dtype=pl.String) for name, values in details.items()},
         }
     )
-    return texts.hstack(about)
+    return texts.hstack(outcomes)
 
 
 def _write_scores(path: Path, evaluation: Evaluation) -> int:

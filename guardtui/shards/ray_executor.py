@@ -104,12 +104,12 @@ class RayExecutor:
                     **own,
                 )
         except Exception as error:  # ray raises many kinds here
-            where = self.address or "this machine"
+            address = self.address or "this machine"
             message = str(error).strip().partition("\n")[0][:200]
             # Ray sends its token to a cluster at a given address only if configured to.
             token = "" if os.environ.get("RAY_AUTH_MODE") else _WANTED
             raise ExecutorError(
-                f"no Ray cluster can be joined at {where} ({type(error).__name__}: {message})\n"
+                f"no Ray cluster can be joined at {address} ({type(error).__name__}: {message})\n"
                 "  is it running, with the same versions of ray and Python as this machine? "
                 f"'ray status' shows it{token}"
             ) from error

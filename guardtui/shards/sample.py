@@ -69,8 +69,10 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
     rows = pl.concat(parts).sort("row").drop("_category")
     totals = [sum(counts[index] for counts in large.strata.values()) for index in (0, 1)]
     share = totals[0] / sum(totals)
-    taken = sum(count for (_, expected), count in wanted.items() if expected) / max(1, rows.height)
-    proportional = abs(share - taken) < 1 / max(1, rows.height)
+    drawn_share = sum(count for (_, expected), count in wanted.items() if expected) / max(
+        1, rows.height
+    )
+    proportional = abs(share - drawn_share) < 1 / max(1, rows.height)
     sample = Sample(large.prompts(rows), large.rows, proportional)
     if rows.height == large.rows:
         return sample

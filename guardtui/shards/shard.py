@@ -48,8 +48,8 @@ class Shard:
 
     def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return which prompts are in it, bool [N], by the digests of their texts (uint64 [N])."""
-        held: NDArray[np.bool_] = digests % np.uint64(self.count) == np.uint64(self.index)
-        return held
+        members: NDArray[np.bool_] = digests % np.uint64(self.count) == np.uint64(self.index)
+        return members
 
 
 def all_shards(count: int) -> list[Shard]:

@@ -50,8 +50,8 @@ def stored_vectors(
     """
     encoder, _, _ = scanner.load()
     folder = large.folder / f"vectors-{encoder.id}"
-    about = {"encoder": encoder.id, "keys_sha256": keys_digest(keys), "rows": len(keys)}
-    if (stored := _mapped(folder, shard, about, scanner)) is not None:
+    record = {"encoder": encoder.id, "keys_sha256": keys_digest(keys), "rows": len(keys)}
+    if (stored := _mapped(folder, shard, record, scanner)) is not None:
         advance(len(keys))
         return stored
     try:
@@ -62,9 +62,9 @@ def stored_vectors(
     if not done:
         return None
     # Written last: without it the other two files are ignored.
-    data = {**about, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
+    data = {**record, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
     write_shared(folder / f"{shard.name}.json", json.dumps(data).encode())
-    if (vectors := _mapped(folder, shard, about, scanner)) is None:
+    if (vectors := _mapped(folder, shard, record, scanner)) is None:
         raise FileError(
             folder / f"{shard.name}.json",
             "these vectors were changed while they were written",
@@ -78,14 +78,14 @@ def _digest(path: Path) -> str:
 
 
 def _mapped(
-    folder: Path, shard: Shard, about: dict[str, object], scanner: LocalScanner
+    folder: Path, shard: Shard, record: dict[str, object], scanner: LocalScanner
 ) -> PromptVectors | None:
     """Return the stored vectors if they match."""
     encoder, scoring, _ = scanner.load()
     dimensions = encoder.dimensions
     try:
         data = json.loads((folder / f"{shard.name}.json").read_bytes())
-        if any(data[name] != value for name, value in about.items()):
+        if any(data[name] != value for name, value in record.items()):
             return None
         if data.get("terms_sha256") not in (None, _digest(folder / f"{shard.name}.terms.npy")):
             return None
@@ -121,11 +121,11 @@ def _compute(
     if not count:
         return True
     terms = np.empty((2, count), np.float32)  # scale and prompt term of each prompt
-    about = {"descr": "|i1", "fortran_order": False, "shape": (count, encoder.dimensions)}
+    header = {"descr": "|i1", "fortran_order": False, "shape": (count, encoder.dimensions)}
     # Written, not mapped: on a full disk a mapping would crash the process.
     path = folder / f"{shard.name}.values.npy"
     with _replacing(path) as temporary, temporary.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, about)
+        np.lib.format.write_array_header_1_0(file, header)
         for start in range(0, count, _SLICE):
             part = texts[start : start + _SLICE].to_list()
             # Batches of similar text lengths need less padding.

@@ -75,8 +75,8 @@ class WholeChange:
         """Prompts with a verdict in both, counted by class."""
         width = len(Outcome)
         table = np.zeros((width, width), np.int64)
-        for then, now in zip(self.before.codes, self.now.codes, strict=True):
-            index = then.astype(np.int16) * width + now
+        for before_codes, now_codes in zip(self.before.codes, self.now.codes, strict=True):
+            index = before_codes.astype(np.int16) * width + now_codes
             table += np.bincount(index, minlength=width * width).reshape(width, width)
 
         def cells(right: Outcome, wrong: Outcome) -> tuple[int, int, int, int]:
@@ -114,11 +114,11 @@ class WholeChange:
         caveats = []
         old, new = self.before.run, self.now.run
         if old.settings.threshold != new.settings.threshold:
-            then, now = (
+            before, now = (
                 "none" if threshold is None else f"{threshold:.3f}"
                 for threshold in (old.settings.threshold, new.settings.threshold)
             )
-            caveats.append(f"different thresholds: {then} then, {now} now")
+            caveats.append(f"different thresholds: {before} then, {now} now")
         if old.topic.intent is not new.topic.intent:
             caveats.append(f"different intents: {old.topic.intent} then, {new.topic.intent} now")
         return tuple(caveats)

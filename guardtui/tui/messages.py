@@ -23,7 +23,7 @@ class TopicEdited(Message):
         super().__init__()
 
 
-class ViewChanged(Message):
+class ResultsViewChanged(Message):
     """The author wants to see other rows, or another order."""
 
     def __init__(self, view: ResultsView) -> None:

@@ -49,10 +49,10 @@ def run_app(
     if opened is None:  # nothing was ever opened here
         greeting = Greeting.TOUR if topic is None else Greeting.HINT
     if topic is None:
-        here = topics_in(Path.cwd())
-        if len(here) > 1:
+        topics = topics_in(Path.cwd())
+        if len(topics) > 1:
             greeting = greeting or Greeting.TOPICS
-        topic = here[0] if len(here) == 1 else None
+        topic = topics[0] if len(topics) == 1 else None
     if topic is None:
         topic, known = opened or scratch_sample()
         prompts = prompts or known

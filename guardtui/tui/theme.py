@@ -99,5 +99,5 @@ def theme_names() -> list[str]:
 def near_theme(name: str, themes: Iterable[str] | None = None) -> str:
     """Return a hint for the name of a theme that does not exist."""
     names = theme_names() if themes is None else list(themes)
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean '{near[0]}'?" if near else f"the themes are {', '.join(names)}"
+    similar = get_close_matches(name, names, n=1)
+    return f"did you mean '{similar[0]}'?" if similar else f"the themes are {', '.join(names)}"

@@ -138,13 +138,13 @@ class Cloud:
     def pinned(self, profile: str = "sandbox") -> list[str]:
         """Descriptions of the topics that a profile's newest revision has in effect."""
         row = next(one for one in self.sandbox.tenant.latest() if one.profile_name == profile)
-        found = []
+        results = []
         for _, item in guardrails(row.policy):
             for _, members in buckets(item):
                 for member in members:
                     topic, revision = pinned(member)
-                    found.append(self.sandbox.tenant.topic(topic).at(revision).description)
-        return found
+                    results.append(self.sandbox.tenant.topic(topic).at(revision).description)
+        return results
 
     async def applied_elsewhere(self, path: Path) -> None:
         """Have somebody else put a definition into the profile."""

@@ -143,8 +143,10 @@ async def test_too_few_labels_keep_the_shipped_threshold_and_say_so_where_a_fit_
 ) -> None:
     async with Opened(written(tmp_path, each=1), wanted) as app:
         assert (app.services.state.fit, app.source) == (None, SHIPPED)
-        told = [one for one in app.author.messages if "at least 10 are needed" in one]
-        assert len(told) == (wanted == FITTED)
+        messages = [
+            message for message in app.author.messages if "at least 10 are needed" in message
+        ]
+        assert len(messages) == (wanted == FITTED)
 
 
 async def test_an_edit_that_moves_the_scores_far_is_told_and_fitting_again_ends_it(
@@ -169,7 +171,7 @@ async def test_an_edit_that_moves_the_scores_far_is_told_and_fitting_again_ends_
         assert app.scanner.settings.threshold == state.fit.threshold == better.threshold
         assert state.evaluation is not None
         assert state.evaluation.metrics.coverage == state.fit.coverage
-        assert any(one.startswith("Threshold 0.") for one in app.author.messages)
+        assert any(message.startswith("Threshold 0.") for message in app.author.messages)
     assert read_fit(settings_of_session(path)) == state.fit
 
 

@@ -15,7 +15,7 @@ from guardtui.advice.objective import Objective, Stopped
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.refinement import Refinement, RefinementError, open_measure
+from guardtui.app.refinement import RefinementError, Refinements, open_measure
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import forecast_of
 from guardtui.domain.topic import Topic
@@ -24,9 +24,9 @@ from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
 
 
-def refining(bench: Bench) -> Refinement:
+def refining(bench: Bench) -> Refinements:
     forecasting = Forecasting(bench.workspace.session, bench.engine)
-    return Refinement(bench.store, bench.workspace, bench.engine, bench.editing, forecasting)
+    return Refinements(bench.store, bench.workspace, bench.engine, bench.editing, forecasting)
 
 
 def recorded(bench: Bench) -> ScannerSettings:

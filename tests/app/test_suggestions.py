@@ -11,7 +11,7 @@ import pytest
 
 from guardtui.advice.model_wordings import SuggestionError
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.refinement import Refinement
+from guardtui.app.refinement import Refinements
 from guardtui.app.suggestions import MeasuredSuggestions, ask_for_wordings
 from guardtui.app.wording_writer import WriterError
 from guardtui.http.errors import ErrorKind, ServiceError
@@ -52,7 +52,7 @@ async def asked(bench: Bench, model: Model, wrong: int = 4) -> MeasuredSuggestio
         return int(label != (seen[label] <= wrong))
 
     mistaken = bench.evaluated(answer, name="local")
-    refinement = Refinement(
+    refinement = Refinements(
         bench.store,
         bench.workspace,
         bench.engine,

@@ -41,13 +41,13 @@ def test_recent_topics_come_first_each_once_and_the_current_is_left_out(topic: P
     paths = [copy_of(topic, f"t{number}.yaml") for number in range(3)]
     for path in (*paths, paths[0], topic):
         remember_opened(Workspace.open(path))
-    found = known_topics(topic.parent, topic)
-    assert [known.path for known in found] == [paths[0], paths[2], paths[1]]
-    assert all(known.opened and not known.problem for known in found)
+    result = known_topics(topic.parent, topic)
+    assert [known.path for known in result] == [paths[0], paths[2], paths[1]]
+    assert all(known.opened and not known.problem for known in result)
     forget_opened(paths[2])
-    found = known_topics(topic.parent, topic)
-    assert [known.path for known in found] == [paths[0], paths[1], paths[2]]
-    assert found[-1].opened == ""  # only because it is in this folder
+    result = known_topics(topic.parent, topic)
+    assert [known.path for known in result] == [paths[0], paths[1], paths[2]]
+    assert result[-1].opened == ""  # only because it is in this folder
     assert known_topics(topic.parent / "gone", topic)[-1].path == paths[1]
 
 

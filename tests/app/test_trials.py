@@ -185,8 +185,8 @@ async def test_a_full_disk_is_reported_once_and_trials_stay(
         monkeypatch.setattr(trials_module, "add_trial", full)
         await app.describe("Soup")
         await app.describe("Bread")
-        told = [one for one in app.author.messages if "Trials are not kept" in one]
-        assert told == ["Trials are not kept on disk: the disk is full"]
+        messages = [one for one in app.author.messages if "Trials are not kept" in one]
+        assert messages == ["Trials are not kept on disk: the disk is full"]
         assert described(app)[:2] == ["Bread", "Soup"]
         kept: list[Trial] = []
 

@@ -158,11 +158,11 @@ def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, s
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             warnings.filters[:] = level  # type: ignore[index]
-        said = []
+        texts = []
         for stream, wrapper in zip((out, err), wrappers, strict=True):
             stream.seek(0)
-            said.append(stream.read().decode("utf-8"))
+            texts.append(stream.read().decode("utf-8"))
             wrapper.detach()
     assert isinstance(code, int)
-    assert "Traceback" not in said[1]
-    return Result(code, *said)
+    assert "Traceback" not in texts[1]
+    return Result(code, *texts)

@@ -48,27 +48,27 @@ def profile(folder: Path) -> Path:
 
 
 def document(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    assert (found["schema_version"], found["report"]) == (1, "audit")
-    return dict(found)
+    result = json.loads(text)
+    assert (result["schema_version"], result["report"]) == (1, "audit")
+    return dict(result)
 
 
 def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
     done = run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json")
     assert (done.code, done.err) == (0, "")
-    found = document(done.out)
-    assert [one["prompt_file"] for one in found["topics"]] == ["tax.csv", "baking.csv"]
+    result = document(done.out)
+    assert [one["prompt_file"] for one in result["topics"]] == ["tax.csv", "baking.csv"]
     alone = run(
         "eval", "tax.yaml", "--prompts", "tax.csv", "--encoder", "static", "--format", "json"
     )
-    metrics, tax = json.loads(alone.out)["metrics"], found["topics"][0]["alone"]
+    metrics, tax = json.loads(alone.out)["metrics"], result["topics"][0]["alone"]
     assert {name: tax[name] for name in ("tp", "fn", "fp", "tn")} == {
         name: metrics[name] for name in ("tp", "fn", "fp", "tn")
     }
-    (conflict,) = [one for one in found["conflicts"] if one["kind"] == "stopped_by_another"]
+    (conflict,) = [one for one in result["conflicts"] if one["kind"] == "stopped_by_another"]
     assert (conflict["first"], conflict["second"]) == ("Tax advice", "Baking")
-    assert [found["results"][row]["prompt"] for row in conflict["results"]] == [BREAD]
-    row = found["results"][conflict["results"][0]]
+    assert [result["results"][row]["prompt"] for row in conflict["results"]] == [BREAD]
+    row = result["results"][conflict["results"][0]]
     assert row["stopped_by"] == ["Baking"]
     assert (row["outcome"], row["undecided"], row["should_stop"]) == ("FP", True, False)
     assert row["places"] == ["tax.csv:7"]
@@ -78,9 +78,9 @@ def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
 def test_the_other_ones_label_ends_the_conflict(run: Run, profile: Path) -> None:
     rows = [("How do I bake a loaf of bread?", True), ("Hello", False), (BREAD, True)]
     prompts(profile, "baking.csv", rows)
-    found = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
-    assert found["conflict_count"] == 0
-    (row,) = [one for one in found["results"] if one["prompt"] == BREAD]
+    result = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
+    assert result["conflict_count"] == 0
+    (row,) = [one for one in result["results"] if one["prompt"] == BREAD]
     assert row["expected_labels"] == {"Tax advice": False, "Baking": True}
     assert (row["outcome"], row["places"]) == ("TP", ["tax.csv:7", "baking.csv:4"])
 
@@ -93,14 +93,14 @@ def test_every_way_to_name_them_gives_the_same(run: Run, profile: Path) -> None:
         "utf-8",
     )
     for word in ("profile.yml", "."):
-        found = document(run(*AUDIT, word, "--format", "json").out)
-        assert found.pop("profile") == "bank"
-        assert found == {k: v for k, v in document(base.out).items() if k != "profile"}
+        result = document(run(*AUDIT, word, "--format", "json").out)
+        assert result.pop("profile") == "bank"
+        assert result == {k: v for k, v in document(base.out).items() if k != "profile"}
     (profile / "tax.csv").rename(profile / "other.csv")
-    found = document(
+    result = document(
         run(*AUDIT, "baking.yaml", "tax.yaml", "--prompts", "tax=other.csv", "--format", "json").out
     )
-    assert found["composite"] == document(base.out)["composite"]
+    assert result["composite"] == document(base.out)["composite"]
     rows: list[dict[str, str]] = []
     for name, file in (("Tax advice", "other.csv"), ("baking", "baking.csv")):
         with (profile / file).open(newline="", encoding="utf-8") as stream:
@@ -119,8 +119,8 @@ def test_the_prompts_used_last_in_the_app_go_before_those_beside(run: Run, profi
 
     prompts(profile, "used.csv", [(HOME, True), ("Hello", False)])
     SessionStore(profile / "tax.yaml").use_prompt_file(str(profile / "used.csv"))
-    found = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
-    assert found["topics"][0]["prompts"] == 2
+    result = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
+    assert result["topics"][0]["prompts"] == 2
 
 
 def test_a_topic_without_prompts_takes_part(run: Run, profile: Path) -> None:
@@ -128,9 +128,9 @@ def test_a_topic_without_prompts_takes_part(run: Run, profile: Path) -> None:
     done = run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json")
     assert done.code == 0
     assert "baking.yaml: no prompt set, so" in done.err
-    found = document(done.out)
-    assert found["topics"][1]["alone"]["coverage"] is None
-    assert found["conflict_count"] == 1
+    result = document(done.out)
+    assert result["topics"][1]["alone"]["coverage"] is None
+    assert result["conflict_count"] == 1
     (profile / "tax.csv").unlink()
     none = run(*AUDIT, "tax.yaml", "baking.yaml")
     assert (none.code, none.out) == (2, "")
@@ -141,11 +141,11 @@ def test_an_allow_topic_and_the_default(run: Run, profile: Path) -> None:
     topic(profile, "home", "Home office", HOME, "allow")
     prompts(profile, "home.csv", [(HOME, True), ("Hello", False)], "allow")
     opened = run(*AUDIT, "tax.yaml", "home.yaml", "--default", "allow", "--format", "json")
-    found = document(opened.out)
-    (row,) = [one for one in found["results"] if one["prompt"] == HOME]
+    result = document(opened.out)
+    (row,) = [one for one in result["results"] if one["prompt"] == HOME]
     assert row["stopped"] is False
     assert (row["outcome"], row["should_stop"]) == ("contradictory", None)
-    assert {one["kind"] for one in found["conflicts"]} >= {"matched_by_both", "labels_contradict"}
+    assert {one["kind"] for one in result["conflicts"]} >= {"matched_by_both", "labels_contradict"}
     closed = run(*AUDIT, "tax.yaml", "home.yaml")
     assert "what no topic matches is stopped" in closed.out
     assert "block topics change no verdict here" in closed.out
@@ -328,9 +328,9 @@ def test_differences_between_files_and_profile_are_reported(
     assert done.code == 0
     assert "warning: topic Tax advice has another text in the profile" in done.err
     assert "warning: topic Baking is not in the profile" in done.err
-    found = document(done.out)
-    assert len(found["notices"]) == 2
-    (stranger,) = [one for one in found["topics"] if not one["given"]]
+    result = document(done.out)
+    assert len(result["notices"]) == 2
+    (stranger,) = [one for one in result["topics"] if not one["given"]]
     assert (stranger["name"], stranger["prompts"]) == ("Other", 0)
 
 
@@ -342,9 +342,9 @@ def test_no_verdict_is_never_a_pass(cloud: Cloud, run: Run, profile: Path) -> No
     cloud.faults(faults=["topic-error=every:2"])
     done = run(*AIRS, ".", "--format", "json", **cloud.all)
     assert done.code == 3
-    found = document(done.out)
-    missing = [one for one in found["results"] if one["stopped"] is None]
-    assert found["composite"]["no_verdict"] == len(missing) == 6
+    result = document(done.out)
+    missing = [one for one in result["results"] if one["stopped"] is None]
+    assert result["composite"]["no_verdict"] == len(missing) == 6
     assert all(one["outcome"] == "ERROR" and one["error"] for one in missing)
     assert "6 of 12 prompts have no verdict" in done.err
     cloud.faults(faults=[])

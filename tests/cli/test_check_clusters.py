@@ -50,13 +50,13 @@ def run(*arguments: str) -> str:
 
 
 def test_the_json_tells_every_cluster_pair_and_spot(files: list[str]) -> None:
-    found = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
-    lines = sorted(line for one in found["clusters"] for line in one["lines"])
+    result = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
+    lines = sorted(line for one in result["clusters"] for line in one["lines"])
     prompts = load_prompts(Path(files[2]))
     assert lines == sorted(prompts.frame["line"].to_list())
-    rates = [one["error_rate"]["value"] for one in found["clusters"]]
+    rates = [one["error_rate"]["value"] for one in result["clusters"]]
     assert rates == sorted(rates, reverse=True)
-    for one in found["clusters"]:
+    for one in result["clusters"]:
         counts = one["counts"]
         wrong, total = counts["fp"] + counts["fn"], sum(counts.values()) - counts["errors"]
         interval = wilson_interval(wrong, total)
@@ -77,24 +77,24 @@ def test_the_json_tells_every_cluster_pair_and_spot(files: list[str]) -> None:
             if one["expected_false"]
             else "no negatives"
         )
-    pairs = found["near_duplicates"]
+    pairs = result["near_duplicates"]
     assert (pairs["contradicting"], pairs["exact"], pairs["compared"]) == (1, True, 19)
     first = pairs["pairs"][0]
     assert first["contradicts"] is True
     assert {first["first"]["line"], first["second"]["line"]} == {2, 20}
     assert pairs["total"] == len(pairs["pairs"])
-    numbers = {one["cluster"] for one in found["clusters"]}
-    assert {spot["cluster"] for spot in found["label_next"]} <= numbers
-    scores = np.array([spot["score"] for spot in found["label_next"]])
+    numbers = {one["cluster"] for one in result["clusters"]}
+    assert {spot["cluster"] for spot in result["label_next"]} <= numbers
+    scores = np.array([spot["score"] for spot in result["label_next"]])
     assert (np.diff(scores) <= 0).all()
 
 
 def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
     text = run(*files, "--clusters")
-    found = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
+    result = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
     assert "\x1b" not in text
     assert "recipe␛[31m" in text
-    for one in found["clusters"]:
+    for one in result["clusters"]:
         counts = one["counts"]
         (line,) = [line for line in text.splitlines() if line.startswith(f"{one['cluster']} ")]
         assert line.startswith(f"{one['cluster']} {', '.join(one['words'][:2])}")
@@ -104,9 +104,9 @@ def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
         assert cells[5:7] == [str(counts["fp"]), str(counts["fn"])]
         assert line.endswith(display_start(one["central"]["prompt"], 200))
     assert "Near-duplicates (cosine 0.92 or more): 1 pair, 1 with contradicting labels." in text
-    assert found["near_duplicates"]["total"] == 1
+    assert result["near_duplicates"]["total"] == 1
     assert "\n  contradicting labels, cosine 0." in text
-    assert text.count("  prompts like these of cluster") == len(found["label_next"])
+    assert text.count("  prompts like these of cluster") == len(result["label_next"])
     assert "label next" in text
 
 

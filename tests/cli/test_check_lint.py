@@ -15,9 +15,9 @@ def test_check_lints_and_measures(run: Run, folder: Path) -> None:
     asked = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
     result = run(*asked, "--format", "json")
     assert (result.code, result.err) == (0, "")
-    found = {one["code"]: one for one in json.loads(result.out)["findings"]}
-    assert {"leakage", "lint.exclusion"} <= set(found)
-    leak, excluding = found["leakage"], found["lint.exclusion"]
+    results = {one["code"]: one for one in json.loads(result.out)["findings"]}
+    assert {"leakage", "lint.exclusion"} <= set(results)
+    leak, excluding = results["leakage"], results["lint.exclusion"]
     assert (leak["file"], leak["lines"], leak["severity"]) == ("prompts.csv", [6], "warning")
     assert leak["effect"]["fixes"] is None
     assert excluding["file"] == "topic.yaml"
@@ -25,8 +25,8 @@ def test_check_lints_and_measures(run: Run, folder: Path) -> None:
 
     # What the cause does is what `eval` says with it and without it.
     def coverage() -> float:
-        told = run("eval", *asked[1:], "--format", "json")
-        return float(json.loads(told.out)["metrics"]["coverage"])
+        evaluated = run("eval", *asked[1:], "--format", "json")
+        return float(json.loads(evaluated.out)["metrics"]["coverage"])
 
     before = coverage()
     (folder / "topic.yaml").write_text(text.replace(", not on baking", ""), "utf-8")
@@ -36,7 +36,7 @@ def test_check_lints_and_measures(run: Run, folder: Path) -> None:
 
     (folder / "topic.yaml").write_text(text, "utf-8")
     table = run(*asked).out
-    assert table.count("warning: ") == len(found)
+    assert table.count("warning: ") == len(results)
     assert "cut to “Advice on filing personal tax returns”: " in table
 
 

@@ -31,13 +31,13 @@ def test_several_files_are_reported_together(run: Run, folder: Path) -> None:
     names = ("topic.yaml", "not.yaml", "long.yaml", "cut.yaml", "other.yaml", "gone.yaml")
     done = run("check", *names, "--format", "json")
     assert (done.code, done.err) == (2, "")
-    found = [
+    results = [
         (one["file"], one["severity"], one["code"]) for one in json.loads(done.out)["findings"]
     ]
-    assert ("not.yaml", "warning", "lint.exclusion") in found
-    assert ("long.yaml", "error", "limit.description") in found
-    assert [file for file, _, code in found if code == "file"] == list(names[3:])
-    assert not [one for one in found if one[0] == "topic.yaml"]
+    assert ("not.yaml", "warning", "lint.exclusion") in results
+    assert ("long.yaml", "error", "limit.description") in results
+    assert [file for file, _, code in results if code == "file"] == list(names[3:])
+    assert not [one for one in results if one[0] == "topic.yaml"]
     table = run("check", *names)
     assert table.code == 2
     assert re.search(r"^error: cut\.yaml:\d+: ", table.out, re.MULTILINE)

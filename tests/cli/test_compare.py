@@ -27,11 +27,11 @@ def evaluations(tmp_path_factory: pytest.TempPathFactory, environment: dict[str,
     (folder / "other.yaml").write_text(changed, "utf-8")
     line = ("eval", "other.yaml", *EVAL[2:], "--threshold", "0.9999", "-o", "b.json")
     assert run_here(line, folder, environment).code == 0
-    told = json.loads((folder / "b.json").read_text("utf-8"))
-    airs = {key: told[key] for key in ("profile", "topic", "intent", "metrics")}
+    document = json.loads((folder / "b.json").read_text("utf-8"))
+    airs = {key: document[key] for key in ("profile", "topic", "intent", "metrics")}
     for name in ("false_positives", "false_negatives"):
         keys = ("prompt", "expected", "actual")
-        airs[name] = [{key: one[key] for key in keys} for one in told[name]]
+        airs[name] = [{key: one[key] for key in keys} for one in document[name]]
     (folder / "airs.json").write_text(json.dumps(airs), "utf-8")
     return folder
 
@@ -52,10 +52,10 @@ def session(reports: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
     store.use_prompt_file("prompts.csv")
     decisions = (("a", Decision.KEEP), ("b", Decision.KEEP), ("a", Decision.DISCARD))
     for number, (name, decision) in enumerate(decisions):
-        found = find_evaluation(f"{name}.json")
-        assert isinstance(found, RecordedEvaluation)
+        result = find_evaluation(f"{name}.json")
+        assert isinstance(result, RecordedEvaluation)
         created = f"2026-01-01T00:0{number}:00Z"
-        store.add_iteration(Iteration(number, created, decision, found.evaluation))
+        store.add_iteration(Iteration(number, created, decision, result.evaluation))
     store.pin(0)
     return store
 
@@ -122,12 +122,12 @@ def test_iterations_of_a_session(run: Run, session: SessionStore) -> None:
         ("topic.yaml@pinned", 0),
         ("./topic.yaml@02", 2),
     ):
-        told = compared(run, word, "b.json")["a"]
-        assert isinstance(told, dict)
+        side = compared(run, word, "b.json")["a"]
+        assert isinstance(side, dict)
         best = find_evaluation("topic.yaml@best")
         assert isinstance(best, RecordedEvaluation)
         expected = best.number if word in ("topic.yaml", "topic.yaml@best") else number
-        assert (word, told["iteration"]) == (word, expected)
+        assert (word, side["iteration"]) == (word, expected)
     absolute = str(Path("topic.yaml").resolve())
     assert run("compare", f"{absolute}@0", f"{absolute}@1").code == 0
     table = run("compare", "topic.yaml@0", "topic.yaml@1").out
@@ -148,9 +148,9 @@ def test_a_session_without_its_files(run: Run, session: SessionStore, folder: Pa
 
 def test_a_name_with_the_sign_in_it_is_a_file_first(run: Run, session: SessionStore) -> None:
     shutil.copy("b.json", "topic.yaml@0")
-    told = compared(run, "topic.yaml@0", "a.json")["a"]
-    assert isinstance(told, dict)
-    assert (told["kind"], told["iteration"]) == ("report", None)
+    side = compared(run, "topic.yaml@0", "a.json")["a"]
+    assert isinstance(side, dict)
+    assert (side["kind"], side["iteration"]) == ("report", None)
 
 
 def test_json_of_airs_is_compared_by_its_mistakes(run: Run, reports: Path) -> None:
@@ -255,7 +255,7 @@ def test_bad_input_is_reported_with_exit_code_2(
     assert session.iterations()  # and what is recorded can still be read
 
 
-def test_looking_leaves_nothing(run: Run, reports: Path) -> None:
+def test_compare_writes_nothing(run: Run, reports: Path) -> None:
     before = sorted(path.name for path in reports.rglob("*"))
     assert run("compare", "topic.yaml", "a.json").code == 2
     assert run("compare", "a.json", "b.json").code == 0
@@ -267,10 +267,10 @@ def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
     line = (*words, "--encoder", "static", "--threshold", "0.0001", "--format", "json")
     done = run(*line)
     assert done.code == 0, done.err
-    told = json.loads(done.out)
+    document = json.loads(done.out)
     same = compared(run, "a.json", "a.json")
-    assert told["a"]["counts"] == told["b"]["counts"] == same["a"]["counts"]
-    assert told["a"]["name"] == "topic.yaml on prompts.csv"
+    assert document["a"]["counts"] == document["b"]["counts"] == same["a"]["counts"]
+    assert document["a"]["name"] == "topic.yaml on prompts.csv"
     # Without a column of intents the topics give it, and a file may be as one likes.
     rows = (reports / "prompts.csv").read_text("utf-8").replace(",block,", ",")
     (reports / "p.csv").write_text(rows.replace(",intent,", ","), "utf-8")

@@ -120,7 +120,7 @@ def test_check_names_themes_and_keys_that_do_not_exist(config: Run, path: Path) 
     assert "GUARDTUI_KEYS: keys: a: no action has this id" in result.err
 
 
-def test_a_missing_file_is_nothing_wrong(config: Run, path: Path) -> None:
+def test_missing_settings_file_is_valid(config: Run, path: Path) -> None:
     result = config("check")
     assert (result.code, result.err) == (0, "")
     assert "no such file" in result.out
@@ -157,17 +157,17 @@ def test_the_app_does_not_open_with_settings_that_cannot_be_read(
     )
     os.close(follower)
     assert process.wait(120) == 2
-    said = os.read(leader, 10_000).decode()
+    output = os.read(leader, 10_000).decode()
     os.close(leader)
-    assert f"{path}:2: thme: unknown setting; did you mean 'theme'?" in said
-    assert "Traceback" not in said
+    assert f"{path}:2: thme: unknown setting; did you mean 'theme'?" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
     "arguments", [["config"], ["config", "--help"], ["config", "set", "vim", "on"]]
 )
-def test_plain_settings_load_nothing_slow(
+def test_plain_settings_load_no_slow_library(
     environment: dict[str, str], path: Path, arguments: list[str]
 ) -> None:
     program = (

@@ -176,7 +176,7 @@ def test_formats_and_options_are_those_of_the_readers() -> None:
     assert tuple(FORMATS) == convert.FROM
     options = {name for form in FORMATS for name in reader_of(form).OPTIONS}
     assert options == set(convert._OPTION)
-    known = {one.name for one in convert.command.params if isinstance(one, click.Option)}
+    known = {param.name for param in convert.command.params if isinstance(param, click.Option)}
     assert options <= known
 
 

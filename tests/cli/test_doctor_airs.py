@@ -47,15 +47,15 @@ def states(found: dict[str, Any], *names: str) -> list[str]:
 def test_all_is_well(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     done = run(*AIRS, **cloud.all)
-    found = facts(done)
+    result = facts(done)
     assert done.code == 0
-    assert {one["state"] for one in found.values()} == {"ok"}
-    assert found["API key"]["value"] == "••• (PANW_AI_SEC_API_KEY)"
-    assert found["client secret"]["value"] == "••• (PANW_MGMT_CLIENT_SECRET)"
-    assert "a harmless prompt is not stopped" in found["key accepted"]["value"]
-    assert found["profile there"]["value"] == "sandbox, revision 2"
-    assert found["topic"]["value"] == "Tax advice: block, revision 1 (entry 1)"
-    assert found["clock"]["value"] == "as the service's, within a minute"
+    assert {one["state"] for one in result.values()} == {"ok"}
+    assert result["API key"]["value"] == "••• (PANW_AI_SEC_API_KEY)"
+    assert result["client secret"]["value"] == "••• (PANW_MGMT_CLIENT_SECRET)"
+    assert "a harmless prompt is not stopped" in result["key accepted"]["value"]
+    assert result["profile there"]["value"] == "sandbox, revision 2"
+    assert result["topic"]["value"] == "Tax advice: block, revision 1 (entry 1)"
+    assert result["clock"]["value"] == "as the service's, within a minute"
     assert cloud.prompts["asked"]["total"] == 1
     table = run("doctor", "--airs", "--profile", "sandbox", **cloud.all)
     assert table.out.endswith("\nnothing is missing\n")
@@ -72,14 +72,14 @@ def test_an_older_pin_and_a_deleted_topic_are_reported(cloud: Cloud, run: Run) -
             await client.update_topic(topic.topic_id, topic.topic_name, "Newer", ("a", "b"))
 
     asyncio.run(changed())
-    found = facts(run(*AIRS, **cloud.all))
-    assert found["topic"]["state"] == "warning"
-    told = "the newest text is revision 2, which this profile does not use"
-    assert found["topic"]["remedy"] == told
+    result = facts(run(*AIRS, **cloud.all))
+    assert result["topic"]["state"] == "warning"
+    message = "the newest text is revision 2, which this profile does not use"
+    assert result["topic"]["remedy"] == message
     elsewhere = {"GUARDTUI_CACHE": str(cloud.folder / "elsewhere")}
-    found = facts(run(*AIRS, **(cloud.all | elsewhere)))
-    assert found["topic"]["state"] == "warning"
-    assert "AIRS does not show whether its text is another" in found["topic"]["remedy"]
+    result = facts(run(*AIRS, **(cloud.all | elsewhere)))
+    assert result["topic"]["state"] == "warning"
+    assert "AIRS does not show whether its text is another" in result["topic"]["remedy"]
 
 
 def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> None:
@@ -100,12 +100,12 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
     registry.write_text(json.dumps({"version": 1, "active": "mine", "tenants": [row]}), "utf-8")
     home = {"HOME": str(cloud.folder)}
     done = run(*AIRS, **home)
-    found = facts(done)
+    result = facts(done)
     assert done.code == 0
-    assert found["tenant"]["value"] == f"mine ({config})"
-    assert found["API key"]["value"] == f"••• (tenant mine, {config}: airsApiKey)"
-    told = f"{cloud.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
-    assert found["management endpoint"]["value"] == told
+    assert result["tenant"]["value"] == f"mine ({config})"
+    assert result["API key"]["value"] == f"••• (tenant mine, {config}: airsApiKey)"
+    endpoint = f"{cloud.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
+    assert result["management endpoint"]["value"] == endpoint
     assert "airs.tenant\tmine" in run("config", "show", **home).out
     listed = run("topics", "list", "--tenant", "mine", **home)
     assert (listed.code, listed.out) == (0, "")
@@ -117,31 +117,31 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
 def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:
     wrong = {"PANW_AI_SEC_API_KEY": "a-wrong-key", "PANW_MGMT_CLIENT_SECRET": SECRET}
     done = run(*AIRS, **(cloud.all | wrong))
-    found = facts(done)
+    result = facts(done)
     assert done.code == 3
-    assert states(found, "reach scans", "key accepted", "management login") == [
+    assert states(result, "reach scans", "key accepted", "management login") == [
         "ok", "failed", "failed",
     ]  # fmt: skip
-    assert "wrong, expired or revoked" in found["key accepted"]["value"]
-    assert "--region all" in found["key accepted"]["remedy"]
-    assert "check client id, client secret" in found["management login"]["value"]
-    assert "profile there" not in found
-    assert "other regions" not in found  # the key is sent nowhere else without being asked
+    assert "wrong, expired or revoked" in result["key accepted"]["value"]
+    assert "--region all" in result["key accepted"]["remedy"]
+    assert "check client id, client secret" in result["management login"]["value"]
+    assert "profile there" not in result
+    assert "other regions" not in result  # the key is sent nowhere else without being asked
 
 
 def test_a_wrong_profile(cloud: Cloud, run: Run) -> None:
     done = run("doctor", "--airs", "--json", "--profile", "nope", **cloud.all)
-    found = facts(done)
-    assert states(found, "scan", "profile there", "management login") == ["failed", "failed", "ok"]
-    assert "the key was accepted" in found["scan"]["remedy"]
-    assert "existing: sandbox, sandbox-directional" in found["profile there"]["value"]
+    result = facts(done)
+    assert states(result, "scan", "profile there", "management login") == ["failed", "failed", "ok"]
+    assert "the key was accepted" in result["scan"]["remedy"]
+    assert "existing: sandbox, sandbox-directional" in result["profile there"]["value"]
 
 
 def test_an_exhausted_quota_does_not_mean_a_wrong_key(cloud: Cloud, run: Run) -> None:
     cloud.faults(faults=["429-none=after:0"])
-    found = facts(run(*AIRS, **cloud.all))
-    assert states(found, "key accepted") == ["warning"]
-    assert "a limit or the quota is used up" in found["key accepted"]["value"]
+    result = facts(run(*AIRS, **cloud.all))
+    assert states(result, "key accepted") == ["warning"]
+    assert "a limit or the quota is used up" in result["key accepted"]["value"]
 
 
 @pytest.mark.parametrize(
@@ -185,25 +185,25 @@ async def test_other_regions_are_contacted_only_on_request(
     alone = [fact.name async for fact in doctor_airs._key(settings, False)]
     assert (alone, asked) == (["key accepted"], [cloud.url])
     asked.clear()
-    found = {fact.name: fact async for fact in doctor_airs._key(settings, True)}
+    results = {fact.name: fact async for fact in doctor_airs._key(settings, True)}
     assert asked == [cloud.url, home, closed]
-    assert found["region de"].state == "ok"
-    assert "--region de" in found["region de"].remedy
-    assert found["region in"].state == "warning"
-    assert "other regions" not in found
+    assert results["region de"].state == "ok"
+    assert "--region de" in results["region de"].remedy
+    assert results["region in"].state == "warning"
+    assert "other regions" not in results
 
 
-def test_nothing_is_set(run: Run, folder: Path) -> None:
+def test_missing_settings_are_listed(run: Run, folder: Path) -> None:
     nowhere = {"PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:1", "PANW_MGMT_ENDPOINT": ""}
     done = run("doctor", "--airs", "--json", HOME=str(folder), **nowhere)
-    found = facts(done)
+    result = facts(done)
     assert done.code == 3
-    assert states(found, "API key", "client id", "profile", "reach scans", "clock") == [
+    assert states(result, "API key", "client id", "profile", "reach scans", "clock") == [
         "missing", "warning", "warning", "failed", "warning",
     ]  # fmt: skip
-    assert found["management endpoint"]["state"] == "warning"
-    assert "is set but empty" in found["management endpoint"]["remedy"]
-    assert "key accepted" not in found
+    assert result["management endpoint"]["state"] == "warning"
+    assert "is set but empty" in result["management endpoint"]["remedy"]
+    assert "key accepted" not in result
 
 
 def test_bad_settings_are_a_fact(run: Run, folder: Path) -> None:
@@ -229,10 +229,10 @@ async def test_a_wrong_clock_is_reported(
 
     monkeypatch.setattr(doctor_airs, "contact", skewed)
     settings = credentials.AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
-    found = {fact.name: fact async for fact in doctor_airs._contacts(settings)}
-    assert found["clock"].state == "warning"
-    assert told in found["clock"].value
-    assert 3590 < float(found["clock"].value.split()[0]) < 3610
+    results = {fact.name: fact async for fact in doctor_airs._contacts(settings)}
+    assert results["clock"].state == "warning"
+    assert told in results["clock"].value
+    assert 3590 < float(results["clock"].value.split()[0]) < 3610
 
 
 def test_the_regions_offered_are_those_there_are() -> None:

@@ -93,8 +93,8 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     cloud.apply()
     local = json.loads(run(*LOCAL, "--format", "json").out)
     done = run(*NAMED, "--format", "json", "--concurrency", "3", "--rate", "200", **cloud.all)
-    told = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
-    assert (done.code, done.err) == (0, told)
+    message = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
+    assert (done.code, done.err) == (0, message)
     silent_on_secrets(done)
     document = json.loads(done.out)
     same = ("metrics", "rates", "error_count", "by_category")
@@ -112,9 +112,9 @@ def test_more_than_five_requests_at_once_come_with_what_throttling_does(
     cloud: Cloud, run: Run
 ) -> None:
     cloud.apply()
-    said = "6 concurrent requests: above 5 AIRS may throttle (429)"
-    assert said in run(*NAMED, "--concurrency", "6", **cloud.all).err
-    assert said not in run(*NAMED, "--concurrency", "6", **cloud.all).err  # all in the cache
+    message = "6 concurrent requests: above 5 AIRS may throttle (429)"
+    assert message in run(*NAMED, "--concurrency", "6", **cloud.all).err
+    assert message not in run(*NAMED, "--concurrency", "6", **cloud.all).err  # all in the cache
     assert "throttle" not in run(*NAMED, "--concurrency", "5", "--fresh", **cloud.all).err
 
 
@@ -144,8 +144,8 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     assert document["metrics"]["total"] == COUNT - missing
     cloud.faults(faults=[])
     allowed = run(*NAMED, "--max-errors", "0", "--min-coverage", "0.1", **cloud.all)
-    told = f"{missing} calls for {COUNT} prompts, {COUNT - missing} of them from the cache\n"
-    assert (allowed.code, allowed.err.startswith(told)) == (0, True)
+    message = f"{missing} calls for {COUNT} prompts, {COUNT - missing} of them from the cache\n"
+    assert (allowed.code, allowed.err.startswith(message)) == (0, True)
     assert cloud.prompts["asked"]["total"] == COUNT + missing
 
 
@@ -169,7 +169,7 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     # Without a service account nothing is looked up, and one prompt tells which revision judges.
     blind = run(*NAMED, **cloud.scans)
     assert blind.code == 0
-    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first tells")
+    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first shows")
     asked = cloud.prompts["asked"]["total"]
     assert run(*NAMED, **cloud.scans).out == blind.out
     assert cloud.prompts["asked"]["total"] == asked + 1
@@ -292,7 +292,7 @@ def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     assert "async" in json.dumps(stats)
 
 
-def test_no_retries_are_none(cloud: Cloud, run: Run) -> None:
+def test_zero_retries_send_each_request_once(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(faults=["500=first:1"])
     done = run(*NAMED, "--retries", "0", **cloud.all)
@@ -305,10 +305,10 @@ def test_an_empty_variable_has_a_warning(cloud: Cloud, run: Run) -> None:
     done = run(*NAMED, "--scan-endpoint", cloud.url, **variables)
     assert "is set but empty" not in done.err  # it was not needed
     missing = {name: text for name, text in variables.items() if "KEY" not in name}
-    told = run(*NAMED, **missing)
-    assert told.code == 2
-    assert "warning: PANW_AI_SEC_API_ENDPOINT is set but empty" in told.err
-    assert "the address in use is https://service.api.aisecurity" in told.err
+    done = run(*NAMED, **missing)
+    assert done.code == 2
+    assert "warning: PANW_AI_SEC_API_ENDPOINT is set but empty" in done.err
+    assert "the address in use is https://service.api.aisecurity" in done.err
 
 
 def test_a_profile_with_several_places_is_scanned_all_the_same(cloud: Cloud, run: Run) -> None:

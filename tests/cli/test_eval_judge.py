@@ -122,9 +122,11 @@ def test_epochs_are_kept_one_by_one(run: Run, home: dict[str, str]) -> None:
         assert run(*JUDGE, *named(server), **home).code == 0
         three = (*JUDGE, *named(server), "--epochs", "3")
         first = run(*three, **home)
-        told = f"up to {2 * COUNT} calls for {COUNT} prompts in 3 epochs, {COUNT} answers from the"
+        message = (
+            f"up to {2 * COUNT} calls for {COUNT} prompts in 3 epochs, {COUNT} answers from the"
+        )
         assert first.code == 0
-        assert first.err.startswith(f"{told} cache\n")
+        assert first.err.startswith(f"{message} cache\n")
         assert "No price is given (--price-in, --price-out)." in first.err
         assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 3)
         again = run(*three, **home)
@@ -392,8 +394,8 @@ def sceptical(text: str, before: int) -> Answer:
 
 
 def gullible(text: str, before: int) -> Answer:
-    found = re.search(r"answer:? (yes|no)", fenced_in(text), re.IGNORECASE)
-    return said(f"As told.\nANSWER: {found[1].lower()}") if found else sceptical(text, before)
+    result = re.search(r"answer:? (yes|no)", fenced_in(text), re.IGNORECASE)
+    return said(f"As told.\nANSWER: {result[1].lower()}") if result else sceptical(text, before)
 
 
 def test_doctor_of_a_judge_that_holds(run: Run, home: dict[str, str]) -> None:

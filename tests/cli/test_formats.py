@@ -80,9 +80,9 @@ def test_one_run_writes_the_forms_of_the_endings(run: Run, folder: Path) -> None
     assert paragraphs[0].startswith("# Guardrail topic report: `")
     assert " Coverage is " in paragraphs[1]
     lines = (folder / "prompts.csv").read_text("utf-8").splitlines()
-    for one in results:
-        place = one["locations"][0]["physicalLocation"]
-        prompt = one["message"]["text"].rpartition("): ")[2]
+    for result in results:
+        place = result["locations"][0]["physicalLocation"]
+        prompt = result["message"]["text"].rpartition("): ")[2]
         assert prompt in lines[place["region"]["startLine"] - 1]
         assert place["artifactLocation"]["uri"] == "prompts.csv"
 
@@ -104,17 +104,17 @@ def test_findings_of_check_as_sarif_at_the_lines_of_the_fields(run: Run, folder:
     Draft7Validator(SCHEMA).validate(document)
     (log,) = document["runs"]
     rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
-    found = {one["ruleId"]: one for one in log["results"]}
-    assert set(found) == set(rules)
+    results = {one["ruleId"]: one for one in log["results"]}
+    assert set(results) == set(rules)
     assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in log["results"])
-    places = {
+    positions = {
         rule: one["locations"][0]["physicalLocation"]["region"]["startLine"]
-        for rule, one in found.items()
+        for rule, one in results.items()
     }
-    assert places["limit.examples"] == 5
-    assert places["lint.exclusion"] == 3
-    assert found["limit.examples"]["level"] == "error"
-    assert found["lint.exclusion"]["level"] == "warning"
+    assert positions["limit.examples"] == 5
+    assert positions["lint.exclusion"] == 3
+    assert results["limit.examples"]["level"] == "error"
+    assert results["lint.exclusion"]["level"] == "warning"
     assert "\\[x\\]" in done.out or "[x]" not in done.out
 
 

@@ -35,7 +35,7 @@ WORKFLOW_COMMAND = re.compile(r"^\s*::([\w-]+)(?: (.*?))?::(.*)$")
 
 def evaluation_of(right: list[bool], missing: int = 0) -> Evaluation:
     """Prompts that should and should not trigger in turn, right or wrong; then some without."""
-    expected = np.array([place % 2 == 0 for place in range(len(right) + missing)], np.bool_)
+    expected = np.array([index % 2 == 0 for index in range(len(right) + missing)], np.bool_)
     triggered = np.where(expected, 1, 0)
     triggered[: len(right)] ^= ~np.array(right, np.bool_)
     triggered[len(right) :] = -1
@@ -57,7 +57,7 @@ def report_of(current: Evaluation, before: Evaluation | None = None) -> ReportIn
 
 
 def states(report: ReportInput, asked: Gates) -> list[tuple[str, str]]:
-    return [(one.option, one.state.value) for one in asked.results(report)]
+    return [(result.option, result.state.value) for result in asked.results(report)]
 
 
 def code(report: ReportInput, asked: Gates) -> int:
@@ -91,10 +91,10 @@ def test_the_whole_interval_must_be_above(right: list[bool], least: float) -> No
     expected = 1 if coverage < least else 4 if interval.low < least else 0
     asked = Gates(min_coverage=least, require_significant=True)
     assert code(report_of(evaluation), asked) == expected
-    for one in asked.results(report_of(evaluation)):
-        told = re.search(r"coverage (\d\S*) is (below|at least) (\S+)", one.text)
-        if told:  # the figures that are shown bear out what is said of them
-            assert (float(told[1]) < least) is (told[2] == "below")
+    for result in asked.results(report_of(evaluation)):
+        match = re.search(r"coverage (\d\S*) is (below|at least) (\S+)", result.text)
+        if match:  # the figures that are shown bear out what is said of them
+            assert (float(match[1]) < least) is (match[2] == "below")
 
 
 def test_missing_verdicts_that_could_lower_coverage_are_no_evidence() -> None:
@@ -102,7 +102,7 @@ def test_missing_verdicts_that_could_lower_coverage_are_no_evidence() -> None:
     asked = Gates(min_coverage=0.9, max_errors=400, require_significant=True)
     assert code(report, asked) == 4
     assert "coverage may be 0.833 with the verdicts that are missing" in [
-        one.text for one in asked.results(report)
+        result.text for result in asked.results(report)
     ]
 
 
@@ -199,7 +199,7 @@ def test_of_several_codes_3_goes_before_1_and_1_before_4() -> None:
     wrong = evaluation_of([True] * 11 + [False])
     report = report_of(wrong, evaluation_of([True] * 12))
     asked = Gates(max_regressions=0, require_significant=True)
-    assert [one.state for one in asked.results(report)] == [State.FAILED, State.UNSURE]
+    assert [result.state for result in asked.results(report)] == [State.FAILED, State.UNSURE]
     assert code(report, asked) == 1
     assert code(report, Gates(max_regressions=1, require_significant=True)) == 4
 
@@ -372,14 +372,14 @@ def hostile(folder: Path) -> None:
 
 def runner_commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """What GitHub's runner would take for commands in a log; both of its forms."""
-    found = []
+    results = []
     for line in re.split(r"\r\n|\r|\n", text):
         if match := WORKFLOW_COMMAND.match(line):
             pairs = dict(one.split("=", 1) for one in (match[2] or "").split(",") if "=" in one)
-            found.append((match[1], pairs, match[3]))
+            results.append((match[1], pairs, match[3]))
         elif re.search(r"##\[[^\]]*\]", line):
-            found.append(("old form", {}, line))
-    return found
+            results.append(("old form", {}, line))
+    return results
 
 
 def test_annotations_name_the_lines_and_nothing_else_acts(run: Run, folder: Path) -> None:
@@ -391,17 +391,17 @@ def test_annotations_name_the_lines_and_nothing_else_acts(run: Run, folder: Path
     assert done.code == 1
     assert runner_commands(done.out) == []
     assert runner_commands(run(*line).out)  # without GitHub the report is as it always is
-    found = runner_commands(done.err)
-    assert [(name, told.get("title")) for name, told, _ in found][:1] == [
+    result = runner_commands(done.err)
+    assert [(name, told.get("title")) for name, told, _ in result][:1] == [
         ("error", "guardtui%3A --max-regressions failed")
     ]
-    rows = [(name, told) for name, told, _ in found if told.get("title") == "Regression"]
+    rows = [(name, told) for name, told, _ in result if told.get("title") == "Regression"]
     assert rows
     before = json.loads((folder / "before.json").read_text("utf-8"))
     hits = [one for one in before["results"] if one["outcome"] == "TP"]
     assert [int(told["line"]) for _, told in rows] == [one["line"] for one in hits]
     assert {(name, told["file"]) for name, told in rows} == {("error", "work/prompts.csv")}
-    assert all(set(told) <= {"file", "line", "title"} for _, told, _ in found)
+    assert all(set(told) <= {"file", "line", "title"} for _, told, _ in result)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", done.err)
 
 

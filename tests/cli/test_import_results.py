@@ -30,7 +30,7 @@ def test_a_log_is_imported_and_again(run: Run, folder: Path) -> None:
     assert store.iterations() == []
 
 
-def test_a_log_that_is_wrong_changes_nothing(run: Run, folder: Path) -> None:
+def test_invalid_log_changes_nothing(run: Run, folder: Path) -> None:
     (folder / "results.tsv").write_text(LOG.replace("0.900", "90 %"), "utf-8")
     result = run("import-results", "results.tsv", "topic.yaml")
     assert (result.code, result.out) == (2, "")
@@ -38,7 +38,7 @@ def test_a_log_that_is_wrong_changes_nothing(run: Run, folder: Path) -> None:
     assert not (folder / ".guardtui").exists()
 
 
-def test_the_topic_must_be_there(run: Run, folder: Path) -> None:
+def test_missing_topic_is_an_error(run: Run, folder: Path) -> None:
     (folder / "results.tsv").write_text(LOG, "utf-8")
     result = run("import-results", "results.tsv", "gone.yaml")
     assert result.code == 2

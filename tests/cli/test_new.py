@@ -186,7 +186,7 @@ def test_hostile_answers_are_inert(terminal: Terminal, here: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("answers", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
-def test_leaving_at_any_question_leaves_nothing(
+def test_cancel_at_any_question_writes_nothing(
     terminal: Terminal, here: Path, answers: int, key: str
 ) -> None:
     for answer in ("Tea", "About tea", "block", "first")[:answers]:
@@ -202,9 +202,9 @@ def test_only_missing_values_are_asked(here: Path, environment: dict[str, str]) 
     terminal.type("green\r", "1> ")
     terminal.type("black\r", "2> ")
     terminal.type("\x04", "3> ")  # the end of input ends the examples too
-    said = terminal.rest()
+    output = terminal.rest()
     os.close(terminal.handle)
-    assert terminal.process.returncode == 0, said
+    assert terminal.process.returncode == 0, output
     assert load_topic(here / "tea.yaml").topic.examples == ("green", "black")
 
 
@@ -237,8 +237,8 @@ def test_options_alone(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "--name, --description, --intent, --example: not given"),
-        (["Tea", *OPTIONS[:4]], "--example: not given, and without a terminal nobody can be asked"),
+        ([], "--name, --description, --intent, --example: missing"),
+        (["Tea", *OPTIONS[:4]], "--example: missing, and there is no terminal to ask for it"),
         (["Tea", *OPTIONS[:-2]], "1 example: at least 2 are needed"),
         (["Tea", *OPTIONS, *["--example", "a"]], "--example 3 is the same as one before it"),
         (["", *OPTIONS], "name is empty"),

@@ -59,9 +59,9 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
     assert 0 <= point["cross_validated"]["coverage"] <= 1
     assert 0.5 < first["separation"]["area"] <= 1
     assert not (folder / ".guardtui").exists()
-    told = run(*EVAL).out
-    assert "fitted to 30 labels (shipped 0.50); coverage cross-validated " in told
-    assert "\nseparation  0." in told or "\nseparation  1." in told
+    table = run(*EVAL).out
+    assert "fitted to 30 labels (shipped 0.50); coverage cross-validated " in table
+    assert "\nseparation  0." in table or "\nseparation  1." in table
     markdown = run(*EVAL, "--format", "md").out
     assert "- fitted: `threshold 0." in markdown
     assert "| separation | " in markdown
@@ -72,10 +72,10 @@ def test_eval_uses_the_fit_of_the_session_for_whatever_prompts_and_names_its_fil
     run: Run, folder: Path
 ) -> None:
     keep(folder, 0.123)
-    found = document(run)
-    assert (found["threshold"], found["threshold_source"]) == (0.123, "fitted to 102 labels")
-    assert found["operating_point"]["prompts"] == "train.csv"
-    assert found["operating_point"]["cross_validated"] is None  # other labels
+    result = document(run)
+    assert (result["threshold"], result["threshold_source"]) == (0.123, "fitted to 102 labels")
+    assert result["operating_point"]["prompts"] == "train.csv"
+    assert result["operating_point"]["cross_validated"] is None  # other labels
     assert "0.123, fitted to 102 labels of train.csv, in the session" in run(*EVAL).out
     assert document(run, "--threshold", "fitted")["threshold"] == 0.123
     assert document(run, "--threshold", "0.3")["operating_point"] is None
@@ -103,8 +103,8 @@ def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
 ) -> None:
     rows = (folder / "prompts.csv").read_text("utf-8").splitlines()
     (folder / "prompts.csv").write_text("\n".join([*rows[:5], *rows[-4:], ""]), "utf-8")
-    found = document(run)
-    assert (found["threshold_source"], found["operating_point"]) == ("shipped", None)
+    result = document(run)
+    assert (result["threshold_source"], result["operating_point"]) == ("shipped", None)
     refused = run(*EVAL, "--threshold", "fitted")
     assert refused.code == 2
     assert "4 labelled prompts that should trigger: at least 10 are needed" in refused.err
@@ -122,9 +122,9 @@ def test_check_says_that_another_threshold_would_give_more(run: Run, folder: Pat
     command = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
     assert "does not suit this definition" not in run(*command).out
     keep(folder, 0.998)
-    found = run(*command).out
-    assert "the threshold 0.998 (fitted to 102 labels) does not suit this definition: 0." in found
-    assert "would give coverage +" in found
+    result = run(*command).out
+    assert "the threshold 0.998 (fitted to 102 labels) does not suit this definition: 0." in result
+    assert "would give coverage +" in result
 
 
 def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:

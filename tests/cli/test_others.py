@@ -181,7 +181,7 @@ def test_sample_is_a_prompt_set(run: Run, folder: Path) -> None:
     assert len(load_prompts(folder / "sample.csv")) > 2
 
 
-def test_doctor_tells_and_leaves_nothing(run: Run, folder: Path) -> None:
+def test_doctor_reports_and_writes_nothing(run: Run, folder: Path) -> None:
     result = run("doctor", "--json")
     document = json.loads(result.out)
     facts = {fact["name"]: fact for fact in document["facts"]}

@@ -84,15 +84,15 @@ def test_a_scorer_of_a_file_asks_the_other_scorers(capfd: pytest.CaptureFixture[
     words = ("agreeing()", "--scorer", "match()", "--scorer", "includes()", "--format", "json")
     code, out, err = guardtui(capfd, *SCORE, *words)
     assert (code, err) == (0, "")
-    found = [one for one in json.loads(out)["results"] if one["scorer"] == "agreeing"]
-    assert [one["value"] for one in found] == ["C", "I"]
-    assert [one["score_metadata"] for one in found] == [{"others": 2}, {"others": 2}]
+    results = [one for one in json.loads(out)["results"] if one["scorer"] == "agreeing"]
+    assert [one["value"] for one in results] == ["C", "I"]
+    assert [one["score_metadata"] for one in results] == [{"others": 2}, {"others": 2}]
 
 
 def test_score_needs_another_scorer(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = guardtui(capfd, *SCORE, "agreeing()")
     assert code == 3
-    assert "score() needs a task with scorers besides the one that asks" in err
+    assert "score() needs a task with other scorers" in err
 
 
 def test_scorers_that_ask_each_other_come_to_an_end(capfd: pytest.CaptureFixture[str]) -> None:

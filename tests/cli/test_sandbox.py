@@ -75,7 +75,7 @@ def served(folder: Path, environment: dict[str, str]) -> Iterator[type[Served]]:
         one.process.communicate()
 
 
-def test_one_line_says_where(served: Any) -> None:
+def test_start_prints_one_line_with_the_address(served: Any) -> None:
     server = served()
     assert server.url.startswith("http://127.0.0.1:")
     assert server.scan("hello")[0] == 200

@@ -68,8 +68,8 @@ def table(column: str, chat: object) -> str:
 def test_without_messages_the_input_and_the_output_are_the_conversation(
     server: GradingServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    found = prompts_of(server, capfd, "o.csv", "input,target,output\nWhat is 2+2?,4,4\n")
-    assert found == ["What is 2+2?\n\nAssistant: 4"]
+    result = prompts_of(server, capfd, "o.csv", "input,target,output\nWhat is 2+2?,4,4\n")
+    assert result == ["What is 2+2?\n\nAssistant: 4"]
 
 
 @pytest.mark.parametrize("column", ["messages", "input"])
@@ -105,7 +105,7 @@ def test_without_history_the_question_is_the_last_message_of_the_user(
 def log_of(*samples: dict[str, Any]) -> str:
     head = {"version": 2, "status": "success", "eval": {"task": "demo"}}
     known = {"epoch": 1, "target": "6", "metadata": {}}
-    return json.dumps({**head, "samples": [known | one for one in samples]})
+    return json.dumps({**head, "samples": [known | sample for sample in samples]})
 
 
 ANSWER = {"role": "assistant", "content": "attachment://aa"}

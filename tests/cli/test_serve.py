@@ -153,8 +153,8 @@ def test_the_printed_url_sets_a_cookie_and_leads_to_the_page_without_the_token(
     assert served.token not in asyncio.run(get(served.url, served.cookie))[1]
     command = Path(f"/proc/{served.process.pid}/cmdline")
     assert not command.exists() or served.token.encode() not in command.read_bytes()
-    said = served.end()[1]
-    assert served.token not in said
+    output = served.end()[1]
+    assert served.token not in output
 
 
 def test_localhost_and_the_near_end_of_a_tunnel_work(served: Served) -> None:

@@ -83,10 +83,10 @@ class Page:
     async def see(self, pattern: str) -> str:
         """Wait until the app has shown something that matches; returns it."""
         async with asyncio.timeout(120):
-            while not (found := re.search(pattern, self.shown)):
+            while not (result := re.search(pattern, self.shown)):
                 self._news.clear()
                 await self._news.wait()
-        return found[0]
+        return result[0]
 
     async def value(self, script: str) -> Any:
         """The value of an expression in the page."""

@@ -124,16 +124,16 @@ def test_killed_and_started_twice_it_is_what_one_run_gives(
 
 def children(process: int) -> list[int]:
     """Workers of a process, by their numbers."""
-    found = []
+    results = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 parent = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
                 if int(parent) == process and b"spawn_main" in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
+                    results.append(int(folder.name))
             except OSError:
                 continue
-    return found
+    return results
 
 
 def is_at_work(process: int) -> bool:
@@ -388,14 +388,14 @@ def test_the_sweep_of_shards_is_that_of_their_scores(here: Path) -> None:
     words = ["sweep", "topic.yaml", "--encoder", "static", "--format", "json", "--prompts"]
     code, out, err = run(here, *words, "set")
     assert code == 0, err
-    found = json.loads(out)
+    result = json.loads(out)
     (merged,) = runs_of(open_set(here / "set"))
     evaluation = merge(merged).evaluation
     curve = sweep(evaluation.verdicts.score, evaluation.should_trigger)
     best = best_threshold(curve)
     assert best is not None
-    assert found["best"]["threshold"] == pytest.approx(curve.setting(best.place))
-    assert found["best"]["in_sample"]["coverage"] == pytest.approx(
+    assert result["best"]["threshold"] == pytest.approx(curve.setting(best.place))
+    assert result["best"]["in_sample"]["coverage"] == pytest.approx(
         curve.metrics(best.place).coverage
     )
     code, out, err = run(here, *words, "cache")

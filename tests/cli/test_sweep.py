@@ -54,14 +54,14 @@ def test_the_table_has_both_figures_of_the_best(run: Run, sample: Path) -> None:
 
 
 def test_the_best_is_what_eval_finds_with_it(run: Run, sample: Path) -> None:
-    found = json.loads(run(*COMMAND, "--format", "json").out)
-    assert found["schema_version"] == 1
-    best, curve = found["best"], found["curve"]
+    result = json.loads(run(*COMMAND, "--format", "json").out)
+    assert result["schema_version"] == 1
+    best, curve = result["best"], result["curve"]
     there = evaluated(run, best["threshold"])["metrics"]
     here = evaluated(run)["metrics"]
     for name in ("coverage", "tpr", "tnr", "f1"):
         assert there[name] == pytest.approx(best["in_sample"][name])
-        assert here[name] == pytest.approx(found["current"][name])
+        assert here[name] == pytest.approx(result["current"][name])
     assert best["in_sample"]["coverage"] == max(point["coverage"] for point in curve)
     validated = best["cross_validated"]
     assert len(validated["thresholds"]) == validated["folds"] == 10
@@ -69,17 +69,17 @@ def test_the_best_is_what_eval_finds_with_it(run: Run, sample: Path) -> None:
     interval = validated["intervals"]["coverage"]
     assert interval["low"] < validated["coverage"] < interval["high"]
     assert len(curve) <= 200
-    assert found["nearest"] is None
+    assert result["nearest"] is None
 
 
 def test_the_areas_are_those_of_scikit_learn(run: Run, sample: Path) -> None:
-    found = json.loads(run(*COMMAND, "--format", "json").out)
+    result = json.loads(run(*COMMAND, "--format", "json").out)
     rows = evaluated(run)["results"]
     duty = [row["should_trigger"] for row in rows]
     scores = [row["score"] for row in rows]
-    assert found["roc_area"] == pytest.approx(oracle.roc_auc_score(duty, scores))
+    assert result["roc_area"] == pytest.approx(oracle.roc_auc_score(duty, scores))
     expected = oracle.average_precision_score(duty, scores)
-    assert found["average_precision"] == pytest.approx(expected)
+    assert result["average_precision"] == pytest.approx(expected)
 
 
 def test_the_csv_has_every_threshold(run: Run, sample: Path) -> None:
@@ -96,9 +96,9 @@ def test_the_csv_has_every_threshold(run: Run, sample: Path) -> None:
 
 
 def test_floors_are_kept(run: Run, sample: Path) -> None:
-    found = json.loads(run(*COMMAND, "--format", "json", "--min-tpr", "0.9").out)
-    assert found["floors"] == {"tpr": 0.9, "tnr": 0.0}
-    assert found["best"]["in_sample"]["tpr"] >= 0.9
+    result = json.loads(run(*COMMAND, "--format", "json", "--min-tpr", "0.9").out)
+    assert result["floors"] == {"tpr": 0.9, "tnr": 0.0}
+    assert result["best"]["in_sample"]["tpr"] >= 0.9
     table = run(*COMMAND, "--min-tnr", "0.9").out
     assert "The best is that of the greatest coverage with TNR ≥ 0.9." in table
 
@@ -120,11 +120,11 @@ def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> 
         (folder / "topic.yaml").read_text("utf-8").replace("block", "allow"), "utf-8"
     )
     (folder / "tax.csv").write_text(prompts_csv("allow"), "utf-8")
-    found = json.loads(run(*COMMAND, "--format", "json").out)
-    assert found["intent"] == "allow"
-    best = found["best"]
+    result = json.loads(run(*COMMAND, "--format", "json").out)
+    assert result["intent"] == "allow"
+    best = result["best"]
     assert evaluated(run, best["threshold"])["metrics"]["coverage"] == best["in_sample"]["coverage"]
-    tprs = [point["tpr"] for point in found["curve"]]
+    tprs = [point["tpr"] for point in result["curve"]]
     assert tprs == sorted(tprs)
 
 

@@ -73,7 +73,7 @@ def rewrite(cloud: Cloud, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_the_whole_way_there_and_back(cloud: Cloud, airs: Topics) -> None:
+def test_apply_list_and_revert_in_one_session(cloud: Cloud, airs: Topics) -> None:
     before = policy(cloud)
     first = airs(*APPLY)
     assert (first.code, first.out) == (0, "")
@@ -107,7 +107,7 @@ def test_the_whole_way_there_and_back(cloud: Cloud, airs: Topics) -> None:
     assert policy(cloud) == before
     nothing = airs(*REVERT)
     assert nothing.code == 2
-    assert "nothing of it was applied to profile sandbox" in nothing.err
+    assert "no applied change of it in profile sandbox" in nothing.err
 
 
 @pytest.mark.parametrize("profile", ["sandbox", "sandbox-directional"])
@@ -125,7 +125,7 @@ def test_back_to_before_the_first(cloud: Cloud, airs: Topics, profile: str) -> N
     assert done.code == 0
     assert "changed since" not in done.err
     assert policy(cloud, profile) == before
-    assert {one.topic_name for one in topics(cloud)} == {NAME, "Other"}
+    assert {topic.topic_name for topic in topics(cloud)} == {NAME, "Other"}
     again = airs("topics", "revert", "topic.yaml", "--profile", profile, "--all", "--yes")
     assert again.code == 2
 
@@ -146,8 +146,8 @@ def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: T
     assert (again.code, again.out.partition("\n\n")[2]) == (0, first.out.partition("\n\n")[2])
     assert again.err == "no calls: the verdicts on 10 prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == asked
-    told = airs("doctor", "--airs", *ON, "--json")
-    (fact,) = [one for one in json.loads(told.out)["facts"] if one["name"] == "topic"]
+    doctor = airs("doctor", "--airs", *ON, "--json")
+    (fact,) = [one for one in json.loads(doctor.out)["facts"] if one["name"] == "topic"]
     assert (fact["state"], fact["remedy"]) == ("ok", "")
     assert fact["value"] == (
         "Tax advice: block, revision 1 (entry 1): the text of the newest, revision 3"
@@ -178,7 +178,7 @@ def test_get_is_a_topic_file(cloud: Cloud, airs: Topics) -> None:
     path.write_text(bare.out, "utf-8")
     assert not load_topic(path).intent_given
     refused = airs("topics", "apply", "got.yaml", *ON, "--yes")
-    assert (refused.code, "got.yaml: no intent stands in it" in refused.err) == (2, True)
+    assert (refused.code, "got.yaml: the intent is missing" in refused.err) == (2, True)
     raw = json.loads(airs("topics", "get", NAME, "--json").out)
     assert (raw["topic_name"], raw["revision"]) == (NAME, 1)
     assert raw["created_by"]
@@ -310,7 +310,7 @@ def test_a_rejected_apply_writes_no_undo_journal(cloud: Cloud, airs: Topics) -> 
     cloud.faults(faults=["400@topic-create=after:0"])
     assert airs(*APPLY).code == 3
     cloud.faults(faults=[])
-    assert "nothing of it was applied" in airs(*REVERT).err
+    assert "no applied change of it" in airs(*REVERT).err
 
 
 def test_delete_is_refused_while_a_profile_names_it(cloud: Cloud, airs: Topics) -> None:
@@ -347,7 +347,7 @@ def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
         (("list",), {"PANW_MGMT_CLIENT_ID": ""}, 2, "set PANW_MGMT_CLIENT_ID"),
         (("list",), {"PANW_MGMT_ENDPOINT": "http://127.0.0.1:1/aisec"}, 3, "127.0.0.1:1"),
         (("list", "--profile", "nope"), {}, 2, "no profile is named 'nope'; existing: sandbox"),
-        (("get", "Tax"), {}, 2, "there is no topic 'Tax'; there are none at all"),
+        (("get", "Tax"), {}, 2, "there is no topic 'Tax'; the tenant has no topics"),
         (("create", "gone.yaml"), {}, 2, "gone.yaml: no such file"),
         (("apply", "gone.yaml", *ON), {}, 2, "gone.yaml: no such file"),
         (("apply", "topic.yaml"), {}, 2, "give --profile NAME"),
@@ -355,7 +355,7 @@ def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
         (("apply", "topic.yaml", *ON, "--region", "eu"), {}, 2, "'eu' is not one of"),
         (("apply", "topic.yaml", *ON, "--wait-limit", "nan"), {}, 2, "--wait-limit"),
         (("apply", "topic.yaml", "--profile", "x\x1b[31m", "-y"), {}, 2, "no profile is named"),
-        (("revert", "topic.yaml", *ON), {}, 2, "nothing of it was applied"),
+        (("revert", "topic.yaml", *ON), {}, 2, "no applied change of it"),
         (("list",), {"PANW_MGMT_TOKEN_ENDPOINT": ""}, 3, "TOKEN_ENDPOINT is set but empty"),
     ],
 )  # fmt: skip
@@ -467,7 +467,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     while topics(cloud)[0].revision < 2:
         assert terminal.process.poll() is None
     terminal.process.send_signal(signal.SIGINT)
-    terminal.expect("broken off in the middle: the topic or the profile may be changed")
+    terminal.expect("interrupted while applying: the topic or the profile may be changed")
     terminal.expect("guardtui topics revert topic.yaml --profile sandbox")
     assert terminal.process.wait(120) == 130
     cloud.faults(faults=[])

@@ -23,37 +23,37 @@ def columns(table: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 @given(pairs)
 def test_counts_and_kappa_are_those_of_scikit_learn(table: list[tuple[int, int]]) -> None:
     first, second = columns(table)
-    found = agreement(first, second)
+    result = agreement(first, second)
     known = (first >= 0) & (second >= 0)
-    assert found.left_out == int((~known).sum())
-    assert found.total == int(known.sum())
-    assert found.differ.tolist() == [
+    assert result.left_out == int((~known).sum())
+    assert result.total == int(known.sum())
+    assert result.differ.tolist() == [
         row for row, (a, b) in enumerate(table) if a != b and a >= 0 and b >= 0
     ]
     if not known.any():
-        assert (found.observed, found.kappa, found.interval()) == (None, None, None)
+        assert (result.observed, result.kappa, result.interval()) == (None, None, None)
         return
     one, other = first[known], second[known]
     counts = oracle.confusion_matrix(one, other, labels=[0, 1]).ravel().tolist()
-    assert [found.neither, found.second_only, found.first_only, found.both] == counts
-    assert found.observed == pytest.approx(oracle.accuracy_score(one, other))
+    assert [result.neither, result.second_only, result.first_only, result.both] == counts
+    assert result.observed == pytest.approx(oracle.accuracy_score(one, other))
     if len({*one.tolist(), *other.tolist()}) == 1:
-        assert found.kappa is None
+        assert result.kappa is None
     else:
         kappa = oracle.cohen_kappa_score(one, other)
-        assert found.kappa == pytest.approx(kappa, abs=1e-12)
+        assert result.kappa == pytest.approx(kappa, abs=1e-12)
     wilson = stats.binomtest(int((one == other).sum()), len(one)).proportion_ci(method="wilson")
-    interval = found.interval()
+    interval = result.interval()
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((wilson.low, wilson.high))
 
 
 @given(pairs)
 def test_the_direction_is_tested_as_a_coin(table: list[tuple[int, int]]) -> None:
-    found = agreement(*columns(table))
-    unequal = found.first_only + found.second_only
-    p = stats.binomtest(found.first_only, unequal).pvalue if unequal else 1.0
-    assert found.p_value == pytest.approx(p)
+    result = agreement(*columns(table))
+    unequal = result.first_only + result.second_only
+    p = stats.binomtest(result.first_only, unequal).pvalue if unequal else 1.0
+    assert result.p_value == pytest.approx(p)
 
 
 @given(pairs)

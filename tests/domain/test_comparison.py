@@ -69,53 +69,53 @@ def test_every_prompt_is_compared_with_itself(
     items = list(new.items())
     random.shuffle(items)  # type: ignore[attr-defined]
     new = dict(items)
-    found = compare(evaluation(old), evaluation(new))
+    result = compare(evaluation(old), evaluation(new))
     expected = [slow(old.get(key), row) for key, row in new.items()]
-    assert found.changes.tolist() == expected
-    assert found.before.tolist() == [outcome(*old[key]) if key in old else ABSENT for key in new]
-    assert found.regressions == expected.count(Change.REGRESSION)
-    assert found.fixes == expected.count(Change.FIX)
-    assert found.no_verdict == expected.count(Change.NO_VERDICT)
-    assert found.open == expected.count(Change.OPEN)
-    assert found.relabelled == expected.count(Change.RELABELLED)
-    assert found.added == expected.count(Change.ADDED)
-    assert found.removed == len(set(old) - set(new))
+    assert result.changes.tolist() == expected
+    assert result.before.tolist() == [outcome(*old[key]) if key in old else ABSENT for key in new]
+    assert result.regressions == expected.count(Change.REGRESSION)
+    assert result.fixes == expected.count(Change.FIX)
+    assert result.no_verdict == expected.count(Change.NO_VERDICT)
+    assert result.open == expected.count(Change.OPEN)
+    assert result.relabelled == expected.count(Change.RELABELLED)
+    assert result.added == expected.count(Change.ADDED)
+    assert result.removed == len(set(old) - set(new))
 
 
 @given(rows, rows)
 def test_differences_are_of_the_prompts_in_both_by_the_labels_of_now(
     old: dict[int, tuple[bool, int]], new: dict[int, tuple[bool, int]]
 ) -> None:
-    found = compare(evaluation(old), evaluation(new))
+    result = compare(evaluation(old), evaluation(new))
     both = [key for key in new if key in old]
     then = evaluation({key: (new[key][0], old[key][1]) for key in both}).metrics
     now = evaluation({key: new[key] for key in both}).metrics
     for name in RATES:
         before, after = getattr(then, name), getattr(now, name)
         known = before is not None and after is not None
-        assert found.deltas[name] == (after - before if known else None)
-    edited = found.added or found.removed or found.relabelled
-    assert any("in both" in text for text in found.caveats) == bool(edited)
+        assert result.deltas[name] == (after - before if known else None)
+    edited = result.added or result.removed or result.relabelled
+    assert any("in both" in text for text in result.caveats) == bool(edited)
 
 
 @given(rows)
 def test_nothing_changes_against_itself(table: dict[int, tuple[bool, int]]) -> None:
     same = evaluation(table)
-    found = compare(same, evaluation(table))
-    assert (found.regressions, found.fixes, found.removed, found.added) == (0, 0, 0, 0)
-    assert all(value in (None, 0.0) for value in found.deltas.values())
+    result = compare(same, evaluation(table))
+    assert (result.regressions, result.fixes, result.removed, result.added) == (0, 0, 0, 0)
+    assert all(value in (None, 0.0) for value in result.deltas.values())
 
 
 def test_a_difference_that_may_be_chance_is_called_so() -> None:
     old = {key: (True, 0 if key < 3 else 1) for key in range(20)}
     new = {key: (True, 0 if key == 19 else 1) for key in range(20)}
-    found = compare(evaluation(old), evaluation(new))
-    assert (found.fixes, found.regressions) == (3, 1)
+    result = compare(evaluation(old), evaluation(new))
+    assert (result.fixes, result.regressions) == (3, 1)
     # Labels of one class only have no coverage.
-    assert found.sentence == "coverage cannot be compared: 3 fixes, 1 regression"
+    assert result.sentence == "coverage cannot be compared: 3 fixes, 1 regression"
     negative = dict.fromkeys(range(20, 40), (False, 0))
-    found = compare(evaluation(old | negative), evaluation(new | negative))
-    assert found.describe("#1").startswith("no demonstrable change against #1: coverage +0.100 [−")
+    result = compare(evaluation(old | negative), evaluation(new | negative))
+    assert result.describe("#1").startswith("no demonstrable change against #1: coverage +0.100 [−")
     clear = compare(
         evaluation(dict.fromkeys(range(20), (True, 0)) | negative),
         evaluation(dict.fromkeys(range(20), (True, 1)) | negative),
@@ -138,7 +138,7 @@ def test_another_intent_is_no_comparison_of_coverage() -> None:
     )
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_incomparable_evaluations_have_caveats() -> None:
     table = {1: (True, 1), 2: (False, 0)}
     moved = ScannerSettings("local", "test-1", 0.6, "by hand")
     other = ScannerSettings("local", "test-2", 0.5, "shipped")

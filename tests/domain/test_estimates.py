@@ -59,14 +59,14 @@ def test_bounds_are_the_extremes_of_all_ways_to_answer(
         for name in BOUNDED_RATES:
             if (rate := getattr(metrics, name)) is not None:
                 seen[name].append(rate)
-    found = rate_bounds(codes, should)
-    assert list(found) == list(BOUNDED_RATES)
-    for name, bounds in found.items():
+    result = rate_bounds(codes, should)
+    assert list(result) == list(BOUNDED_RATES)
+    for name, bounds in result.items():
         if bounds is None:
             assert not seen[name]
         else:
             assert (bounds.low, bounds.high) == (min(seen[name]), max(seen[name]))
-    assert coverage_bounds(codes, should) == found["coverage"]
+    assert coverage_bounds(codes, should) == result["coverage"]
 
 
 def test_a_row_without_a_verdict_counts_in_its_class() -> None:
@@ -86,10 +86,10 @@ def test_an_estimate_is_ordered_and_within_the_bounds(
     table: list[tuple[bool, int, int]],
 ) -> None:
     codes, should, predicted = columns(table)
-    found = estimate(codes, should, predicted)
+    result = estimate(codes, should, predicted)
     bounds = rate_bounds(codes, should)
-    assert list(found.rates) == list(BOUNDED_RATES)
-    for name, rate in found.rates.items():
+    assert list(result.rates) == list(BOUNDED_RATES)
+    for name, rate in result.rates.items():
         if rate is not None:
             limits = bounds[name]
             assert limits is not None
@@ -124,9 +124,9 @@ def test_predictions_that_come_true_leave_the_value_where_it_was(
 def test_with_nothing_asked_every_row_may_differ(table: list[tuple[bool, int, int]]) -> None:
     codes, should, predicted = columns(table)
     bounds = rate_bounds(codes, should)
-    found = estimate(codes, should, predicted)
-    assert (found.compared, found.differing) == (0, 0)
-    for name, rate in found.rates.items():
+    result = estimate(codes, should, predicted)
+    assert (result.compared, result.differing) == (0, 0)
+    for name, rate in result.rates.items():
         limits = bounds[name]
         if rate is not None and limits is not None:
             assert (rate.low, rate.high) == (limits.low, limits.high)
@@ -146,10 +146,10 @@ def test_many_answers_as_predicted_make_the_interval_narrow() -> None:
     predicted = should.astype(np.int8)
     answer = predicted.copy()
     answer[::5] = OPEN
-    found = estimate(outcomes(should, answer), should, predicted)
-    rate = found.rates["coverage"]
+    result = estimate(outcomes(should, answer), should, predicted)
+    rate = result.rates["coverage"]
     assert rate is not None
-    assert (found.compared, found.differing) == (800, 0)
+    assert (result.compared, result.differing) == (800, 0)
     assert rate.value == rate.high == 1.0
     assert 0.99 < rate.low < 1.0
 
@@ -159,10 +159,10 @@ def test_only_answers_to_a_prediction_are_held_against_it(
     table: list[tuple[bool, int, int]],
 ) -> None:
     codes, should, predicted = columns(table)
-    found = estimate(codes, should, predicted)
+    result = estimate(codes, should, predicted)
     both = [(answer, said) for _, answer, said in table if answer in (0, 1) and said != -1]
-    assert found.compared == len(both)
-    assert found.differing == sum(answer != said for answer, said in both)
+    assert result.compared == len(both)
+    assert result.differing == sum(answer != said for answer, said in both)
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
@@ -202,13 +202,13 @@ def test_the_interval_keeps_its_promise(falling: float, share: float) -> None:
         answer = np.where(differs, 1 - predicted, predicted).astype(np.int8)
         truth = metrics_of(outcomes(should, answer))
         answer[done:] = OPEN
-        found = estimate(outcomes(should, answer), should, predicted).rates
+        result = estimate(outcomes(should, answer), should, predicted).rates
         inside = True
-        for name, rate in found.items():
+        for name, rate in result.items():
             assert rate is not None
             inside &= rate.low <= getattr(truth, name) <= rate.high
         held += inside
-        coverage = found["coverage"]
+        coverage = result["coverage"]
         assert coverage is not None
         width += coverage.high - coverage.low
     assert held / turns >= 0.95
@@ -222,13 +222,13 @@ def test_the_value_follows_the_answers_where_they_contradict_the_prediction() ->
     predicted = np.where(np.arange(200) % 4, should, ~should).astype(np.int8)
     answer = np.full(200, OPEN, np.int8)
     answer[:37] = 0
-    found = estimate(outcomes(should, answer), should, predicted)
-    rate = found.rates["true_positive_rate"]
+    result = estimate(outcomes(should, answer), should, predicted)
+    rate = result.rates["true_positive_rate"]
     assert rate is not None
     assert rate.value < 0.05
-    assert (found.compared, found.differing) == (37, 27)
+    assert (result.compared, result.differing) == (37, 27)
     # The other class has no answer yet: what is predicted of it stands.
-    other = found.rates["true_negative_rate"]
+    other = result.rates["true_negative_rate"]
     assert other is not None
     assert other.value == 0.75
     assert (other.low, other.high) == (0.0, 1.0)

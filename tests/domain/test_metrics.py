@@ -63,8 +63,8 @@ def test_groups_add_up_to_the_whole(table: list[tuple[Outcome, int]]) -> None:
     groups = np.array([group for _, group in table], dtype=np.int32)
     parts = metrics_by_group(codes, groups, ["a", "b", "c", "d"])
     assert list(parts) == ["a", "b", "c", "d"]
-    for place, part in enumerate(parts.values()):
-        assert part == metrics_of(codes[groups == place])
+    for index, part in enumerate(parts.values()):
+        assert part == metrics_of(codes[groups == index])
 
 
 def test_a_group_outside_of_the_names_is_refused() -> None:

@@ -170,7 +170,7 @@ def test_after_an_edit_the_folds_still_judge_by_the_thresholds_of_the_fit() -> N
 @pytest.mark.parametrize(
     "change", [{"prompt_set": "prompts-2"}, {"settings": ScannerSettings("local", "engine-2", 0.9)}]
 )
-def test_what_was_not_fitted_has_no_cross_validated_coverage(change: dict[str, object]) -> None:
+def test_threshold_without_a_fit_has_no_cross_validated_coverage(change: dict[str, object]) -> None:
     shipped = separated()
     fit = fit_threshold(shipped, SHIPPED)
     assert held_out_metrics(fit, fitted(shipped, fit)) is not None
@@ -200,7 +200,7 @@ def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
     )
 
 
-def test_a_threshold_that_is_far_off_is_told_with_what_another_one_gives() -> None:
+def test_poor_threshold_is_reported_with_the_gain_of_a_better_one() -> None:
     shipped = separated()
     better = better_threshold(shipped)
     assert better is not None
@@ -214,11 +214,11 @@ def test_a_threshold_that_is_far_off_is_told_with_what_another_one_gives() -> No
 
 def test_noise_is_hardly_ever_said_to_have_a_better_threshold() -> None:
     random = np.random.default_rng(11)
-    said = 0
+    count = 0
     for _ in range(60):
         scores = random.random(60).astype(np.float32)
-        said += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
-    assert said <= 3
+        count += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
+    assert count <= 3
 
 
 def test_verdicts_that_are_not_the_engines_alone_have_no_better_threshold() -> None:

@@ -28,7 +28,7 @@ def panels(draw: st.DrawFn, answers: st.SearchStrategy[int] = ANSWERS) -> Panel:
 
 def panel(table: list[list[int]], labels: list[bool] | None = None) -> Panel:
     answers = np.array(table, np.int8).reshape(len(table), -1)
-    names = tuple(f"s{place}" for place in range(len(table)))
+    names = tuple(f"s{index}" for index in range(len(table)))
     return Panel(names, answers, np.array(labels or [False] * answers.shape[1], bool))
 
 
@@ -111,9 +111,9 @@ def test_pairs_have_cohens_kappa(given_panel: Panel) -> None:
 def test_each_row_by_hand(given_panel: Panel) -> None:
     labels = given_panel.should_trigger.tolist()
     for row, unit in enumerate(given_panel.answers.T.tolist()):
-        said = Counter(value for value in unit if value >= 0)
-        assert given_panel.differ[row] == (len(said) == 2)
-        strict = [value for value in said if 2 * said[value] > said.total() >= 2]
+        votes = Counter(value for value in unit if value >= 0)
+        assert given_panel.differ[row] == (len(votes) == 2)
+        strict = [value for value in votes if 2 * votes[value] > votes.total() >= 2]
         assert given_panel.majority[row] == (strict[0] if strict else -1)
         assert given_panel.against[row] == (bool(strict) and bool(strict[0]) != labels[row])
 
@@ -134,11 +134,11 @@ def test_the_order_of_scanners_and_prompts_changes_no_figure(given_panel: Panel,
     assert int(other.against.sum()) == int(given_panel.against.sum())
 
 
-def test_a_lone_verdict_is_no_majority_and_an_even_one_is_none() -> None:
-    found = panel([[1, 1, 1, 0], [-1, 0, 1, 0], [-1, -1, -1, 1]], [False, False, False, True])
-    assert found.majority.tolist() == [-1, -1, 1, 0]
-    assert found.against.tolist() == [False, False, True, True]
-    assert found.differ.tolist() == [False, True, False, True]
+def test_single_and_tied_verdicts_have_no_majority() -> None:
+    result = panel([[1, 1, 1, 0], [-1, 0, 1, 0], [-1, -1, -1, 1]], [False, False, False, True])
+    assert result.majority.tolist() == [-1, -1, 1, 0]
+    assert result.against.tolist() == [False, False, True, True]
+    assert result.differ.tolist() == [False, True, False, True]
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:

@@ -69,7 +69,7 @@ def profiles(draw: st.DrawFn, answers: tuple[int, ...] = (-1, 0, 1)) -> Profile:
     size = draw(st.integers(2, 5))
     column = st.lists(st.sampled_from(answers), min_size=count, max_size=count)
     intents = st.sampled_from(list(Intent))
-    return [member(f"topic {place}", draw(intents), draw(column)) for place in range(size)]
+    return [member(f"topic {index}", draw(intents), draw(column)) for index in range(size)]
 
 
 def stops(matches: list[bool], intents: list[Intent]) -> bool:
@@ -86,10 +86,10 @@ def test_a_verdict_is_given_where_the_missing_ones_cannot_change_it(profile: Pro
     whole = combine(topic, own, others)
     intents = [one.intent for one, _ in profile]
     for row in range(len(own)):
-        said = [int(one.triggered[row]) for _, one in profile]
+        verdicts = [int(one.triggered[row]) for _, one in profile]
         possible = [
             stops([t == (i is BLOCK) for t, i in zip(filled, intents, strict=True)], intents)
-            for filled in product(*([bool(t)] if t >= 0 else [False, True] for t in said))
+            for filled in product(*([bool(t)] if t >= 0 else [False, True] for t in verdicts))
         ]
         expected = int(possible[0]) if len(set(possible)) == 1 else -1
         assert whole.triggered[row] == expected
@@ -108,10 +108,10 @@ def test_who_stopped_a_prompt_are_the_block_topics_that_match_it(profile: Profil
         )
         assert names == (matched or (NO_ALLOW,))
     for name in ("topic 0", "topic 1", NO_ALLOW):
-        found = rows_stopped(whole, name.__eq__)
+        result = rows_stopped(whole, name.__eq__)
         plain = Verdicts(own.triggered, own.score, own.matched, stopped_by=dict(whole.stopped_by))
-        assert np.array_equal(found, rows_stopped(plain, name.__eq__))
-        assert found.tolist() == [name in whole.stopped_by.get(r, ()) for r in range(len(own))]
+        assert np.array_equal(result, rows_stopped(plain, name.__eq__))
+        assert result.tolist() == [name in whole.stopped_by.get(r, ()) for r in range(len(own))]
 
 
 @given(profiles())
@@ -162,7 +162,7 @@ def test_who_alone_stopped_it() -> None:
         assert only_others(topic, names) == ()
 
 
-def test_rows_outside_are_not_there() -> None:
+def test_stopped_by_contains_only_stopped_rows() -> None:
     stopped_by = StoppedBy(["a"], np.array([[False, True]]))
     assert [row in stopped_by for row in (-2, -1, 0, 1, 2)] == [False, False, False, True, False]
 

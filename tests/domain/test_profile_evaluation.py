@@ -83,12 +83,12 @@ def evaluations(draw: st.DrawFn) -> ProfileEvaluation:
     count = draw(ROWS)
     members = [
         Column(
-            f"topic {place}",
+            f"topic {index}",
             draw(st.sampled_from([BLOCK, ALLOW])),
             draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=count, max_size=count)),
             draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=count, max_size=count)),
         )
-        for place in range(draw(st.integers(1, 4)))
+        for index in range(draw(st.integers(1, 4)))
     ]
     return evaluation(*members, closed=draw(st.booleans()))
 
@@ -113,8 +113,8 @@ def test_verdicts_and_outcomes_follow_the_rule_prompt_by_prompt(made: ProfileEva
         unknown = [one for one in made.members if one.matches[row] == -1]
         for number in range(2 ** len(unknown)):
             matches = {one.topic.name: bool(one.matches[row] == 1) for one in made.members}
-            for place, one in enumerate(unknown):
-                matches[one.topic.name] = bool(number >> place & 1)
+            for index, one in enumerate(unknown):
+                matches[one.topic.name] = bool(number >> index & 1)
             ends.add(stops(matches))
         expected = ends.pop() if len(ends) == 1 else None
         got = {-1: None, 0: False, 1: True}[int(made.stopped[row])]
@@ -236,11 +236,11 @@ def test_overlap_is_the_jaccard_index_of_the_matches(rows: list[tuple[bool, bool
     first, second = ([int(row[place]) for row in rows] for place in (0, 1))
     blank = [int(NONE)] * len(rows)
     made = evaluation(Column("a", BLOCK, blank, first), Column("b", BLOCK, blank, second))
-    found = [one for one in made.conflicts if one.kind is ConflictKind.OVERLAP]
+    results = [one for one in made.conflicts if one.kind is ConflictKind.OVERLAP]
     either = sum(a or b for a, b in rows)
     index = jaccard_score(first, second, zero_division=0)
-    assert bool(found) == (either >= 5 and index >= 0.5)
-    for one in found:
+    assert bool(results) == (either >= 5 and index >= 0.5)
+    for one in results:
         assert one.share == pytest.approx(index)
         assert one.interval is not None
         assert one.interval.low <= index <= one.interval.high
@@ -281,13 +281,13 @@ def told(
     closed: bool,
 ) -> dict[str, list[int]]:
     topics = [Topic(name=name, intent=intent) for name, intent in intents.items()]
-    found = matches_told(topics, np.array(stopped, np.int8), blocked, allowed, closed=closed)
-    return {topic.name: one.tolist() for topic, one in zip(topics, found, strict=True)}
+    result = matches_told(topics, np.array(stopped, np.int8), blocked, allowed, closed=closed)
+    return {topic.name: one.tolist() for topic, one in zip(topics, result, strict=True)}
 
 
 def test_only_named_topics_match() -> None:
-    found = told({"a": BLOCK, "b": BLOCK}, [1, 0, -1], {0: ("a",), 2: ("b",)}, {}, closed=False)
-    assert found == {"a": [1, 0, -1], "b": [0, 0, -1]}
+    result = told({"a": BLOCK, "b": BLOCK}, [1, 0, -1], {0: ("a",), 2: ("b",)}, {}, closed=False)
+    assert result == {"a": [1, 0, -1], "b": [0, 0, -1]}
 
 
 def test_a_stop_without_a_named_topic_is_the_default_or_unknown() -> None:

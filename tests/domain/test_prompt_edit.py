@@ -28,10 +28,10 @@ def prompt_set() -> PromptSet:
     ],
     ids=["blank", "NUL", "surrogate", "too long", "as long as allowed", "short"],
 )
-def test_what_no_file_can_hold_is_no_prompt(text: str, problem: str) -> None:
-    found = prompt_problem(text, prompt_set())
-    assert problem in found
-    assert bool(found) == bool(problem)
+def test_text_that_no_file_can_contain_is_rejected(text: str, problem: str) -> None:
+    result = prompt_problem(text, prompt_set())
+    assert problem in result
+    assert bool(result) == bool(problem)
 
 
 def test_a_row_gets_no_text_that_another_row_has() -> None:

@@ -77,7 +77,7 @@ def test_should_trigger_turns_round_with_the_intent() -> None:
 
 def test_all_errors_come_together_in_the_order_of_lines() -> None:
     error = errors((("a", "maybe"), (" ", "true"), ("c", "")))
-    assert [(one.code, one.lines) for one in error.findings] == [
+    assert [(finding.code, finding.lines) for finding in error.findings] == [
         ("expected", (2,)),
         ("empty-prompt", (3,)),
         ("expected", (4,)),
@@ -97,7 +97,9 @@ def test_mixed_intents_name_the_first_line_that_differs() -> None:
     raw = pl.DataFrame({"prompt": list("abcd"), "expected": ["1", "0"] * 2, "intent": names})
     with pytest.raises(PromptSetError) as caught:
         build_prompt_set(raw, np.array([2, 3, 7, 8], np.uint32), "f")
-    assert [(one.code, one.lines) for one in caught.value.findings] == [("mixed-intent", (7,))]
+    assert [(finding.code, finding.lines) for finding in caught.value.findings] == [
+        ("mixed-intent", (7,))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_rows_without_an_intent_have_that_of_the_others_or_of_the_topic(
     assert (prompts.intent, prompts.intent_given) == (intent, given)
 
 
-def test_an_intent_that_nobody_gives_is_asked_for() -> None:
+def test_missing_intent_is_an_error() -> None:
     raw = pl.DataFrame({"prompt": ["a", "b"], "expected": ["1", "0"], "intent": ["", ""]})
     with pytest.raises(PromptSetError, match="intent is empty: write block or allow, here or in"):
         build_prompt_set(raw, np.array([2, 3], np.uint32), "f")
@@ -131,7 +133,9 @@ def test_an_intent_that_nobody_gives_is_asked_for() -> None:
         ("false", "allow", "expected true"),
     ],
 )
-def test_one_class_is_told_in_the_terms_of_the_file(label: str, intent: str, said: str) -> None:
+def test_missing_class_is_reported_in_the_terms_of_the_file(
+    label: str, intent: str, said: str
+) -> None:
     assert said in str(errors((("a", label), ("b", label)), intent))
 
 
@@ -170,10 +174,10 @@ def test_repeats_are_found_with_their_lines() -> None:
         *(("Case  and", "false"), (" case AND", "false")),
         ("alone", "false"),
     )
-    found = by_code(check_prompt_set(build(rows), None))
-    assert found["duplicate"] == (2, 3)
-    assert found["contradictory-label"] == (4, 5)
-    assert found["near-duplicate"] == (6, 7)
+    result = by_code(check_prompt_set(build(rows), None))
+    assert result["duplicate"] == (2, 3)
+    assert result["contradictory-label"] == (4, 5)
+    assert result["near-duplicate"] == (6, 7)
 
 
 @pytest.mark.parametrize(("positive", "warned"), [(80, False), (81, True), (20, False)])
@@ -185,8 +189,8 @@ def test_imbalance_is_more_than_80_percent(positive: int, warned: bool) -> None:
 def test_leakage_newlines_hidden_characters() -> None:
     rows = (("How  DO i", "1"), ("two\nlines", "0"), ("zero\u200bwidth", "0"), ("plain", "1"))
     topic = Topic(name="n", description="d", examples=("how do I ", "other"))
-    found = by_code(check_prompt_set(build(rows), topic))
-    assert found == {"leakage": (2,), "line-break": (3,), "hidden-characters": (4,)}
+    result = by_code(check_prompt_set(build(rows), topic))
+    assert result == {"leakage": (2,), "line-break": (3,), "hidden-characters": (4,)}
 
 
 def test_at_most_20_lines_are_listed() -> None:
@@ -198,7 +202,7 @@ def test_at_most_20_lines_are_listed() -> None:
 
 def test_a_category_begins_no_line_of_a_message() -> None:
     hostile = "x\n::error::\x1b[31m" + "y" * 500
-    found = check_prompt_set(build(category=[hostile] * 2), Topic(name="t"))
-    (told,) = [one.message for one in found if "of a category" in one.message]
+    result = check_prompt_set(build(category=[hostile] * 2), Topic(name="t"))
+    (told,) = [one.message for one in result if "of a category" in one.message]
     assert "x↵::error::␛[31my" in told
     assert len(told) < 200

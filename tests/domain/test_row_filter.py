@@ -165,11 +165,11 @@ PIECES = [*WORDS, *FIELDS, *'":-<>= ', "score>0.4", "category:", "é", "0.5", "\
 def test_any_line_is_understood_or_pointed_at(rows: FilterRows, line: str) -> None:
     span = (0, 1)
     try:
-        found = parse_filter(line, COLUMNS)
+        result = parse_filter(line, COLUMNS)
     except FilterError as error:
         span = (error.start, error.end)
     else:
-        assert found.mask(rows).shape == (len(TEXTS),)
+        assert result.mask(rows).shape == (len(TEXTS),)
     assert 0 <= span[0] < span[1] <= max(len(line), 1)
 
 

@@ -33,11 +33,11 @@ def samples(draw: st.DrawFn) -> tuple[Floats, Labels]:
 def test_the_area_is_that_of_scikit_learn_seen_from_either_class(
     sample: tuple[Floats, Labels],
 ) -> None:
-    found = placements(*sample)
-    assert found is not None
+    result = placements(*sample)
+    assert result is not None
     area = oracle.roc_auc_score(sample[1], sample[0])
-    assert found.area == pytest.approx(area, abs=1e-12)
-    assert found.outside.mean() == pytest.approx(area, abs=1e-12)
+    assert result.area == pytest.approx(area, abs=1e-12)
+    assert result.outside.mean() == pytest.approx(area, abs=1e-12)
 
 
 @given(samples())
@@ -58,11 +58,11 @@ def test_a_monotone_transformation_of_scores_changes_nothing(
 def test_the_interval_holds_the_area_and_stays_within_bounds(
     sample: tuple[Floats, Labels],
 ) -> None:
-    found = placements(*sample)
-    assert found is not None
-    told = separation(found)
-    assert told.interval is not None
-    assert 0 <= told.interval.low <= told.area <= told.interval.high <= 1
+    result = placements(*sample)
+    assert result is not None
+    separated = separation(result)
+    assert separated.interval is not None
+    assert 0 <= separated.interval.low <= separated.area <= separated.interval.high <= 1
 
 
 def drawn(seed: int, shift: float = 1.0, count: int = 60) -> tuple[Floats, Floats, Labels]:
@@ -81,9 +81,9 @@ def test_95_percent_intervals_hold_the_true_area_about_as_often() -> None:
     held = 0
     for seed in range(300):
         scores, _, labels = drawn(1000 + seed)
-        found = placements(scores, labels)
-        assert found is not None
-        interval = separation(found).interval
+        result = placements(scores, labels)
+        assert result is not None
+        interval = separation(result).interval
         assert interval is not None
         held += interval.low <= truth <= interval.high
     assert 0.92 <= held / 300 <= 0.98
@@ -110,12 +110,12 @@ def test_the_interval_of_a_change_is_that_of_paired_resampling() -> None:
 
 
 def test_classes_that_are_wholly_apart_have_an_interval_all_the_same() -> None:
-    found = placements(np.array([0.9, 0.8, 0.7, 0.1, 0.2], np.float32), np.arange(5) < 3)
-    assert found is not None
-    told = separation(found)
-    assert told.area == 1
-    assert told.interval is not None
-    assert told.interval.low == pytest.approx(0.342, abs=0.001)  # Wilson, 2 of 2
+    result = placements(np.array([0.9, 0.8, 0.7, 0.1, 0.2], np.float32), np.arange(5) < 3)
+    assert result is not None
+    separated = separation(result)
+    assert separated.area == 1
+    assert separated.interval is not None
+    assert separated.interval.low == pytest.approx(0.342, abs=0.001)  # Wilson, 2 of 2
 
 
 @pytest.mark.parametrize("labels", [[True, True], [False, False], []])
@@ -125,13 +125,13 @@ def test_one_class_alone_has_no_separation(labels: list[bool]) -> None:
 
 
 def test_prompts_without_a_score_count_nowhere_and_tiny_classes_have_no_interval() -> None:
-    found = placements(
+    result = placements(
         np.array([0.9, np.nan, 0.1, np.nan], np.float32), np.array([1, 1, 0, 0], bool)
     )
-    assert found is not None
-    told = separation(found)
-    assert (told.area, told.interval) == (1, None)
-    assert separation_change(found, found) is None
+    assert result is not None
+    separated = separation(result)
+    assert (separated.area, separated.interval) == (1, None)
+    assert separation_change(result, result) is None
 
 
 def test_a_change_over_other_prompts_is_refused() -> None:

@@ -91,17 +91,17 @@ def test_95_percent_intervals_hold_the_true_change_of_coverage(name: str) -> Non
             generator.multinomial(size, row).tolist()
             for size, row in zip(sizes, shares, strict=True)
         ]
-        found = change_intervals(Pairs(*map(tuple, drawn)), draws=1000)["coverage"]
-        assert found is not None
-        held += found.low <= true <= found.high
+        result = change_intervals(Pairs(*map(tuple, drawn)), draws=1000)["coverage"]
+        assert result is not None
+        held += result.low <= true <= result.high
     assert held / 800 >= 0.93
 
 
 def test_the_interval_of_one_rate_is_near_that_of_a_paired_difference() -> None:
     """Against Wald's paired interval, which is right for many prompts."""
     right, broken, fixed, wrong = 1400, 120, 200, 280
-    found = change_intervals(Pairs((right, broken, fixed, wrong), (100, 0, 0, 0)), draws=40_000)
-    interval = found["true_positive_rate"]
+    result = change_intervals(Pairs((right, broken, fixed, wrong), (100, 0, 0, 0)), draws=40_000)
+    interval = result["true_positive_rate"]
     assert interval is not None
     change = (fixed - broken) / 2000
     error = ((broken + fixed) / 2000 - change**2) ** 0.5 / 2000**0.5
@@ -115,9 +115,9 @@ def test_the_share_of_resamples_is_that_of_prompts_drawn_one_by_one(
     positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]
 ) -> None:
     pairs = Pairs(positive, negative)
-    found = kept_share(pairs)
+    result = kept_share(pairs)
     if not sum(positive) or not sum(negative):
-        assert found is None
+        assert result is None
         return
     generator = np.random.default_rng(3)
     then, now = [], []
@@ -127,7 +127,7 @@ def test_the_share_of_resamples_is_that_of_prompts_drawn_one_by_one(
         then.append([Fraction(int(count), len(prompts)) for count in (drawn < 2).sum(axis=1)])
         now.append([Fraction(int(count), len(prompts)) for count in (drawn % 2 == 0).sum(axis=1)])
     kept = sum(min(a) > min(b) for a, b in zip(zip(*now), zip(*then), strict=True))  # noqa: B905
-    assert found == pytest.approx(kept / 1000, abs=0.08)
+    assert result == pytest.approx(kept / 1000, abs=0.08)
 
 
 def test_resampling_is_fast_and_always_the_same() -> None:
@@ -149,14 +149,14 @@ def test_equal_coverage_is_never_kept() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("leaning", [0.55, 0.7, 0.9, 1.0])
 def test_the_power_given_the_discordant_is_that_of_the_exact_test(leaning: float) -> None:
-    found = _conditional_power(260, leaning)
+    result = _conditional_power(260, leaning)
     for count in (*range(40), 97, 100, 233, 260):
         fixes = np.arange(count + 1)
         rejected = [
             stats.binomtest(int(k), count, 0.5).pvalue < 0.05 if count else False for k in fixes
         ]
         expected = stats.binom.pmf(fixes, count, leaning)[rejected].sum()
-        assert found[count] == pytest.approx(expected, abs=1e-9)
+        assert result[count] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.exhaustive
@@ -169,8 +169,10 @@ def test_so_many_prompts_tell_in_four_of_five_samples(
     generator = np.random.default_rng(13)
     shares = [fixes / of, regressions / of, 1 - (fixes + regressions) / of]
     drawn = generator.multinomial(needed, shares, size=3000)
-    told = [stats.binomtest(int(a), int(a + b), 0.5).pvalue < 0.05 for a, b, _ in drawn if a + b]
-    assert sum(told) / 3000 == pytest.approx(0.8, abs=0.025)
+    significant = [
+        stats.binomtest(int(a), int(a + b), 0.5).pvalue < 0.05 for a, b, _ in drawn if a + b
+    ]
+    assert sum(significant) / 3000 == pytest.approx(0.8, abs=0.025)
 
 
 @settings(deadline=None)
@@ -256,15 +258,15 @@ def test_better_and_worse_are_said_only_where_the_interval_of_coverage_excludes_
 ) -> None:
     pairs = Pairs(positive, negative)
     fixes, regressions = (positive[cell] + negative[cell] for cell in (2, 1))
-    found = Significance(fixes, regressions, pairs.total, pairs)
-    interval = found.intervals["coverage"]
+    result = Significance(fixes, regressions, pairs.total, pairs)
+    interval = result.intervals["coverage"]
     shown = interval is not None and (interval.low > 0 or interval.high < 0)
     if fixes + regressions == 0:
         shown = False
-    assert found.could_be_chance is not shown
-    assert found.sentence.startswith(("better: ", "worse: ")) is shown
+    assert result.could_be_chance is not shown
+    assert result.sentence.startswith(("better: ", "worse: ")) is shown
     if shown and interval is not None:
-        assert found.sentence.startswith("better: " if interval.low > 0 else "worse: ")
+        assert result.sentence.startswith("better: " if interval.low > 0 else "worse: ")
 
 
 def test_bounds_beside_0_have_the_decimals_to_show_it() -> None:
@@ -274,7 +276,7 @@ def test_bounds_beside_0_have_the_decimals_to_show_it() -> None:
     assert of_many.sentence.startswith("better: coverage +0.00040 [+0.00036, +0.00044], ")
 
 
-def test_what_is_told_already_needs_no_more() -> None:
+def test_significant_change_needs_no_more_prompts() -> None:
     assert one(20, 5).more_prompts == 0
     assert one(5, 2).more_prompts == 545
 
@@ -283,14 +285,14 @@ def test_what_is_told_already_needs_no_more() -> None:
 def test_a_comparison_counts_the_pairs_by_the_labels_of_now(
     old: dict[int, tuple[bool, int]], new: dict[int, tuple[bool, int]]
 ) -> None:
-    found = compare(evaluation(old), evaluation(new)).significance
+    result = compare(evaluation(old), evaluation(new)).significance
     counts = {True: [0, 0, 0, 0], False: [0, 0, 0, 0]}
     for key, (label, answer) in new.items():
         before = old.get(key, (label, -1))[1]
         if before >= 0 and answer >= 0:
             was, now = before == label, answer == label
             counts[label][2 * (not was) + (not now)] += 1
-    assert list(found.pairs.positive) == counts[True]
-    assert list(found.pairs.negative) == counts[False]
-    assert found.pairs.total == sum(map(sum, counts.values()))
-    assert found.compared <= found.pairs.total
+    assert list(result.pairs.positive) == counts[True]
+    assert list(result.pairs.negative) == counts[False]
+    assert result.pairs.total == sum(map(sum, counts.values()))
+    assert result.compared <= result.pairs.total

@@ -25,14 +25,14 @@ counts = st.integers(0, 300)
 
 @given(counts, counts)
 def test_wilson_is_that_of_scipy(hits: int, misses: int) -> None:
-    found = wilson_interval(hits, hits + misses)
+    result = wilson_interval(hits, hits + misses)
     if hits + misses == 0:
-        assert found is None
+        assert result is None
         return
     expected = stats.binomtest(hits, hits + misses).proportion_ci(0.95, "wilson")
-    assert found is not None
-    assert found.low == pytest.approx(expected.low, abs=1e-12)
-    assert found.high == pytest.approx(expected.high, abs=1e-12)
+    assert result is not None
+    assert result.low == pytest.approx(expected.low, abs=1e-12)
+    assert result.high == pytest.approx(expected.high, abs=1e-12)
 
 
 @given(counts, counts)
@@ -45,12 +45,12 @@ def test_mcnemar_is_the_exact_binomial_test(regressions: int, fixes: int) -> Non
 @given(counts, counts, counts, counts)
 def test_the_interval_of_coverage_holds_the_point(tp: int, tn: int, fp: int, fn: int) -> None:
     metrics = Metrics(tp, tn, fp, fn)
-    found = coverage_interval(metrics)
+    result = coverage_interval(metrics)
     if metrics.coverage is None:
-        assert found is None
+        assert result is None
     else:
-        assert found is not None
-        assert 0 <= found.low <= metrics.coverage <= found.high <= 1
+        assert result is not None
+        assert 0 <= result.low <= metrics.coverage <= result.high <= 1
 
 
 def test_the_interval_of_coverage_is_that_of_drawn_posteriors() -> None:
@@ -59,10 +59,10 @@ def test_the_interval_of_coverage_is_that_of_drawn_posteriors() -> None:
     positive = generator.beta(90.5, 10.5, 400_000)
     negative = generator.beta(80.5, 20.5, 400_000)
     low, high = np.quantile(np.minimum(positive, negative), [0.025, 0.975])
-    found = coverage_interval(metrics)
-    assert found is not None
-    assert found.low == pytest.approx(low, abs=0.002)
-    assert found.high == pytest.approx(high, abs=0.002)
+    result = coverage_interval(metrics)
+    assert result is not None
+    assert result.low == pytest.approx(low, abs=0.002)
+    assert result.high == pytest.approx(high, abs=0.002)
 
 
 def test_the_interval_reaches_its_confidence() -> None:
@@ -71,17 +71,17 @@ def test_the_interval_reaches_its_confidence() -> None:
     held = 0
     for _ in range(600):
         tp, tn = generator.binomial(100, 0.9), generator.binomial(100, 0.8)
-        found = coverage_interval(Metrics(int(tp), int(tn), int(100 - tn), int(100 - tp)))
-        assert found is not None
-        held += found.low <= 0.8 <= found.high
+        result = coverage_interval(Metrics(int(tp), int(tn), int(100 - tn), int(100 - tp)))
+        assert result is not None
+        held += result.low <= 0.8 <= result.high
     assert 0.92 <= held / 600 <= 0.98
 
 
 def test_undefined_rates_have_no_interval() -> None:
-    found = rate_intervals(Metrics(tp=1, tn=0, fp=0, fn=1))
-    assert found["true_positive_rate"] is not None
-    assert found["true_negative_rate"] is None
-    assert found["coverage"] is None
+    result = rate_intervals(Metrics(tp=1, tn=0, fp=0, fn=1))
+    assert result["true_positive_rate"] is not None
+    assert result["true_negative_rate"] is None
+    assert result["coverage"] is None
 
 
 def test_impossible_counts_are_refused() -> None:
@@ -100,24 +100,24 @@ def test_the_standard_error_is_that_of_the_scorers(
 ) -> None:
     values = np.array([value for value, _ in rows])
     clusters = np.array([cluster for _, cluster in rows], np.intp)
-    found = standard_error(values, clusters if clustered else None)
+    result = standard_error(values, clusters if clustered else None)
     if len(set(clusters.tolist()) if clustered else rows) < 2:
-        assert found is None
+        assert result is None
         return
     scores = [
-        SampleScore(score=Score(value=value), sample_id=place, sample_metadata={"group": cluster})
-        for place, (value, cluster) in enumerate(rows)
+        SampleScore(score=Score(value=value), sample_id=index, sample_metadata={"group": cluster})
+        for index, (value, cluster) in enumerate(rows)
     ]
     expected = stderr(cluster="group" if clustered else None)(scores)
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert result == pytest.approx(expected, abs=1e-9)
 
 
 def test_rates_carry_the_error_of_their_class() -> None:
     codes = np.array([Outcome.TP, Outcome.FN, Outcome.TN, Outcome.FP, Outcome.ERROR], np.int8)
     duty = np.array([True, True, False, False, True])
-    found = rate_errors(codes, duty)
-    assert found["true_positive_rate"] == pytest.approx(0.5)
-    assert found["accuracy"] == pytest.approx(stats.sem([1, 0, 1, 0]))
+    result = rate_errors(codes, duty)
+    assert result["true_positive_rate"] == pytest.approx(0.5)
+    assert result["accuracy"] == pytest.approx(stats.sem([1, 0, 1, 0]))
     # Over epochs a prompt counts by its share of right answers.
     share = np.array([0.8, 0.6, 0.2, 0.4, np.nan], np.float32)
     assert rate_errors(codes, duty, share)["true_positive_rate"] == pytest.approx(0.1)

@@ -34,8 +34,8 @@ def by_hand(case: Case) -> tuple[list[tuple[int, int, int]], list[int]]:
     labels, scanners, far, foreign = case
     doubted, blind = [], []
     for row, label in enumerate(labels):
-        said = [bool(answers[row]) for answers in scanners if answers[row] >= 0]
-        against, agreeing = said.count(not label), said.count(label)
+        votes = [bool(answers[row]) for answers in scanners if answers[row] >= 0]
+        against, agreeing = votes.count(not label), votes.count(label)
         if against >= 2 and against > agreeing:
             distance = -1.0 if far[row] != far[row] else far[row]
             doubted.append((-against, agreeing, -distance, row))
@@ -49,33 +49,33 @@ def by_hand(case: Case) -> tuple[list[tuple[int, int, int]], list[int]]:
 def test_labels_in_doubt_are_those_found_by_hand(case: Case) -> None:
     labels, scanners, far, foreign = case
     count = len(labels)
-    found = suspects(
+    result = suspects(
         np.array(labels, bool),
         np.array(scanners, np.int8).reshape(len(scanners), count),
         engine=0,
         foreign=lambda rows: np.array(foreign, bool)[rows],
         distance=np.array(far, np.float32),
     )
-    columns = (found.rows.tolist(), found.against.tolist(), found.agreeing.tolist())
+    columns = (result.rows.tolist(), result.against.tolist(), result.agreeing.tolist())
     doubted, blind = by_hand(case)
     assert list(zip(*columns, strict=True)) == doubted
-    assert found.blind_spot.tolist() == blind
-    assert not {*found.rows.tolist()} & {*blind}
+    assert result.blind_spot.tolist() == blind
+    assert not {*result.rows.tolist()} & {*blind}
 
 
 def test_one_scanner_puts_no_label_in_doubt() -> None:
-    found = suspects(np.zeros(3, bool), np.ones((1, 3), np.int8), engine=0)
-    assert len(found) == 0
-    assert found.blind_spot.tolist() == []
+    result = suspects(np.zeros(3, bool), np.ones((1, 3), np.int8), engine=0)
+    assert len(result) == 0
+    assert result.blind_spot.tolist() == []
 
 
 def test_more_against_come_first_then_fewer_for_then_the_clearest() -> None:
     labels = np.zeros(4, bool)
     answers = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, -1, -1]], np.int8)
-    found = suspects(labels, answers, distance=np.array([0.0, 0.9, 0.1, 0.4]))
-    assert found.rows.tolist() == [0, 3, 2, 1]
-    assert found.against.tolist() == [3, 2, 2, 2]
-    assert found.agreeing.tolist() == [0, 0, 0, 1]
+    result = suspects(labels, answers, distance=np.array([0.0, 0.9, 0.1, 0.4]))
+    assert result.rows.tolist() == [0, 3, 2, 1]
+    assert result.against.tolist() == [3, 2, 2, 2]
+    assert result.agreeing.tolist() == [0, 0, 0, 1]
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:

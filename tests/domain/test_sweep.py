@@ -70,19 +70,19 @@ def test_every_distinct_score_gives_what_a_scan_with_it_gives(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent],
 ) -> None:
     scores, duty, intent = sample
-    found = sweep(*sample)
-    assert found.cuts[:-1].tolist() == sorted(set((scores + np.float32(0)).tolist()))
-    assert found.cuts[-1] > scores.max()
-    for place, cut in enumerate(found.cuts):
+    result = sweep(*sample)
+    assert result.cuts[:-1].tolist() == sorted(set((scores + np.float32(0)).tolist()))
+    assert result.cuts[-1] > scores.max()
+    for index, cut in enumerate(result.cuts):
         expected = judged(scores, duty, float(cut), intent)
-        assert found.metrics(place) == expected
+        assert result.metrics(index) == expected
         for name in RATES:
-            rate, value = getattr(expected, name), getattr(found, name)[place]
+            rate, value = getattr(expected, name), getattr(result, name)[index]
             assert math.isnan(value) if rate is None else value == rate
         fires = triggered(scores, float(cut), intent)
         if fires.any():
-            assert found.precision[place] == pytest.approx(oracle.precision_score(duty, fires))
-            assert found.f1[place] == pytest.approx(oracle.f1_score(duty, fires))
+            assert result.precision[index] == pytest.approx(oracle.precision_score(duty, fires))
+            assert result.f1[index] == pytest.approx(oracle.f1_score(duty, fires))
 
 
 @given(samples(), fine)
@@ -90,26 +90,26 @@ def test_any_threshold_has_a_cut_with_its_verdicts(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent], threshold: float
 ) -> None:
     scores, duty, intent = sample
-    found = sweep(*sample)
-    assert found.metrics(found.place(threshold)) == judged(scores, duty, threshold, intent)
+    result = sweep(*sample)
+    assert result.metrics(result.place(threshold)) == judged(scores, duty, threshold, intent)
 
 
 @given(samples())
-def test_what_is_set_for_a_cut_gives_its_verdicts(
+def test_setting_of_a_cut_gives_its_verdicts(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent],
 ) -> None:
     scores, duty, intent = sample
-    found = sweep(*sample)
-    for place in range(len(found)):
-        threshold = found.setting(place)
-        assert judged(scores, duty, threshold, intent) == found.metrics(place)
+    result = sweep(*sample)
+    for index in range(len(result)):
+        threshold = result.setting(index)
+        assert judged(scores, duty, threshold, intent) == result.metrics(index)
         if scores.min() > 0 and scores.max() < 1:
             assert 0 < threshold < 1
 
 
-def test_what_is_set_is_short_enough_to_type() -> None:
-    found = sweep(np.array([0.31, 0.34, 0.6012, 0.6013], np.float32), np.array([0, 1, 0, 1], bool))
-    assert [found.setting(place) for place in range(5)] == [0.16, 0.33, 0.47, 0.60125, 0.8]
+def test_setting_of_a_cut_has_few_decimals() -> None:
+    result = sweep(np.array([0.31, 0.34, 0.6012, 0.6013], np.float32), np.array([0, 1, 0, 1], bool))
+    assert [result.setting(index) for index in range(5)] == [0.16, 0.33, 0.47, 0.60125, 0.8]
 
 
 @given(samples())
@@ -145,10 +145,10 @@ def test_the_best_is_the_best_of_all_that_meet_the_floors(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent], min_tpr: float, min_tnr: float
 ) -> None:
     scores, duty, intent = sample
-    found = sweep(*sample)
-    best = found.best(min_tpr=min_tpr, min_tnr=min_tnr)
+    result = sweep(*sample)
+    best = result.best(min_tpr=min_tpr, min_tnr=min_tnr)
     fit = []
-    for cut in found.cuts:
+    for cut in result.cuts:
         one = judged(scores, duty, float(cut), intent)
         tpr, tnr = one.true_positive_rate, one.true_negative_rate
         assert tpr is not None
@@ -164,26 +164,26 @@ def test_the_best_is_the_best_of_all_that_meet_the_floors(
         assert here.true_positive_rate >= min_tpr
         assert here.true_negative_rate >= min_tnr
     else:
-        near = judged(scores, duty, found.nearest(min_tpr=min_tpr, min_tnr=min_tnr), intent)
+        near = judged(scores, duty, result.nearest(min_tpr=min_tpr, min_tnr=min_tnr), intent)
         assert near.true_positive_rate is not None
         assert near.true_negative_rate is not None
         missed = max(min_tpr - near.true_positive_rate, min_tnr - near.true_negative_rate)
         assert missed > 0
         assert missed == pytest.approx(
             min(
-                max(min_tpr - found.true_positive_rate[k], min_tnr - found.true_negative_rate[k])
-                for k in range(len(found))
+                max(min_tpr - result.true_positive_rate[k], min_tnr - result.true_negative_rate[k])
+                for k in range(len(result))
             )
         )
 
 
 def test_of_equally_good_thresholds_the_middle_is_the_best() -> None:
-    found = sweep(np.array([0.1, 0.2, 0.8, 0.9], np.float32), np.array([0, 0, 1, 1], bool))
-    assert found.best() == 0.5
+    result = sweep(np.array([0.1, 0.2, 0.8, 0.9], np.float32), np.array([0, 0, 1, 1], bool))
+    assert result.best() == 0.5
     # The prompt at 0.5 that triggers makes no difference while the other class is the worse one.
     scores = np.array([0.1, 0.7, 0.3, 0.5, 0.8, 0.9], np.float32)
-    found = sweep(scores, np.array([0, 0, 1, 1, 1, 1], bool))
-    assert found.best() == 0.45
+    result = sweep(scores, np.array([0, 0, 1, 1, 1, 1], bool))
+    assert result.best() == 0.45
 
 
 @example(
@@ -223,10 +223,10 @@ def test_each_fold_is_judged_by_what_the_others_chose(
 def test_folds_in_which_the_floors_cannot_be_met_are_counted() -> None:
     scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], np.float32)
     duty = np.array([1, 0, 1, 0, 1, 0], bool)
-    found = sweep(scores, duty)
-    assert found.best(min_tpr=0.9, min_tnr=0.9) is None
-    assert best_threshold(found, min_tpr=0.9, min_tnr=0.9) is None
-    validated = found.cross_validated(min_tpr=0.9, min_tnr=0.9)
+    result = sweep(scores, duty)
+    assert result.best(min_tpr=0.9, min_tnr=0.9) is None
+    assert best_threshold(result, min_tpr=0.9, min_tnr=0.9) is None
+    validated = result.cross_validated(min_tpr=0.9, min_tnr=0.9)
     assert validated is not None
     assert validated.unmet == 3
 
@@ -252,49 +252,49 @@ def test_in_sample_flatters_noise_and_cross_validation_is_nearer_to_the_truth() 
     seen, unseen, true = [], [], []
     for seed in range(100):
         scores = random.random(40).astype(np.float32)
-        found = best_threshold(sweep(scores, np.arange(40) % 2 == 0), seed=seed)
-        assert found is not None
-        assert found.cross_validated is not None
-        assert found.interval is not None
-        assert found.interval.high - found.interval.low > 0.2
-        assert found.cross_validated_interval is not None
-        seen.append(found.metrics.coverage)
-        unseen.append(found.cross_validated.metrics.coverage)
-        true.append(min(found.threshold, 1 - found.threshold))  # of evenly spread scores
-        assert found.optimism == seen[-1] - unseen[-1]
+        result = best_threshold(sweep(scores, np.arange(40) % 2 == 0), seed=seed)
+        assert result is not None
+        assert result.cross_validated is not None
+        assert result.interval is not None
+        assert result.interval.high - result.interval.low > 0.2
+        assert result.cross_validated_interval is not None
+        seen.append(result.metrics.coverage)
+        unseen.append(result.cross_validated.metrics.coverage)
+        true.append(min(result.threshold, 1 - result.threshold))  # of evenly spread scores
+        assert result.optimism == seen[-1] - unseen[-1]
     flattery = np.mean(seen) - np.mean(true)
     assert flattery > 0.03
     assert abs(np.mean(unseen) - np.mean(true)) < flattery
 
 
-def test_a_class_too_small_to_hold_out_is_told_by_none() -> None:
-    found = best_threshold(
+def test_small_class_has_no_cross_validation() -> None:
+    result = best_threshold(
         sweep(np.array([0.9, 0.8, 0.1, 0.2, 0.3], np.float32), np.array([1, 1, 0, 0, 0], bool))
     )
-    assert found is not None
-    assert found.metrics == Metrics(2, 3, 0, 0)
-    assert found.threshold == 0.55
-    assert found.cross_validated is None
-    assert found.optimism is None
-    assert found.cross_validated_interval is None
+    assert result is not None
+    assert result.metrics == Metrics(2, 3, 0, 0)
+    assert result.threshold == 0.55
+    assert result.cross_validated is None
+    assert result.optimism is None
+    assert result.cross_validated_interval is None
 
 
 @given(st.booleans(), intents, st.lists(grid, min_size=1))
 def test_one_class_alone_has_no_best(duty: bool, intent: Intent, scores: list[float]) -> None:
-    found = sweep(np.array(scores, np.float32), np.full(len(scores), duty), intent)
-    assert found.best() is None
-    assert found.roc_area is None
-    assert found.cross_validated() is None
-    assert (found.average_precision is None) == (not duty)
-    assert np.isnan(found.coverage).all()
-    assert len(thinned(found, LEAST_POINTS)) <= LEAST_POINTS
+    result = sweep(np.array(scores, np.float32), np.full(len(scores), duty), intent)
+    assert result.best() is None
+    assert result.roc_area is None
+    assert result.cross_validated() is None
+    assert (result.average_precision is None) == (not duty)
+    assert np.isnan(result.coverage).all()
+    assert len(thinned(result, LEAST_POINTS)) <= LEAST_POINTS
 
 
 def test_prompts_without_a_score_count_nowhere() -> None:
     scores = np.array([0.9, np.nan, 0.1, np.nan], np.float32)
-    found = sweep(scores, np.array([1, 1, 0, 0], bool))
-    assert found.metrics(1) == Metrics(1, 1, 0, 0, 2)
-    assert found.unscored == 2
+    result = sweep(scores, np.array([1, 1, 0, 0], bool))
+    assert result.metrics(1) == Metrics(1, 1, 0, 0, 2)
+    assert result.unscored == 2
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_prompts_without_a_score_count_nowhere() -> None:
         ([0.5, np.inf], [True, False], "from 0 to 1"),
     ],
 )
-def test_what_cannot_be_swept_is_told(scores: list[float], labels: list[bool], said: str) -> None:
+def test_unusable_scores_are_reported(scores: list[float], labels: list[bool], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         sweep(np.array(scores, np.float32), np.array(labels, bool))
 
@@ -323,24 +323,24 @@ def large(intent: Intent, count: int = 5000) -> Sweep:
 @pytest.mark.parametrize("intent", Intent)
 @pytest.mark.parametrize("most", [LEAST_POINTS + 1, 50, 200])
 def test_thinned_curves_keep_extremes_and_stay_close(intent: Intent, most: int) -> None:
-    found = large(intent)
+    result = large(intent)
     keep = 1234
-    places = thinned(found, most, (keep,))
-    assert len(places) <= most
-    assert (np.diff(places) > 0).all()
-    assert places[0] == 0
-    assert places[-1] == len(found) - 1
-    assert keep in places
-    best = found.best()
+    positions = thinned(result, most, (keep,))
+    assert len(positions) <= most
+    assert (np.diff(positions) > 0).all()
+    assert positions[0] == 0
+    assert positions[-1] == len(result) - 1
+    assert keep in positions
+    best = result.best()
     assert best is not None
-    assert found.place(best) in places
+    assert result.place(best) in positions
     for name in RATES:
-        values = getattr(found, name)
-        assert np.nanmax(values[places]) == np.nanmax(values)
-        assert np.nanmin(values[places]) == np.nanmin(values)
+        values = getattr(result, name)
+        assert np.nanmax(values[positions]) == np.nanmax(values)
+        assert np.nanmin(values[positions]) == np.nanmin(values)
     step = 2 / (most - LEAST_POINTS) + 0.01
-    assert np.abs(np.diff(found.true_positive_rate[places])).max() <= step
-    assert np.abs(np.diff(found.true_negative_rate[places])).max() <= step
+    assert np.abs(np.diff(result.true_positive_rate[positions])).max() <= step
+    assert np.abs(np.diff(result.true_negative_rate[positions])).max() <= step
 
 
 def test_too_few_points_for_the_extremes_are_refused() -> None:
@@ -352,10 +352,10 @@ def test_too_few_points_for_the_extremes_are_refused() -> None:
 def test_a_curve_is_never_longer_than_asked(
     sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent], most: int
 ) -> None:
-    found = sweep(*sample)
-    assume(len(found) > 1)
-    points = curve_points(found, most)
+    result = sweep(*sample)
+    assume(len(result) > 1)
+    points = curve_points(result, most)
     assert len(points) <= max(most, 0)
     assert [point.threshold for point in points] == sorted(point.threshold for point in points)
     for point in points:
-        assert point.metrics == found.metrics(found.place(point.threshold))
+        assert point.metrics == result.metrics(result.place(point.threshold))

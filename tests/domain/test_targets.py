@@ -11,7 +11,7 @@ GOOD = Topic(name="Tax advice", description="Advice on taxes", examples=("When?"
 
 
 def fields(topic: Topic, target: ExportTarget) -> list[str]:
-    return [one.field for one in refusals(topic, target)]
+    return [refusal.field for refusal in refusals(topic, target)]
 
 
 @pytest.mark.parametrize("target", ExportTarget)

@@ -28,7 +28,7 @@ TOPICS = st.builds(
 
 
 def fields(topic: Topic) -> list[str]:
-    return [one.field for one in violations(topic)]
+    return [violation.field for violation in violations(topic)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_limits_are_bytes_and_inclusive(name: str, limit: int) -> None:
     assert fields(with_text("é" * (limit // 2) + "x")) == [name]
 
 
-def test_all_violations_are_told_together() -> None:
+def test_all_violations_are_reported_together() -> None:
     topic = Topic(name="", description="x" * 251, examples=("y" * 251,))
     assert fields(topic) == ["name", "description", "examples", "examples.1"]
 
@@ -67,13 +67,13 @@ def test_total(last: int, found: list[str]) -> None:
 )
 def test_line_breaks_of_every_kind_are_pointed_out(end: str) -> None:
     topic = Topic(name=f"a{end}b", description=f"a{end}", examples=("fine\there", f"{end}{end}"))
-    found = line_breaks(topic)
-    assert [(one.field, one.used) for one in found] == [
+    result = line_breaks(topic)
+    assert [(one.field, one.used) for one in result] == [
         ("name", 1),
         ("description", 1),
         ("examples.2", 2),
     ]
-    assert f"U+{ord(end[0]):04X}" in found[0].message
+    assert f"U+{ord(end[0]):04X}" in result[0].message
     assert line_breaks(GOOD) == ()
 
 
@@ -87,7 +87,7 @@ def test_fingerprint_is_equality(first: Topic, second: Topic) -> None:
 
 
 @given(TOPICS, TOPICS)
-def test_changes_are_told_exactly_when_there_are_some(first: Topic, second: Topic) -> None:
+def test_changes_are_described_only_if_there_are_any(first: Topic, second: Topic) -> None:
     assert bool(describe_changes(first, second)) is (first != second)
 
 

@@ -22,12 +22,12 @@ def test_each_field_is_of_whoever_changed_it(base: Topic, mine: Topic, theirs: T
     merge = merge_topics(base, mine, theirs)
     for name in FIELDS:
         old, own, other = (getattr(topic, name) for topic in (base, mine, theirs))
-        found = getattr(merge.topic, name)
+        result = getattr(merge.topic, name)
         if name in merge.conflicts:
             assert len({old, own, other}) == 3
-            assert found == own
+            assert result == own
         else:
-            assert found == (own if own != old else other)
+            assert result == (own if own != old else other)
 
 
 @given(TOPICS, TOPICS)

@@ -17,7 +17,7 @@ from guardtui.domain.verdicts import (
 NOBODY = Verdict(Triggered.NO_VERDICT, problem="no connection", failure=Failure.UNREACHABLE)
 
 
-def test_columns_hold_what_was_put_and_nothing_is_asked_at_first() -> None:
+def test_columns_store_verdicts_and_start_unrequested() -> None:
     columns = VerdictColumns(5)
     columns.put([0], Verdict(Triggered.YES, topics=("Tax",), reason="it is"), "a note")
     columns.put([1], NOBODY)
@@ -46,7 +46,7 @@ def test_a_later_verdict_replaces_an_error_and_leaves_earlier_columns_alone() ->
     assert (after.triggered.tolist(), after.errors, columns.errors) == ([0], {}, 0)
 
 
-def test_why_a_row_was_not_asked_is_said_once() -> None:
+def test_reason_of_unrequested_rows_is_stored_once() -> None:
     columns = VerdictColumns(2)
     columns.put([0], Verdict(Triggered.NOT_ASKED, problem="the budget is used up"))
     for row in (0, 1):

@@ -15,11 +15,11 @@ TEXT = st.lists(st.sampled_from(["tax", "pay", " ", ",", "\n", "é", "less"]), m
 
 @given(TEXT, TEXT)
 def test_both_texts_can_be_read_off(old: str, new: str) -> None:
-    found = word_diff(old, new)
-    assert "".join(text for kind, text in found if kind is not DiffKind.ADDED) == old
-    assert "".join(text for kind, text in found if kind is not DiffKind.REMOVED) == new
-    assert all(text for _, text in found)
-    assert all(kind is DiffKind.SAME for kind, _ in found) == (old == new)
+    result = word_diff(old, new)
+    assert "".join(text for kind, text in result if kind is not DiffKind.ADDED) == old
+    assert "".join(text for kind, text in result if kind is not DiffKind.REMOVED) == new
+    assert all(text for _, text in result)
+    assert all(kind is DiffKind.SAME for kind, _ in result) == (old == new)
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_promptfoo_labels_by_variable_metadata_and_value() -> None:
 
 
 def test_promptfoo_problems_are_reported_together() -> None:
-    told = problems_of(
+    problems = problems_of(
         "t.yaml",
         "tests:\n"
         "  - file://more.yaml\n"
@@ -205,13 +205,13 @@ def test_promptfoo_problems_are_reported_together() -> None:
         "  - 7\n",
         prompt_column="prompt",
     )
-    assert [line.split(": ")[0] for line in told] == [
+    assert [line.split(": ")[0] for line in problems] == [
         "t.yaml:2", "t.yaml:9", "t.yaml:3", "t.yaml:4", "t.yaml:6", "t.yaml:7",
     ]  # fmt: skip
-    assert "names another file" in told[0]
-    assert "no assertion determines" in told[2]
-    assert "contradict" in told[3]
-    assert "no variable is named 'prompt' (existing: other)" in told[4]
+    assert "names another file" in problems[0]
+    assert "no assertion determines" in problems[2]
+    assert "contradict" in problems[3]
+    assert "no variable is named 'prompt' (existing: other)" in problems[4]
     (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
     assert "which variable is the prompt? existing: a, b" in which
     assert "names another file" in problems_of("t.yaml", "tests: file://x.csv\n")[0]
@@ -243,8 +243,8 @@ def test_openai_guardrails_problems_are_reported_together() -> None:
         {"id": "4", "data": "c", "expected_triggers": {"Tax": "yes"}},
         {"id": "5", "data": "d"},
     )
-    told = problems_of("d.jsonl", text + "{half\n")
-    assert sorted(line.split(": ")[0] for line in told) == [f"d.jsonl:{n}" for n in range(2, 7)]
+    problems = problems_of("d.jsonl", text + "{half\n")
+    assert sorted(line.split(": ")[0] for line in problems) == [f"d.jsonl:{n}" for n in range(2, 7)]
 
 
 def test_nemo_interactions() -> None:
@@ -282,9 +282,9 @@ def test_nemo_intents_with_examples() -> None:
         (7, "hello there", False),
     ]
     assert reading.rows[2].extra == {"user intent": "greet"}
-    told = problems_of("user.co", COLANG)
-    assert "which intents belong to the topic?" in told[0]
-    assert "ask about tax, greet" in told[0]
+    problems = problems_of("user.co", COLANG)
+    assert "which intents belong to the topic?" in problems[0]
+    assert "ask about tax, greet" in problems[0]
     assert "no intent is named 'bye'" in problems_of("user.co", COLANG, true=("bye",))[0]
 
 
@@ -330,9 +330,9 @@ def test_tables_with_other_column_names_are_read() -> None:
     )
     assert rows == [(2, "tax?", True), (3, "b,\nc", False)]
     assert reading.rows[1].extra == {"lang": "de"}
-    told = problems_of("t.csv", text)
-    assert "no column is named 'prompt' (existing: Text, spam, lang)" in told[0]
-    assert len(told) == 2
+    problems = problems_of("t.csv", text)
+    assert "no column is named 'prompt' (existing: Text, spam, lang)" in problems[0]
+    assert len(problems) == 2
     (label,) = problems_of("t.csv", "prompt,expected\na,maybe\nb,true\n")
     assert label.startswith("t.csv:2: expected: 'maybe' is not a label")
     _, own = read("t.csv", "prompt,expected,intent\na,yes,allow\nb,no,allow\n")
@@ -374,7 +374,7 @@ def test_chats_in_cells_of_csv_and_parquet() -> None:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(["messages", "label"])
-    writer.writerows([json.dumps(one["messages"]), one["label"]] for one in values)
+    writer.writerows([json.dumps(value["messages"]), value["label"]] for value in values)
     rows, _ = read("a.csv", stream.getvalue(), **CHAT)
     assert [row[1:] for row in rows] == [("And my taxes?", True), ("Hi", False)]
     # One cell that is no conversation, and texts are texts.
@@ -395,12 +395,12 @@ def test_chats_without_a_prompt_are_reported_by_line() -> None:
         [{"role": "user"}],
         [{"role": "user", "content": "fine"}],
     ]
-    text = lines_of(*({"messages": one, "label": "safe"} for one in rows))
-    told = problems_of("c.jsonl", text, **CHAT)
-    assert [line.split(": ")[0] for line in told] == [f"c.jsonl:{n}" for n in range(1, 6)]
-    assert "no message in this list is the user's" in told[0]
-    assert "'image_url', not only text" in told[3]
-    assert "message 1 has no content" in told[4]
+    text = lines_of(*({"messages": row, "label": "safe"} for row in rows))
+    problems = problems_of("c.jsonl", text, **CHAT)
+    assert [line.split(": ")[0] for line in problems] == [f"c.jsonl:{n}" for n in range(1, 6)]
+    assert "no message in this list is the user's" in problems[0]
+    assert "'image_url', not only text" in problems[3]
+    assert "message 1 has no content" in problems[4]
 
 
 def test_last_user_message_of_a_log_is_the_prompt() -> None:
@@ -456,8 +456,8 @@ def test_tables_of_spreadsheets_and_data_frames_are_read() -> None:
     assert read("t.csv", text, **columns)[0] == wanted
     assert read("t.csv.gz", gzip.compress(text.encode()), **columns)[0] == wanted
     assert read("t.csv", text.replace(";", "\t"), **columns)[0] == wanted
-    told = problems_of("t.csv", text)
-    assert "no column is named 'prompt' (existing: text, spam, lang)" in told[0]
+    problems = problems_of("t.csv", text)
+    assert "no column is named 'prompt' (existing: text, spam, lang)" in problems[0]
 
 
 def test_inspect_log_is_read() -> None:
@@ -508,15 +508,15 @@ def test_ambiguous_or_unknown_format_error_names_the_choices() -> None:
     (first, second) = problems_of("both.json", both)
     assert first == "both.json: this could be promptfoo or nemo"
     assert second == "  choose one with --from promptfoo|nemo"
-    told = problems_of("what.json", '"x"')
-    assert told[0] == "what.json: the format is not recognised"
-    assert all(name in told[1] for name in FORMATS)
+    problems = problems_of("what.json", '"x"')
+    assert problems[0] == "what.json: the format is not recognised"
+    assert all(name in problems[1] for name in FORMATS)
 
 
 def test_only_twenty_problems_are_listed() -> None:
-    told = problems_of("t.csv", "prompt,expected\n" + "a,maybe\n" * 50)
-    assert len(told) == 21
-    assert told[-1] == "… and 30 problems more"
+    problems = problems_of("t.csv", "prompt,expected\n" + "a,maybe\n" * 50)
+    assert len(problems) == 21
+    assert problems[-1] == "… and 30 problems more"
 
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.co", "a.txt", "a.parquet", "a.eval"]
@@ -556,9 +556,9 @@ def every_reader(source: ForeignInput, mapped: ImportOptions) -> None:
         check_rows(reading.rows, problems, as_text=True)
         problems.raise_any()
 
-    told = [problem_of(lambda: recognised(source), source)]
-    told += [problem_of(partial(checked, form), source) for form in FORMATS]
-    assert all(source.path.name in one for one in told)
+    problems = [problem_of(lambda: recognised(source), source)]
+    problems += [problem_of(partial(checked, form), source) for form in FORMATS]
+    assert all(source.path.name in one for one in problems)
 
 
 def problem_of(call: Callable[[], object], source: ForeignInput) -> str:
@@ -629,7 +629,7 @@ def test_prompts_are_read_back_exactly_or_refused(
     ending: str, prompts: list[str], name: str
 ) -> None:
     path = Path(f"new{ending}")
-    expected = [place % 2 == 0 for place in range(len(prompts))]
+    expected = [index % 2 == 0 for index in range(len(prompts))]
     try:
         content = prompt_set_bytes(
             path, prompts, expected, Intent.ALLOW, {name: prompts, "Prompt": prompts}

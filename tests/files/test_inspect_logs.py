@@ -93,8 +93,8 @@ def test_every_form_is_read_alike(path: Path, content: bytes) -> None:
     assert is_inspect_log(path, content)
     log = read_inspect_log(path, content)
     assert log.status == "success"
-    found = [(one.number, one.value["id"], one.value["epoch"]) for one in log.samples]
-    assert found == [(1, "a", 1), (2, "b", 1), (3, "a", 2), (4, "b", 2)]
+    results = [(one.number, one.value["id"], one.value["epoch"]) for one in log.samples]
+    assert results == [(1, "a", 1), (2, "b", 1), (3, "a", 2), (4, "b", 2)]
     outputs = parse_outputs(path, content)
     assert list(outputs.outputs) == ["answer a", "answer b"] * 2
     assert list(outputs.epochs) == [1, 1, 2, 2]
@@ -266,8 +266,8 @@ ANY = st.recursive(
 def test_any_samples_are_read_or_reported(samples: list[Any], named: bool) -> None:
     if named:
         samples = [
-            {"id": place, **(one if isinstance(one, dict) else {"input": one})}
-            for place, one in enumerate(samples)
+            {"id": index, **(one if isinstance(one, dict) else {"input": one})}
+            for index, one in enumerate(samples)
         ]
     for read in (read_inspect_log, parse_outputs):
         assert "log.json" in problem_of(read, JSON, as_json(samples))
@@ -294,9 +294,9 @@ def test_inspect_ai_output_is_read(tmp_path: Path) -> None:
         write_eval_log(log, str(path))
         content = path.read_bytes()
         assert is_inspect_log(path, content)
-        found = read_inspect_log(path, content)
-        assert [one.value["id"] for one in found.samples] == ["é" * 300, "b"]
-        assert found.samples[1].output() == "answer b"
+        result = read_inspect_log(path, content)
+        assert [one.value["id"] for one in result.samples] == ["é" * 300, "b"]
+        assert result.samples[1].output() == "answer b"
 
 
 def test_member_larger_than_declared_is_not_unpacked(

@@ -116,7 +116,7 @@ def test_empty_target_is_reported() -> None:
 
 
 def test_all_errors_of_a_file_are_reported_with_lines() -> None:
-    told = errors(
+    problems = errors(
         'id,epoch,input,target,output\n'
         'a,1,q,t,o\n'
         'a,1,q,t,o\n'
@@ -124,11 +124,11 @@ def test_all_errors_of_a_file_are_reported_with_lines() -> None:
         ',2,q,"[broken",o\n'
         'c,1,q,t\n'
     )  # fmt: skip
-    assert [one.split(": ")[0] for one in told] == [
+    assert [one.split(": ")[0] for one in problems] == [
         "outputs.csv:3", "outputs.csv:4", "outputs.csv:4", "outputs.csv:5", "outputs.csv:5",
         "outputs.csv:6",
     ]  # fmt: skip
-    text = "\n".join(told)
+    text = "\n".join(problems)
     assert "the id 'a' is already on line 2: with the same epoch, 1" in text
     assert "the epoch is 'zero': write a whole number from 1 on" in text
     assert "the target holds 'null', which is not text" in text
@@ -176,8 +176,8 @@ def test_errors_have_a_remedy(text: str, told: str) -> None:
 def test_unusable_json_line_is_reported(row: object, told: str) -> None:
     good = {"input": "q", "target": "t", "output": "o", "id": "x", "epoch": 1}
     assert any(
-        one.startswith("outputs.jsonl:3: ") and told in one
-        for one in errors("\n" + json_lines(good, row), JSONL)
+        error.startswith("outputs.jsonl:3: ") and told in error
+        for error in errors("\n" + json_lines(good, row), JSONL)
     )
 
 
@@ -211,13 +211,13 @@ def test_csv_writer_output_is_read_back(rows: list[tuple[str, str, str]]) -> Non
     for text, target, output in rows:
         writer.writerow([text, json.dumps([target]), output])
     outputs = read(stream.getvalue())
-    found = zip(outputs.inputs, outputs.targets, outputs.outputs, strict=True)
-    assert [(text, *target, output) for text, target, output in found] == rows
+    result = zip(outputs.inputs, outputs.targets, outputs.outputs, strict=True)
+    assert [(text, *target, output) for text, target, output in result] == rows
 
 
 @given(st.lists(st.tuples(cells, st.lists(cells, max_size=3), cells), min_size=1, max_size=6))
 def test_json_values_are_read_back(rows: list[tuple[str, list[str], str]]) -> None:
     names = ("input", "target", "output")
     outputs = read(json_lines(*(dict(zip(names, row, strict=True)) for row in rows)), JSONL)
-    found = zip(outputs.inputs, map(list, outputs.targets), outputs.outputs, strict=True)
-    assert list(found) == rows
+    result = zip(outputs.inputs, map(list, outputs.targets), outputs.outputs, strict=True)
+    assert list(result) == rows

@@ -33,8 +33,8 @@ def test_pickled_problem_keeps_all_fields(problem: FileError) -> None:
     there = pickle.loads(pickle.dumps(problem))
     assert type(there) is type(problem)
     assert str(there) == str(problem)
-    told = [str(one) for one in vars(problem).values()]
-    assert [str(one) for one in vars(there).values()] == told
+    fields = [str(one) for one in vars(problem).values()]
+    assert [str(one) for one in vars(there).values()] == fields
     assert vars(there).keys() == vars(problem).keys()
     assert there.can_force == problem.can_force
 

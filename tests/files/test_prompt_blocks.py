@@ -80,7 +80,7 @@ def test_parquet_blocks_equal_the_file(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(prompt_blocks_module, "BLOCK_ROWS", 7)
     path = tmp_path / "prompts.parquet"
     numbers = range(20)
-    pl.DataFrame({"prompt": [f"p{one}" for one in numbers], "n": numbers}).write_parquet(path)
+    pl.DataFrame({"prompt": [f"p{number}" for number in numbers], "n": numbers}).write_parquet(path)
     same(path, 1)
 
 

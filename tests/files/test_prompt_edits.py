@@ -106,10 +106,10 @@ def test_relabelling_twice_restores_the_file(
     path = tmp_path / "p.csv"
     prompts = write(path, content)
     # The first two keep their labels, so that none of the classes is left without a row.
-    places = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
-    chosen = keys(prompts, *places)
+    positions = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
+    chosen = keys(prompts, *positions)
     once = edited(path, prompts, Relabel(chosen))
-    turned = [row in places for row in range(len(prompts))]
+    turned = [row in positions for row in range(len(prompts))]
     assert once.expected.tolist() == [a ^ b for a, b in zip(prompts.expected, turned, strict=True)]
     assert once.frame.drop("expected").equals(prompts.frame.drop("expected"))
     assert path.read_bytes() != content
@@ -122,15 +122,15 @@ def test_relabelling_twice_restores_the_file(
 def test_removal_keeps_all_other_lines(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, content)
-    places = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
-    left = edited(path, prompts, Remove(keys(prompts, *places)))
-    stay = [row for row in range(len(prompts)) if row not in places]
+    positions = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
+    left = edited(path, prompts, Remove(keys(prompts, *positions)))
+    stay = [row for row in range(len(prompts)) if row not in positions]
     assert left.frame.drop("key", "line").equals(prompts.frame[stay].drop("key", "line"))
     # By lines of the old file: each row goes with its own line end.
     starts = prompts.frame["line"].to_list()
     lines = content.split(b"\n")
     gone: set[int] = set()
-    for place in places:
+    for place in positions:
         count = row_bytes(content, starts[place]).count(b"\n") + 1
         gone |= set(range(starts[place] - 1, starts[place] - 1 + count))
     kept = [line for number, line in enumerate(lines) if number not in gone]
@@ -180,13 +180,13 @@ def test_rewriting_back_keeps_all_other_rows(
     path = tmp_path / "p.csv"
     prompts = write(path, content)
     row = data.draw(st.integers(2, len(prompts) - 1))
-    others = [text for place, text in enumerate(prompts.prompts) if place != row]
+    others = [text for index, text in enumerate(prompts.prompts) if index != row]
     assume(prompt not in others)
     (key,) = keys(prompts, row)
     label = data.draw(st.booleans())
     once = edited(path, prompts, Rewrite(key, prompt, label, {"note": note}))
     assert once.frame[row].select("prompt", "expected", "Note").row(0) == (prompt, label, note)
-    rest = [place for place in range(len(prompts)) if place != row]
+    rest = [index for index in range(len(prompts)) if index != row]
     # Of prompts that are there several times, each but the first has a key by its number.
     same = [frame[rest].drop("line", "key") for frame in (once.frame, prompts.frame)]
     assert same[0].equals(same[1])
@@ -212,11 +212,11 @@ def test_rewriting_back_keeps_all_other_rows(
 def test_copies_follow_their_rows(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, content)
-    places = data.draw(st.sets(st.integers(0, len(prompts) - 1), min_size=1))
-    more = edited(path, prompts, Duplicate(keys(prompts, *places)))
-    order = [row for row in range(len(prompts)) for _ in range(1 + (row in places))]
+    positions = data.draw(st.sets(st.integers(0, len(prompts) - 1), min_size=1))
+    more = edited(path, prompts, Duplicate(keys(prompts, *positions)))
+    order = [row for row in range(len(prompts)) for _ in range(1 + (row in positions))]
     assert more.frame.drop("key", "line").equals(prompts.frame[order].drop("key", "line"))
-    copies = {order.index(row) + 1 for row in places}
+    copies = {order.index(row) + 1 for row in positions}
     edited(path, more, Remove(keys(more, *copies)))
     assert path.read_bytes() == content
 
@@ -624,18 +624,18 @@ ARRAY = """\
 def test_json_array_can_be_edited(tmp_path: Path, data: st.DataObject, number: int) -> None:
     path = tmp_path / "p.json"
     prompts = write(path, ARRAY)
-    places = data.draw(st.sets(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=number))
-    once = edited(path, prompts, Duplicate(keys(prompts, *places)))
+    positions = data.draw(st.sets(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=number))
+    once = edited(path, prompts, Duplicate(keys(prompts, *positions)))
     assert once.prompts.to_list() == [
-        text for row, text in enumerate(prompts.prompts) for _ in range(1 + (row in places))
+        text for row, text in enumerate(prompts.prompts) for _ in range(1 + (row in positions))
     ]
     write(path, ARRAY)
-    if len({0, 1} - places) and len({2, 3} - places):
-        left = edited(path, prompts, Remove(keys(prompts, *places)))
+    if len({0, 1} - positions) and len({2, 3} - positions):
+        left = edited(path, prompts, Remove(keys(prompts, *positions)))
         assert left.prompts.to_list() == [
-            text for row, text in enumerate(prompts.prompts) if row not in places
+            text for row, text in enumerate(prompts.prompts) if row not in positions
         ]
-        assert len(json.loads(path.read_text("utf-8"))) == 4 - len(places)
+        assert len(json.loads(path.read_text("utf-8"))) == 4 - len(positions)
     write(path, ARRAY)
     turned = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
     changed = ARRAY.replace("1.0", "0.0").replace('"No"', '"Yes"')

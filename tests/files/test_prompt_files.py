@@ -144,15 +144,15 @@ def test_ragged_rows_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", HEADER + '"a\nb",true,block\nc,true\nd,e,true,block\n')
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
-    assert [one.lines for one in caught.value.findings] == [(4,), (5,)]
+    assert [finding.lines for finding in caught.value.findings] == [(4,), (5,)]
 
 
 def test_errors_of_ragged_rows_and_labels_are_reported_together(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\nc,true,blok\n,true,block,\n")
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
-    found = [(one.lines[0], one.code) for one in caught.value.findings]
-    assert found == [(2, "expected"), (3, "ragged"), (4, "intent"), (5, "ragged")]
+    results = [(finding.lines[0], finding.code) for finding in caught.value.findings]
+    assert results == [(2, "expected"), (3, "ragged"), (4, "intent"), (5, "ragged")]
     assert caught.value.total == 4
 
 
@@ -160,7 +160,7 @@ def test_many_errors_are_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\n" * 150)
     with pytest.raises(PromptSetError, match="and 280 errors more") as caught:
         load_prompts(path)
-    assert [one.lines[0] for one in caught.value.findings] == [*range(2, 22)]
+    assert [finding.lines[0] for finding in caught.value.findings] == [*range(2, 22)]
 
 
 def test_errors_of_broken_json_lines_and_labels_are_reported_together(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_errors_of_broken_json_lines_and_labels_are_reported_together(tmp_path: 
     path = write(tmp_path / "p.jsonl", good % "true" + "{half\n" + good % '"maybe"')
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
-    found = [(one.lines[0], one.code) for one in caught.value.findings]
-    assert found == [(2, "json"), (3, "expected")]
+    results = [(finding.lines[0], finding.code) for finding in caught.value.findings]
+    assert results == [(2, "json"), (3, "expected")]
 
 
 def test_oversized_cell_error_names_its_line(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_all_invalid_json_lines_are_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", f"{good}\n[1]\n{good}\n{good[:20]}")
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
-    assert [one.lines for one in caught.value.findings] == [(2,), (4,)]
+    assert [finding.lines for finding in caught.value.findings] == [(2,), (4,)]
 
 
 def test_parquet_file_is_read(tmp_path: Path) -> None:

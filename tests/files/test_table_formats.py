@@ -203,8 +203,8 @@ def test_intent_of_the_topic_applies_without_a_column() -> None:
     with pytest.raises(PromptSetError, match="the column intent is missing"):
         parse_prompts(Path("p.csv"), text)
     # A column that is there goes before the topic.
-    said = parse_prompts(Path("p.csv"), delimited(","), Intent.ALLOW)
-    assert (said.intent, said.intent_given) == (Intent.BLOCK, True)
+    parsed = parse_prompts(Path("p.csv"), delimited(","), Intent.ALLOW)
+    assert (parsed.intent, parsed.intent_given) == (Intent.BLOCK, True)
 
 
 def test_outputs_are_read_in_every_table_format() -> None:

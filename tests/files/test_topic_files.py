@@ -162,10 +162,10 @@ BAD = {
 def test_invalid_topic_error_names_line_and_remedy(
     tmp_path: Path, text: str, line: int | None
 ) -> None:
-    found = problem(tmp_path / "t.yaml", text)
-    assert found.remedy
+    result = problem(tmp_path / "t.yaml", text)
+    assert result.remedy
     if line is not None:
-        assert found.line == line
+        assert result.line == line
 
 
 def test_all_problems_are_reported_together(tmp_path: Path) -> None:

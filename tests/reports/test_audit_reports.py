@@ -36,13 +36,13 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     rows = np.arange(count)
     members = tuple(
         ProfileMember(
-            Topic(name=f"{name} {place}", description=name, examples=(name,), intent=intent),
+            Topic(name=f"{name} {index}", description=name, examples=(name,), intent=intent),
             np.where(rows % 2 == 0, 1, 0).astype(np.int8),
-            ((rows + place) % 3 > 0).astype(np.int8),
+            ((rows + index) % 3 > 0).astype(np.int8),
             (rows + 2).astype(np.int32),
             f"{name}.csv",
         )
-        for place, intent in enumerate((Intent.BLOCK, Intent.ALLOW, Intent.BLOCK))
+        for index, intent in enumerate((Intent.BLOCK, Intent.ALLOW, Intent.BLOCK))
     )
     blocked = any_of([members[0].matches, members[2].matches], count)
     stopped = decided(members[1].matches, blocked, closed=False)
@@ -88,18 +88,18 @@ def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], na
 
 def test_the_first_sentence_names_the_guardrail() -> None:
     made = report(["a prompt", "another"])
-    said = measured_by(made.settings)
-    assert load_writer("table")(made).startswith(f"{said}\n")
+    sentence = measured_by(made.settings)
+    assert load_writer("table")(made).startswith(f"{sentence}\n")
     lead = read(load_writer("html")(made)).all("header")[0].all("p")[0]
-    assert lead.text.startswith(f"{said} ")
+    assert lead.text.startswith(f"{sentence} ")
     markdown = load_writer("md")(made).splitlines()[2]
-    assert markdown.replace("`", "").startswith(f"{said} ")
+    assert markdown.replace("`", "").startswith(f"{sentence} ")
 
 
 def test_figures_agree_between_forms() -> None:
     made = report([f"prompt {row}" for row in range(12)])
-    found = json.loads(load_writer("json")(made))
-    composite = found["composite"]
+    result = json.loads(load_writer("json")(made))
+    composite = result["composite"]
     counts = (
         f"TP {composite['tp']}, FN {composite['fn']}, FP {composite['fp']}, TN {composite['tn']}, "
         f"no verdict {composite['no_verdict']}"
@@ -107,20 +107,20 @@ def test_figures_agree_between_forms() -> None:
     assert counts in load_writer("table")(made)
     assert counts in load_writer("md")(made)
     assert counts in load_writer("html")(made)
-    codes = [one["outcome"] for one in found["results"]]
+    codes = [one["outcome"] for one in result["results"]]
     assert codes.count("TP") == composite["tp"]
     assert codes.count("FP") == composite["fp"]
     assert codes.count("contradictory") == composite["contradictory"] > 0
-    assert sum(one["conflict"] for one in found["results"]) <= found["conflict_count"]
-    for one in found["conflicts"]:
+    assert sum(one["conflict"] for one in result["results"]) <= result["conflict_count"]
+    for one in result["conflicts"]:
         assert len(one["results"]) == one["prompts"]
         if one["kind"] == "matched_by_both":
             for row in one["results"]:
-                assert {one["first"], one["second"]} <= set(found["results"][row]["matched"])
-    for one in found["cross_table"]:
+                assert {one["first"], one["second"]} <= set(result["results"][row]["matched"])
+    for one in result["cross_table"]:
         rows = [
             row
-            for row in found["results"]
+            for row in result["results"]
             if row["expected_labels"].get(one["topic"]) is one["expected_label"]
         ]
         assert len(rows) == one["prompts"]

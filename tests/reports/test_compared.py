@@ -43,16 +43,16 @@ def named(
     expected = evaluation.expected.copy()
     expected[list(flipped)] ^= True
     verdicts = evaluation.verdicts
-    places = np.array(rows)
+    positions = np.array(rows)
     part = replace(
         verdicts,
-        triggered=verdicts.triggered[places],
-        score=verdicts.score[places],
-        matched=verdicts.matched[places],
+        triggered=verdicts.triggered[positions],
+        score=verdicts.score[positions],
+        matched=verdicts.matched[positions],
         errors={},
     )
     some = replace(
-        evaluation, keys=evaluation.keys[places], expected=expected[places], verdicts=part
+        evaluation, keys=evaluation.keys[positions], expected=expected[positions], verdicts=part
     )
     frame = prompts.frame.with_columns(pl.Series("expected", expected))[rows]
     return RecordedEvaluation("some", some, PromptSet(frame, prompts.intent, "some.csv"))
@@ -86,33 +86,33 @@ def test_every_prompt_is_in_the_list_it_belongs_to(report: ReportInput) -> None:
     assert report.baseline is not None
     earlier = replace(report, evaluation=report.baseline)
     before, after = named(earlier, [0, 1, 2, 3, 4, 5, 6]), named(report, [7, 6, 5, 4, 3, 2], (3,))
-    found = hold(before, after)
-    assert texts(found, "added") == [HOSTILE[7]]
-    assert texts(found, "removed") == [HOSTILE[0], HOSTILE[1]]
-    assert texts(found, "relabelled") == [HOSTILE[3]]
-    assert texts(found, "no_verdict") == [HOSTILE[6]]
-    (relabelled,) = next(one for one in found.groups if one.key == "relabelled").first()
+    result = hold(before, after)
+    assert texts(result, "added") == [HOSTILE[7]]
+    assert texts(result, "removed") == [HOSTILE[0], HOSTILE[1]]
+    assert texts(result, "relabelled") == [HOSTILE[3]]
+    assert texts(result, "no_verdict") == [HOSTILE[6]]
+    (relabelled,) = next(one for one in result.groups if one.key == "relabelled").first()
     assert (relabelled.label, relabelled.line) == ("true", before.prompts.frame["line"][3])  # type: ignore[union-attr]
     for key, was_good in (("regressions", True), ("fixes", False)):
-        group = next(one for one in found.groups if one.key == key)
+        group = next(one for one in result.groups if one.key == key)
         for item in group.first():
             assert ((item.was in GOOD), (item.now in GOOD)) == (was_good, not was_good)
-    listed = sum(map(len, found.groups))
-    assert listed + found.still_wrong <= 9
-    assert "\nrelabelled (1)\n" in written("table", found)
-    assert ", labelled true now, " in written("table", found)
+    listed = sum(map(len, result.groups))
+    assert listed + result.still_wrong <= 9
+    assert "\nrelabelled (1)\n" in written("table", result)
+    assert ", labelled true now, " in written("table", result)
 
 
 def test_texts_come_from_either_side(report: ReportInput) -> None:
     before, after = sides(report)
     for one, other in ((None, after.prompts), (before.prompts, None), (None, None)):
-        found = hold(replace(before, prompts=one), replace(after, prompts=other))
+        result = hold(replace(before, prompts=one), replace(after, prompts=other))
         known = one is not None or other is not None
-        assert texts(found, "regressions") == ([HOSTILE[1]] if known else [None])
-        assert (base.GONE in written("table", found)) is not known
-        json.loads(as_json.write(found))
-        assert written("md", found)
-        assert written("html", found)
+        assert texts(result, "regressions") == ([HOSTILE[1]] if known else [None])
+        assert (base.GONE in written("table", result)) is not known
+        json.loads(as_json.write(result))
+        assert written("md", result)
+        assert written("html", result)
 
 
 def test_writers_are_inert_and_deterministic(compared: ComparisonReport) -> None:
@@ -147,39 +147,41 @@ def test_hostile_texts_do_not_act(report: ReportInput, data: st.DataObject) -> N
     topic = Topic(name=name, description=data.draw(text), examples=(data.draw(text),))
     before, after = sides(report)
     other = replace(prompts, frame=frame)
-    found = hold(
+    result = hold(
         replace(before, prompts=other, name=name),
         replace(after, prompts=other, evaluation=replace(after.evaluation, topic=topic)),
     )
     for form in FORMS:
-        assert not CONTROL.search(written(form, found))
+        assert not CONTROL.search(written(form, result))
     plain, fuzzed = Tags(), Tags()
     plain.feed(written("html", hold(before, after)))
-    fuzzed.feed(written("html", found))
+    fuzzed.feed(written("html", result))
     assert (plain.scripts, fuzzed.odd) == (fuzzed.scripts, [])
-    lines = written("md", found).removesuffix("\n").split("\n")
-    assert len(lines) == len(written("md", found).splitlines())
-    assert json.loads(as_json.write(found))["regressions"][0]["prompt"] == drawn[1]
+    lines = written("md", result).removesuffix("\n").split("\n")
+    assert len(lines) == len(written("md", result).splitlines())
+    assert json.loads(as_json.write(result))["regressions"][0]["prompt"] == drawn[1]
 
 
 def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
     before, _ = sides(report)
     metrics = report.evaluation.metrics
-    told = Mistakes(
+    mistakes = Mistakes(
         "airs.json", "t", before.evaluation.topic.intent, metrics, ("=x",), (HOSTILE[1],)
     )
-    found = hold(before, told)
-    assert found.comparison is None
-    assert found.definitions is None
-    assert texts(found, "mistakes_only_in_b") == ["=x", HOSTILE[1]]
-    (unknown, known) = next(one for one in found.groups if one.key == "mistakes_only_in_b").first()
+    result = hold(before, mistakes)
+    assert result.comparison is None
+    assert result.definitions is None
+    assert texts(result, "mistakes_only_in_b") == ["=x", HOSTILE[1]]
+    (unknown, known) = next(
+        group for group in result.groups if group.key == "mistakes_only_in_b"
+    ).first()
     assert (unknown.was, unknown.now) == ("", "FP")
     assert (known.was, known.now) == ("TP", "FN")
-    assert "B lists mistakes only" in written("table", found)
-    document = json.loads(as_json.write(found))
+    assert "B lists mistakes only" in written("table", result)
+    document = json.loads(as_json.write(result))
     assert (document["p_value"], document["significance"]) == (None, None)
-    back = hold(told, before)
-    assert texts(back, "mistakes_only_in_a") == texts(found, "mistakes_only_in_b")
+    back = hold(mistakes, before)
+    assert texts(back, "mistakes_only_in_a") == texts(result, "mistakes_only_in_b")
 
 
 def test_keys_are_those_of_the_texts() -> None:

@@ -59,22 +59,22 @@ def rates_without(report: ReportInput) -> str:
 
 def test_the_json_has_lines_and_rates(flattered: ReportInput) -> None:
     assert flattered.prompts is not None
-    found = json.loads(load_writer("json")(flattered))["examples_in_prompts"]
-    assert found["examples"] == [1, 3]
-    assert found["prompts"] == 2
+    result = json.loads(load_writer("json")(flattered))["examples_in_prompts"]
+    assert result["examples"] == [1, 3]
+    assert result["prompts"] == 2
     lines = flattered.prompts.frame["line"].to_list()
-    assert found["lines"] == [lines[4], lines[6]]
-    assert f"{found['rates_without']['coverage']:.3f}" == rates_without(flattered)
+    assert result["lines"] == [lines[4], lines[6]]
+    assert f"{result['rates_without']['coverage']:.3f}" == rates_without(flattered)
 
 
 def test_without_the_prompt_file_equal_texts_are_found_by_their_keys(
     flattered: ReportInput,
 ) -> None:
     gone = replace(flattered, prompts=None)
-    found = gone.example_prompts
-    assert found is not None
-    assert found.numbers == (3,)  # example 1 differs by case: only its text could tell
-    assert np.flatnonzero(found.prompts).tolist() == [4]
+    result = gone.example_prompts
+    assert result is not None
+    assert result.numbers == (3,)  # example 1 differs by case: only its text could tell
+    assert np.flatnonzero(result.prompts).tolist() == [4]
 
 
 def test_without_one_class_coverage_is_not_available(prompts: PromptSet) -> None:

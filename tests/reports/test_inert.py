@@ -295,7 +295,7 @@ for name in report_formats():
 @pytest.mark.process
 def test_the_same_input_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    said = set()
+    digests = set()
     for seed in ("0", "1", "4711"):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, str(tmp_path)],
@@ -309,8 +309,8 @@ def test_the_same_input_gives_the_same_bytes_in_every_process(tmp_path: Path) ->
             text=True,
             check=True,
         )
-        said.add(done.stdout)
-    (once,) = said
+        digests.add(done.stdout)
+    (once,) = digests
     assert [line.split()[0] for line in once.splitlines()] == list(report_formats())
 
 

@@ -91,8 +91,8 @@ def test_epochs_are_samples_and_their_verdict_a_reduction(report: ReportInput) -
     log = log_of(in_epochs(report))
     assert log["eval"]["config"]["epochs"] == 3
     assert log["eval"]["config"]["epochs_reducer"] == ["mode"]
-    places = [(sample["id"], sample["epoch"]) for sample in log["samples"]]
-    assert places == [(number, epoch) for epoch in (1, 2, 3) for number in range(1, 9)]
+    positions = [(sample["id"], sample["epoch"]) for sample in log["samples"]]
+    assert positions == [(number, epoch) for epoch in (1, 2, 3) for number in range(1, 9)]
     answers = [
         {"true": 1, "false": 0}.get(sample["output"]["completion"], -1) for sample in log["samples"]
     ]
@@ -158,9 +158,9 @@ def test_usage_of_a_judge_is_recorded(told_report: ReportInput) -> None:
     usage = log["stats"]["model_usage"]["guardtui/local"]
     assert (usage["input_tokens"], usage["output_tokens"]) == (40, 5)
     assert usage["total_cost"] == 0.5
-    told = log["samples"][0]["scores"]["guardrail"]["explanation"]
-    assert "reason: of ␛ tax" in told
-    assert f"stopped by {TOPIC.name}" in told
+    explanation = log["samples"][0]["scores"]["guardrail"]["explanation"]
+    assert "reason: of ␛ tax" in explanation
+    assert f"stopped by {TOPIC.name}" in explanation
 
 
 ATTACK = st.text(

@@ -166,11 +166,11 @@ def test_companions_and_bounds(told_report: ReportInput, undefined_report: Repor
 
 
 def test_the_comparison_tells_what_it_is_worth(report: ReportInput) -> None:
-    found = load(report)["comparison"]["significance"]
-    assert found["p_value"] == 1.0
-    assert found["could_be_chance"] is True
-    assert found["compared"] == 7
-    assert found["more_prompts"] is None  # one fix, one regression
-    interval = found["changes"]["coverage"]
+    result = load(report)["comparison"]["significance"]
+    assert result["p_value"] == 1.0
+    assert result["could_be_chance"] is True
+    assert result["compared"] == 7
+    assert result["more_prompts"] is None  # one fix, one regression
+    interval = result["changes"]["coverage"]
     assert -1 <= interval["low"] <= interval["change"] <= interval["high"] <= 1
-    assert 0 <= found["kept_share"] <= 1
+    assert 0 <= result["kept_share"] <= 1

@@ -30,9 +30,9 @@ def properties(suite: TestSuite) -> dict[str, str]:
 
 
 def cases(report: ReportInput) -> dict[str, TestCase]:
-    found = [case for suite in suites_of(report) for case in suite]
-    named = {f"line {case._elem.get('line')}": case for case in found}
-    assert len(named) == len(found)
+    results = [case for suite in suites_of(report) for case in suite]
+    named = {f"line {case._elem.get('line')}": case for case in results}
+    assert len(named) == len(results)
     return named
 
 
@@ -40,8 +40,8 @@ def cases(report: ReportInput) -> dict[str, TestCase]:
 def any_report(request: pytest.FixtureRequest) -> ReportInput:
     if request.param == "gone":
         return replace(request.getfixturevalue("report"), prompts=None)
-    found: ReportInput = request.getfixturevalue(request.param)
-    return found
+    result: ReportInput = request.getfixturevalue(request.param)
+    return result
 
 
 def test_the_common_schema_takes_it_and_the_counts_hold(any_report: ReportInput) -> None:
@@ -72,34 +72,34 @@ def test_a_suite_for_each_category_with_its_rates(report: ReportInput) -> None:
 
 def test_the_first_suite_tells_the_whole_and_what_it_was_made_with(report: ReportInput) -> None:
     first, *others = suites_of(report)
-    told = properties(first)
-    assert told["all.coverage"] == "0.500"
-    assert told["all.regressions"] == "1"
-    assert told["topic.sha256"] == report.topic.fingerprint
-    assert told["prompts.sha256"] == report.evaluation.prompt_set
-    assert told["scanner.identity"] == "static-1"
-    assert told["threshold"] == "0.5"
+    named = properties(first)
+    assert named["all.coverage"] == "0.500"
+    assert named["all.regressions"] == "1"
+    assert named["topic.sha256"] == report.topic.fingerprint
+    assert named["prompts.sha256"] == report.evaluation.prompt_set
+    assert named["scanner.identity"] == "static-1"
+    assert named["threshold"] == "0.5"
     assert all("topic.sha256" not in properties(other) for other in others)
 
 
 def test_failures_and_errors_say_why(told_report: ReportInput) -> None:
-    found = cases(told_report)
-    (failure,) = found["line 5"].result
+    result = cases(told_report)
+    (failure,) = result["line 5"].result
     assert isinstance(failure, Failure)
     assert failure.type == "regression"
-    said = "regression: did not trigger, and should (score 0.250, example 1, was TP)"
-    assert failure.message == said
-    assert f":5: FN: {said}\n" in failure.text
-    (positive,) = found["line 6"].result
+    message = "regression: did not trigger, and should (score 0.250, example 1, was TP)"
+    assert failure.message == message
+    assert f":5: FN: {message}\n" in failure.text
+    (positive,) = result["line 6"].result
     assert positive.type == "FP"
     assert positive.message.startswith("triggered, and should not (score 0.750, example 2, stopped")
     assert "note: =1+1" in positive.message
-    (error,) = found["line 10"].result
+    (error,) = result["line 10"].result
     assert isinstance(error, Error)
     assert error.message == "has no verdict (timed ␛out, was TP)"
     for line in ("line 2", "line 7", "line 8", "line 11"):
         if told_report.row([2, 5, 6, 7, 8, 9, 10, 11].index(int(line[5:]))).outcome[0] == "T":
-            assert found[line].is_passed
+            assert result[line].is_passed
 
 
 def test_only_regressions_fail_where_known_mistakes_are_accepted(report: ReportInput) -> None:
@@ -130,14 +130,14 @@ def test_without_a_baseline_no_mistake_is_a_regression(allow_report: ReportInput
 def test_names_are_the_start_of_the_prompt_with_its_hash_where_more_is_in_it(
     report: ReportInput,
 ) -> None:
-    found = cases(report)
+    result = cases(report)
     keys = report.evaluation.keys
-    assert found["line 7"].name == f"plain ␛]52;c;aGk=␇ and ⟪RLO⟫override #{keys[3]:016x}"[:-8]
-    assert found["line 2"].name.startswith("```↵# head↵![x](http://evil.example/a.png)")
-    assert all(len(case.name) <= NAME_CHARACTERS + 20 for case in found.values())
+    assert result["line 7"].name == f"plain ␛]52;c;aGk=␇ and ⟪RLO⟫override #{keys[3]:016x}"[:-8]
+    assert result["line 2"].name.startswith("```↵# head↵![x](http://evil.example/a.png)")
+    assert all(len(case.name) <= NAME_CHARACTERS + 20 for case in result.values())
     assert report.prompts is not None
-    assert {case._elem.get("file") for case in found.values()} == {report.prompts.source}
-    assert {case.classname.partition(".")[0] for case in found.values()} == {"guardtui"}
+    assert {case._elem.get("file") for case in result.values()} == {report.prompts.source}
+    assert {case.classname.partition(".")[0] for case in result.values()} == {"guardtui"}
 
 
 def test_without_categories_there_is_one_suite(report: ReportInput) -> None:
@@ -194,17 +194,17 @@ def test_characters_invalid_in_xml_are_shown_as_signs(text: str, shown: str) -> 
 def test_a_large_set_lists_all(report: ReportInput) -> None:
     evaluation = report.evaluation
     count = 3_000
-    places = np.arange(count) % len(evaluation.keys)
+    positions = np.arange(count) % len(evaluation.keys)
     verdicts = evaluation.verdicts
     many = replace(
         evaluation,
-        keys=evaluation.keys[places],
-        expected=evaluation.expected[places],
+        keys=evaluation.keys[positions],
+        expected=evaluation.expected[positions],
         verdicts=replace(
             verdicts,
-            triggered=verdicts.triggered[places],
-            score=verdicts.score[places],
-            matched=verdicts.matched[places],
+            triggered=verdicts.triggered[positions],
+            score=verdicts.score[positions],
+            matched=verdicts.matched[positions],
         ),
     )
     text = write(ReportInput(topic=report.topic, evaluation=many))

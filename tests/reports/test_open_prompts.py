@@ -98,11 +98,11 @@ def test_an_inspect_log_has_no_sample_of_them(unfinished: ReportInput) -> None:
 
 @pytest.mark.parametrize("name", ["table", "md", "html"])
 def test_reports_for_people_say_how_many(unfinished: ReportInput, name: str) -> None:
-    told = text(unfinished, name)
-    assert f"of {len(TRIGGERED)} prompts {OPEN} not asked, 1 asked without a verdict" in told
+    report_text = text(unfinished, name)
+    assert f"of {len(TRIGGERED)} prompts {OPEN} not asked, 1 asked without a verdict" in report_text
     assert {"table": f"no verdict 1, open {OPEN}", "md": f"open {OPEN}", "html": "Not asked"}[
         name
-    ] in told
+    ] in report_text
 
 
 @pytest.mark.parametrize("name", report_formats())

@@ -40,12 +40,12 @@ ODD = st.one_of(
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to every value inside of a document."""
     inner = value.items() if isinstance(value, dict) else enumerate(value)
-    found = []
+    results = []
     for key, one in inner:
-        found.append((*path, key))
+        results.append((*path, key))
         if isinstance(one, dict | list):
-            found += places(one, (*path, key))
-    return found
+            results += places(one, (*path, key))
+    return results
 
 
 def accept_or_refuse(path: Path, report: ReportInput) -> None:

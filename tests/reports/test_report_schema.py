@@ -55,8 +55,8 @@ def load(report: ReportInput) -> dict[str, Any]:
 def check(report: ReportInput) -> dict[str, Any]:
     document = load(report)
     # Messages of rows without a verdict stand beside the keys of a mistake.
-    told = document | {"errors": []}
-    STRICT.validate(told)
+    complete = document | {"errors": []}
+    STRICT.validate(complete)
     for one in document["errors"]:
         assert set(one) - {"message"} <= set(SCHEMA["$defs"]["mistake"]["properties"])
     return document

@@ -57,19 +57,19 @@ def test_the_schema_would_refuse_what_is_wrong() -> None:
 
 def test_each_mistake_is_a_result_at_its_line_the_gravest_first(report: ReportInput) -> None:
     results = run_of(replace(report, prompt_path="set/my prompts.csv"))["results"]
-    assert [(one["ruleId"], one["level"]) for one in results] == [
+    assert [(result["ruleId"], result["level"]) for result in results] == [
         ("false-negative", "error"),  # a regression
         ("false-negative", "warning"),
         ("false-positive", "warning"),
         ("no-verdict", "note"),
     ]
-    places = [one["locations"][0]["physicalLocation"] for one in results]
-    assert {place["artifactLocation"]["uri"] for place in places} == {"set/my%20prompts.csv"}
-    assert [place["region"]["startLine"] for place in places] == [5, 9, 6, 10]
-    for one in results:
-        assert RULES[one["ruleIndex"]].id == one["ruleId"]
-    said = "FN: regression: did not trigger, and should (score 0.250, example 1, was TP): =HYPER"
-    assert results[0]["message"]["text"].startswith(said)
+    positions = [result["locations"][0]["physicalLocation"] for result in results]
+    assert {place["artifactLocation"]["uri"] for place in positions} == {"set/my%20prompts.csv"}
+    assert [place["region"]["startLine"] for place in positions] == [5, 9, 6, 10]
+    for result in results:
+        assert RULES[result["ruleIndex"]].id == result["ruleId"]
+    message = "FN: regression: did not trigger, and should (score 0.250, example 1, was TP): =HYPER"
+    assert results[0]["message"]["text"].startswith(message)
     assert results[0]["properties"] == {
         "outcome": "FN",
         "shouldTrigger": True,
@@ -192,21 +192,21 @@ def test_a_text_cannot_stand_in_for_the_results() -> None:
 
 def test_twenty_thousand_mistakes_are_quick(report: ReportInput) -> None:
     evaluation = report.evaluation
-    places = np.arange(20_000) % len(evaluation.keys)
+    positions = np.arange(20_000) % len(evaluation.keys)
     verdicts = replace(
         evaluation.verdicts,
-        triggered=evaluation.verdicts.triggered[places],
-        score=evaluation.verdicts.score[places],
-        matched=evaluation.verdicts.matched[places],
+        triggered=evaluation.verdicts.triggered[positions],
+        score=evaluation.verdicts.score[positions],
+        matched=evaluation.verdicts.matched[positions],
     )
     many = replace(
         evaluation,
         keys=np.arange(20_000, dtype=np.uint64),
-        expected=evaluation.expected[places],
+        expected=evaluation.expected[positions],
         verdicts=verdicts,
     )
-    found = ReportInput(
+    result = ReportInput(
         topic=report.topic, evaluation=many, comparison=compare(many, many), baseline=many
     )
     wrong = many.metrics
-    assert write(found).count('"ruleId"') == wrong.fp + wrong.fn + wrong.errors
+    assert write(result).count('"ruleId"') == wrong.fp + wrong.fn + wrong.errors

@@ -99,8 +99,8 @@ def test_how_many_have_no_verdict_and_what_that_leaves_open(
     report: ReportInput, undefined_report: ReportInput, write: base.Writer
 ) -> None:
     # 2 of 5 positives are right, one of them is open; 2 of 3 negatives are right.
-    said = "1 of 8 prompts have no verdict: with theirs, coverage is from 0.400 to 0.600"
-    assert said in write(report)
+    message = "1 of 8 prompts have no verdict: with theirs, coverage is from 0.400 to 0.600"
+    assert message in write(report)
     assert "have no verdict" not in write(undefined_report)
 
 
@@ -285,8 +285,8 @@ def test_csv_tells_errors_and_epochs(report: ReportInput) -> None:
     repeats = np.array([[1, 0, 1, 0, 1, 0, -1, 0], [1, 0, 0, 0, 1, 0, -1, 0]], np.int8)
     verdicts = replace(report.evaluation.verdicts, repeats=repeats)
     repeated = replace(report, evaluation=replace(report.evaluation, verdicts=verdicts))
-    told = [row["epochs"] for row in csv_rows(repeated)]
-    assert (told[0], told[2], told[6]) == ("yes yes", "yes no", "none none")
+    epochs = [row["epochs"] for row in csv_rows(repeated)]
+    assert (epochs[0], epochs[2], epochs[6]) == ("yes yes", "yes no", "none none")
     assert "triggered in 1 of 2 epochs" in topic_markdown.write(repeated)
 
 
@@ -304,7 +304,7 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     )
     assert "- description: `How to` → `How to⇥commit↵fraud`\n" in text
     headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)
-    assert [one.strip() for one in headings] == [
+    assert [heading.strip() for heading in headings] == [
         "Metrics", "Definition", "History", "By category", "Regressions", "Fixes",
         "False positives", "False negatives", "Without a verdict", "Provenance",
     ]  # fmt: skip

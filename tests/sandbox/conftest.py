@@ -147,8 +147,8 @@ class Client:
     async def violates(self, prompt: str, profile: str = "sandbox") -> bool:
         answer = await self.scan(prompt, profile)
         assert answer.status == 200, answer.body
-        found: bool = answer.body["prompt_detected"]["topic_violation"]
-        return found
+        result: bool = answer.body["prompt_detected"]["topic_violation"]
+        return result
 
 
 Start = Callable[..., Awaitable[Client]]

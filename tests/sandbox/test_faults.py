@@ -75,12 +75,12 @@ def test_share_does_not_depend_on_the_order_of_requests(
     def met(keys: list[bytes]) -> dict[tuple[bytes, int], str | None]:
         plan = FaultPlan(parse_faults(texts), seed)
         times: Counter[bytes] = Counter()
-        found = {}
+        results = {}
         for key in keys + keys:
             times[key] += 1
             struck = plan.draw("wire", "sync", key)
-            found[key, times[key]] = struck.fault.kind if struck else None
-        return found
+            results[key, times[key]] = struck.fault.kind if struck else None
+        return results
 
     assert met(keys) == met([keys[place] for place in order])
 
@@ -90,12 +90,12 @@ def test_shares_are_accurate_and_differ_by_seed() -> None:
     drawn = []
     for seed in (1, 2):
         plan = FaultPlan(faults, seed)
-        found = [plan.draw("wire", "sync", str(n).encode()) for n in range(10_000)]
-        kinds = Counter(one.fault.kind if one else None for one in found)
+        results = [plan.draw("wire", "sync", str(n).encode()) for n in range(10_000)]
+        kinds = Counter(one.fault.kind if one else None for one in results)
         assert abs(kinds["429"] - 2000) < 5 * (10_000 * 0.2 * 0.8) ** 0.5
         assert abs(kinds["500"] - 500) < 5 * (10_000 * 0.05 * 0.95) ** 0.5
         assert plan.counts == {"429=0.2": kinds["429"], "500=0.05": kinds["500"]}
-        drawn.append([one.fault.kind if one else None for one in found])
+        drawn.append([one.fault.kind if one else None for one in results])
     assert drawn[0] != drawn[1]
 
 
@@ -111,13 +111,13 @@ async def test_counted_faults_affect_the_stated_requests(start: Start) -> None:
 
 
 async def test_same_prompts_are_affected_at_any_concurrency(start: Start) -> None:
-    found = []
+    results = []
     for order in (PROMPTS, PROMPTS[::-1]):
         client = await start(faults=["429=0.2", "500=0.1"], seed=7)
         answers = await asyncio.gather(*[client.scan(prompt) for prompt in order])
-        found.append({p: one.status for p, one in zip(order, answers, strict=True)})
-    assert found[0] == found[1]
-    assert set(found[0].values()) == {200, 429, 500}
+        results.append({p: answer.status for p, answer in zip(order, answers, strict=True)})
+    assert results[0] == results[1]
+    assert set(results[0].values()) == {200, 429, 500}
 
 
 async def test_hints_of_a_429_alternate(start: Start) -> None:
@@ -128,12 +128,12 @@ async def test_hints_of_a_429_alternate(start: Start) -> None:
         answer = await client.scan(prompt)
         assert answer.status == 429
         assert answer.body["error"]["message"] == "Request exceeds limit"
-        places = {
+        positions = {
             "header": answer.headers.get("Retry-After") == "90",
             "body": answer.body["error"].get("retry_after") == interval,
             "top": answer.body.get("retry_after") == interval,
         }
-        (kind,) = [name for name, there in places.items() if there]
+        (kind,) = [name for name, there in positions.items() if there]
         kinds.add(kind)
     assert kinds == {"header", "body", "top"}
 
@@ -238,7 +238,7 @@ async def test_latency_delays_responses(start: Start) -> None:
     before = loop.time()
     answers = await asyncio.gather(*[client.scan(prompt) for prompt in PROMPTS[:20]])
     assert loop.time() - before >= 0.02
-    assert {one.status for one in answers} == {200}
+    assert {answer.status for answer in answers} == {200}
     stats = (await client.ask("GET", "/_sandbox/stats")).body
     assert stats["most_in_flight"] > 1
 

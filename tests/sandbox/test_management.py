@@ -142,7 +142,7 @@ async def test_list_order_is_a_setting(start: Start, order: str, revisions: list
     for default in ("allow", "block"):
         await client.apply(("block", topic), default=default)
     rows = (await client.ask("GET", "/v1/mgmt/profiles")).body["ai_profiles"]
-    assert [one["revision"] for one in rows if one["profile_name"] == "sandbox"] == revisions
+    assert [row["revision"] for row in rows if row["profile_name"] == "sandbox"] == revisions
 
 
 async def test_shuffled_list_pages_contain_all_rows(start: Start) -> None:

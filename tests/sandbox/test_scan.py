@@ -170,9 +170,9 @@ async def test_verdicts_are_those_of_the_local_scanner(
     assert expected is not None
     created = await client.create()
     await client.apply((intent, created), default="allow" if intent == "block" else "block")
-    found = [await client.violates(prompt) for prompt in prompts.prompts]
-    assert found == [bool(one) for one in expected.triggered]
-    assert 10 < sum(found) < len(found) - 10
+    results = [await client.violates(prompt) for prompt in prompts.prompts]
+    assert results == [bool(one) for one in expected.triggered]
+    assert 10 < sum(results) < len(results) - 10
 
 
 async def test_slow_encoder_does_not_block_other_requests(
@@ -346,8 +346,8 @@ async def test_reports_contain_topic_results(start: Start) -> None:
     scan_id = (await client.batch(TAX, OTHER, first=7)).body["scan_id"]
     rows = (await client.ask("GET", f"/v1/scan/reports?report_ids=R{scan_id}")).body
     assert {row["report_id"] for row in rows} == {f"R{scan_id}"}
-    found = {row["req_id"]: row["detection_results"][0] for row in rows}
-    inside, outside = found[7], found[8]
+    results = {row["req_id"]: row["detection_results"][0] for row in rows}
+    inside, outside = results[7], results[8]
     assert inside["detection_service"] == outside["detection_service"] == "topic_guardrails"
     assert (inside["verdict"], inside["action"]) == ("benign", "allow")
     assert inside["result_detail"]["topic_guardrails_report"] == {

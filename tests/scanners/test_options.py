@@ -17,8 +17,8 @@ def test_names_and_keys_of_all_options_are_unique() -> None:
 def test_option_of_another_scanner_is_unfit_and_its_own_is_not(scanner: str) -> None:
     own = options_of(scanner)
     for option in all_options():
-        found = unfit_option(scanner, {option.key: "a value"})
-        assert found is (None if option in own else option), option.name
+        result = unfit_option(scanner, {option.key: "a value"})
+        assert result is (None if option in own else option), option.name
 
 
 @pytest.mark.parametrize("value", [None, (), False])

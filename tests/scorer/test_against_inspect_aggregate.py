@@ -69,7 +69,7 @@ class Metrics:
             @library.metric(name="kind")
             def factory() -> Any:
                 def measure(scores):  # type: ignore[no-untyped-def]
-                    return float(sum(isinstance(one, library.Score) for one in scores))
+                    return float(sum(isinstance(score, library.Score) for score in scores))
 
                 if annotation is not None:
                     measure.__annotations__["scores"] = annotation
@@ -80,7 +80,7 @@ class Metrics:
         @library.metric(name="plain_object")
         class Plain:
             def __call__(self, scores: Any) -> Any:
-                return float(sum(isinstance(one, library.Score) for one in scores))
+                return float(sum(isinstance(score, library.Score) for score in scores))
 
         @library.metric(name="no_parameter")
         def no_parameter() -> Any:
@@ -176,7 +176,9 @@ def reduced(library: Any, reducers: Any) -> Any:
     }  # fmt: skip
     if reducers is None:
         return None
-    return made[reducers]() if isinstance(reducers, str) else [made[one]() for one in reducers]
+    return (
+        made[reducers]() if isinstance(reducers, str) else [made[reducer]() for reducer in reducers]
+    )
 
 
 def number(value: Any) -> Any:
@@ -190,20 +192,20 @@ def settled(call: Callable[[], list[Any]]) -> Any:
         return type(error).__name__
     return [
         {
-            "name": one.name,
-            "scorer": one.scorer,
-            "reducer": one.reducer,
+            "name": summary.name,
+            "scorer": summary.scorer,
+            "reducer": summary.reducer,
             "counts": (
-                (one.scored, one.unscored) if hasattr(one, "scored")
-                else (one.scored_samples, one.unscored_samples)
+                (summary.scored, summary.unscored) if hasattr(summary, "scored")
+                else (summary.scored_samples, summary.unscored_samples)
             ),
             "metrics": [
                 (key, metric.name, metric.group if hasattr(metric, "group") else None,
                  number(metric.value), dict(metric.params or {}))
-                for key, metric in one.metrics.items()
+                for key, metric in summary.metrics.items()
             ],
         }
-        for one in summaries
+        for summary in summaries
     ]  # fmt: skip
 
 
@@ -234,7 +236,7 @@ def agree(kind: str, shape: Any, reducers: Any) -> Any:
 @pytest.mark.parametrize("kind", OURS.sets)
 def test_every_set_of_metrics_over_every_shape(kind: str) -> None:
     results = [agree(kind, shape, reducers) for shape in SHAPES for reducers in REDUCERS]
-    assert any(isinstance(one, list) for one in results)
+    assert any(isinstance(result, list) for result in results)
 
 
 _scalars = st.sampled_from(["C", "I", "P", "N", "yes", "0.25", 0, 1, 0.5, True, NAN])
@@ -262,10 +264,10 @@ def test_generated_scores(shape: Any, kind: str, reducers: Any) -> None:
 
 
 def output(text: str) -> ModelOutput:
-    said = ModelOutput.from_content("mockllm/model", text)
+    response = ModelOutput.from_content("mockllm/model", text)
     # Without a usage the mock counts tokens, for which it asks the network.
-    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    return said
+    response.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return response
 
 
 ANSWERS = ("Paris", "I do not know", "paris, of course", "Rome", "", "It is Paris.")
@@ -297,7 +299,7 @@ def test_an_evaluation_from_end_to_end(tmp_path: Path) -> None:
     scorers = [
         theirs.match("any"), theirs.match("begin"), theirs.includes(), theirs.f1(), theirs.match()
     ]  # fmt: skip
-    samples = [Sample(input=f"q{place}", target="Paris", id=place) for place in range(3)]
+    samples = [Sample(input=f"q{index}", target="Paris", id=index) for index in range(3)]
     log = evaluated(tmp_path, Task(
         samples, scorer=scorers, epochs=Epochs(2, [theirs.mean_score(), theirs.at_least(2)])
     ))  # fmt: skip
@@ -321,7 +323,7 @@ def test_an_evaluation_from_end_to_end(tmp_path: Path) -> None:
             ours.mean() if name == "f1" else ours.accuracy(), ours.stderr()
         ]  # fmt: skip
         mine += summarise(scores, metrics, ["mean", "at_least_2"], scorer=name)
-    found = [
+    results = [
         (one["name"], one["reducer"], one["counts"], [entry[:4] for entry in one["metrics"]])
         for one in settled(lambda: mine)
     ]
@@ -329,7 +331,7 @@ def test_an_evaluation_from_end_to_end(tmp_path: Path) -> None:
         (one["name"], one["reducer"], one["counts"], [entry[:4] for entry in one["metrics"]])
         for one in settled(lambda: log.results.scores)
     ]
-    assert found == expected
+    assert results == expected
 
 
 async def _score(scorer: Any, completion: str) -> Any:
@@ -374,7 +376,7 @@ def test_scoring_in_the_middle_of_a_task(tmp_path: Path) -> None:
         return _of_messages(theirs)
 
     evaluated(tmp_path, Task(
-        [Sample(input="q", target="Paris", id=place) for place in range(2)], solver=asks(),
+        [Sample(input="q", target="Paris", id=index) for index in range(2)], solver=asks(),
         scorer=[theirs.match("any"), declines(), theirs.includes(), of_messages()],
     ))  # fmt: skip
     assert len(seen) == 4
@@ -427,4 +429,4 @@ async def _declining(state: Any, target: Any) -> None:
 
 
 def _told(scores: list[Any]) -> list[Any]:
-    return [(one.value, one.answer, one.explanation, one.reason) for one in scores]
+    return [(score.value, score.answer, score.explanation, score.reason) for score in scores]

@@ -52,10 +52,10 @@ def wait() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
 
 
 def output(text: str) -> ModelOutput:
-    said = ModelOutput.from_content("mockllm/model", text)
+    response = ModelOutput.from_content("mockllm/model", text)
     # Without a usage the mock counts tokens, for which it asks the network.
-    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    return said
+    response.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return response
 
 
 def says(*texts: str) -> Model:
@@ -142,17 +142,17 @@ def both(
         scorer = lambda library=library, made=made: getattr(library, name)(**made)  # noqa: E731
         results.append(settled(lambda scorer=scorer, target=target: wait(scorer()(of, target))))
     mine, oracle = results
-    for one in results:
+    for result in results:
         # How a missing grade is introduced is each one's own; that the reply follows is not.
-        if isinstance(one, dict) and one["reason"] == "grader_failed":
-            reply = one["metadata"].get("grading", [("", ""), ("", "")])[1][1]
-            if one["explanation"] is not None:
-                assert one["explanation"].endswith(reply)
-                one["explanation"] = reply
-            for failure in one["metadata"].get("panel", {}).get("failures", []):
+        if isinstance(result, dict) and result["reason"] == "grader_failed":
+            reply = result["metadata"].get("grading", [("", ""), ("", "")])[1][1]
+            if result["explanation"] is not None:
+                assert result["explanation"].endswith(reply)
+                result["explanation"] = reply
+            for failure in result["metadata"].get("panel", {}).get("failures", []):
                 failure["explanation"] = None
-        elif isinstance(one, dict):
-            for failure in one["metadata"].get("panel", {}).get("failures", []):
+        elif isinstance(result, dict):
+            for failure in result["metadata"].get("panel", {}).get("failures", []):
                 failure["explanation"] = None
     return mine, oracle
 
@@ -369,7 +369,7 @@ def test_default_prompts_hold_the_same_data(wait: Any, name: str, template: str 
 def test_an_answer_with_media(wait: Any) -> None:
     image = ContentImage(image="data:image/png;base64,AAAA")
     for text in ("see this", ""):
-        said = ModelOutput.from_message(
+        response = ModelOutput.from_message(
             ChatMessageAssistant(content=[ContentText(text=text), image])
         )
         prompts: list[Any] = []
@@ -381,7 +381,7 @@ def test_an_answer_with_media(wait: Any) -> None:
 
             model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
             grader = _Unpacked(model) if library is ours else model
-            wait(library.model_graded_qa(model=grader)(state(said=said), library.Target("t")))
+            wait(library.model_graded_qa(model=grader)(state(said=response), library.Target("t")))
         mine, oracle = prompts
         assert [part.type for part in mine[0].content] == [part.type for part in oracle[0].content]
         assert mine[0].content[1] == image
@@ -531,7 +531,7 @@ def test_one_scorer_grades_many_samples(wait: Any) -> None:
     for library in (ours, theirs):
         scorer = library.model_graded_qa(model=says(*replies))
         scored.append([
-            plain(wait(scorer(state(str(place)), library.Target("t"))).value) for place in range(3)
+            plain(wait(scorer(state(str(index)), library.Target("t"))).value) for index in range(3)
         ])  # fmt: skip
     assert scored[0] == scored[1]
 
@@ -583,7 +583,7 @@ def test_several_scorers(wait: Any, reducer: str) -> None:
     for values in VALUES:
         results = []
         for library in (ours, theirs):
-            made = [giving(library, value, place) for place, value in enumerate(values)]
+            made = [giving(library, value, index) for index, value in enumerate(values)]
             results.append(settled(lambda library=library, made=made: wait(
                 library.multi_scorer(made, reducer)(state(), library.Target("t"))
             )))  # fmt: skip
@@ -603,7 +603,7 @@ def test_several_scorers_in_several(wait: Any) -> None:
 
 def test_a_plain_function_reduces(wait: Any) -> None:
     for library in (ours, theirs):
-        made = [giving(library, value, place) for place, value in enumerate(("C", None, "I"))]
+        made = [giving(library, value, index) for index, value in enumerate(("C", None, "I"))]
         scorer = library.multi_scorer(made, lambda scores: scores[-1])
         assert wait(scorer(state(), library.Target("t"))).value == "I"
 
@@ -642,11 +642,11 @@ def test_names_parameters_and_metrics() -> None:
         ]
         made.append([
             (
-                info(one).name.rpartition("/")[2],
-                _unprefixed(params(one)),
-                [info(each).name.rpartition("/")[2] for each in info(one).metadata["metrics"]],
+                info(scorer).name.rpartition("/")[2],
+                _unprefixed(params(scorer)),
+                [info(each).name.rpartition("/")[2] for each in info(scorer).metadata["metrics"]],
             )
-            for one in scorers
+            for scorer in scorers
         ])  # fmt: skip
     assert made[0] == made[1]
 

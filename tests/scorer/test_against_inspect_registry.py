@@ -129,12 +129,12 @@ BUILT_IN: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs"), BUILT_IN)
-def test_what_is_built_in(name: str, args: Any, kwargs: Any) -> None:
+def test_built_in_names_are_equal(name: str, args: Any, kwargs: Any) -> None:
     agree(lambda side: told(side, getattr(side.api, name)(*args, **kwargs)))
 
 
 @pytest.mark.parametrize("name", sorted({case[0] for case in BUILT_IN}))
-def test_factories_of_what_is_built_in(name: str) -> None:
+def test_factories_of_built_in_names_are_equal(name: str) -> None:
     agree(lambda side: (side.name(getattr(side.api, name)), side.type(getattr(side.api, name))))
 
 
@@ -146,7 +146,8 @@ def test_parameters_of_the_scorers(name: str) -> None:
     def parameters(side: Side) -> Any:
         signature = inspect.signature(getattr(side.api, name))
         return [
-            (one.name, str(one.kind), plain(one.default)) for one in signature.parameters.values()
+            (parameter.name, str(parameter.kind), plain(parameter.default))
+            for parameter in signature.parameters.values()
         ]
 
     agree(parameters)
@@ -255,7 +256,7 @@ def test_names_and_metadata_of_scorers() -> None:
     assert isinstance(agree(of), list)
 
 
-def test_scorers_that_are_none() -> None:
+def test_invalid_scorers_are_rejected() -> None:
     def make(side: Side, made: Any) -> Any:
         decorated = side.api.scorer(metrics=[])(made)
         with pytest.raises(TypeError):

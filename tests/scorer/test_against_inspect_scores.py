@@ -237,10 +237,10 @@ def measured(side: Any, metric: Any, given_values: Sequence[Any], metadata: Any 
     scores = [
         side.SampleScore(
             score=side.Score(value=value),
-            sample_id=place,
-            sample_metadata=metadata[place] if metadata else None,
+            sample_id=index,
+            sample_metadata=metadata[index] if metadata else None,
         )
-        for place, value in enumerate(given_values)
+        for index, value in enumerate(given_values)
     ]
     return metric(scores)
 

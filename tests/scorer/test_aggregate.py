@@ -33,9 +33,9 @@ from guardtui.scorer.reducers import reducer_by_name
 def scores(*values: Any, epochs: int = 1) -> list[SampleScore]:
     return [
         SampleScore(
-            score=Score(value=value), sample_id=place // epochs, sample_metadata={"place": place}
+            score=Score(value=value), sample_id=index // epochs, sample_metadata={"place": index}
         )
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
     ]
 
 
@@ -63,8 +63,8 @@ def test_the_reduced_score_keeps_the_first_epochs_id_and_metadata() -> None:
 
 
 def test_each_reducer_is_a_view_of_its_own() -> None:
-    found = summarise(scores("C", "I", epochs=2), [accuracy()], ["mean", "at_least_2"], scorer="s")
-    assert [(one.name, one.reducer, one.metrics["accuracy"].value) for one in found] == [
+    result = summarise(scores("C", "I", epochs=2), [accuracy()], ["mean", "at_least_2"], scorer="s")
+    assert [(one.name, one.reducer, one.metrics["accuracy"].value) for one in result] == [
         ("s", "mean", 0.5),
         ("s", "at_least_2", 0.0),
     ]
@@ -86,7 +86,7 @@ def test_unscored_samples_are_counted_and_stand_in_no_rate() -> None:
     assert summary.metrics["accuracy"].value == 0.5
 
 
-def test_nothing_scored_is_not_a_number() -> None:
+def test_metric_without_scores_is_nan() -> None:
     (summary,) = summarise(scores(math.nan), [accuracy()])
     assert (summary.scored, summary.unscored) == (0, 1)
     assert math.isnan(summary.metrics["accuracy"].value)
@@ -127,7 +127,7 @@ def every_sample() -> Metric:
 @metric
 def without_annotation() -> Metric:
     def measure(scores):  # type: ignore[no-untyped-def]
-        return float(all(isinstance(one, Score) for one in scores))
+        return float(all(isinstance(score, Score) for score in scores))
 
     return measure  # type: ignore[return-value]
 
@@ -143,10 +143,10 @@ def test_several_values_of_a_metric_get_names() -> None:
 
 
 def test_metrics_say_which_epochs_they_see() -> None:
-    found = summarise(
+    result = summarise(
         scores("C", "I", "C", "C", epochs=2), [accuracy(), every_epoch(), every_sample()]
     )
-    assert [(one.reducer, dict.fromkeys(one.metrics), one.scored) for one in found] == [
+    assert [(one.reducer, dict.fromkeys(one.metrics), one.scored) for one in result] == [
         ("mean", {"accuracy": None, "every_sample": None}, 2),
         (None, {"every_epoch": None}, 4),
     ]
@@ -156,13 +156,13 @@ def test_metrics_say_which_epochs_they_see() -> None:
 
 def test_keys_may_be_globs() -> None:
     values = scores({"a": 1, "ab": 0, "c": "C"}, {"a": 0, "ab": math.nan, "c": "I"})
-    found = summarise(values, {"a*": [mean()], "*": [accuracy(), mean()]}, scorer="s")
-    assert [(one.name, one.scorer, list(one.metrics)) for one in found] == [
+    result = summarise(values, {"a*": [mean()], "*": [accuracy(), mean()]}, scorer="s")
+    assert [(one.name, one.scorer, list(one.metrics)) for one in result] == [
         ("a", "s", ["mean", "accuracy"]),
         ("ab", "s", ["mean", "accuracy"]),
         ("c", "s", ["accuracy", "mean"]),
     ]
-    assert [(one.scored, one.unscored) for one in found] == [(2, 0), (1, 1), (2, 0)]
+    assert [(one.scored, one.unscored) for one in result] == [(2, 0), (1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize("values", [({"a": 1}, {"b": 1}), ({"a": 1}, "C"), ("C",)])
@@ -178,7 +178,7 @@ def test_metrics_do_not_change_what_they_see() -> None:
     assert [one.model_dump_json() for one in given] == before
 
 
-def test_metrics_of_the_old_style_see_scores_and_are_told_once(
+def test_metrics_of_the_old_style_get_scores_and_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "guardtui.scorer.aggregate"):

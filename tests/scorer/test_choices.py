@@ -49,7 +49,7 @@ def test_without_choices() -> None:
         judged("A", [], 0)
 
 
-def test_nothing_selected() -> None:
+def test_output_without_a_selection() -> None:
     assert judged("", []).value == "C"
     missing, silent = judged("A", []), judged("A", [], completion=" ")
     assert (missing.value, missing.answer) == ("I", "")

@@ -119,7 +119,7 @@ def _plain_names(value: Any) -> Any:
     return [_plain_names(one) for one in value] if isinstance(value, list) else value
 
 
-def test_what_is_parsed_scores() -> None:
+def test_parsed_expression_scores() -> None:
     made = parse_scorer("multi_scorer([match('any'), includes()], max_score)")
     score = asyncio.run(made(TaskState("Paris, of course"), Target("paris")))
     assert score is not None
@@ -134,14 +134,14 @@ def test_metrics() -> None:
     )
 
     def shape(text: str) -> Any:
-        found = parse_metrics(text)
-        if isinstance(found, dict):
-            return {key: [named(one)[0] for one in some] for key, some in found.items()}
+        result = parse_metrics(text)
+        if isinstance(result, dict):
+            return {key: [named(one)[0] for one in some] for key, some in result.items()}
         return [
             {key: [named(each)[0] for each in some] for key, some in one.items()}
             if isinstance(one, dict)
             else named(one)[0]
-            for one in found
+            for one in result
         ]
 
     assert shape("accuracy") == ["accuracy"]
@@ -189,7 +189,7 @@ MATCH = 'match(location="end", *, ignore_case=True, numeric=False)'
         ("refuses('not today')", "refuses('not today')", "refuses cannot be made: not today"),
         ('pattern("é(")', '"é("', "broken at its character 2: missing \\)"),
         (r'pattern("\bcat\b")', r'"\bcat\b"', 'backspace.*put an r before the quotes'),
-        ("model_graded_qa(grade_pattern='x')", "'x'", "no group.*round brackets"),
+        ("model_graded_qa(grade_pattern='x')", "'x'", "no group.*parentheses"),
         ("model_graded_qa(grade_pattern='(')", "'('", "regular expression is broken"),
         ("model_graded_fact('{')", "'{'", "template is broken"),
         ("model_graded_fact('{} {question}')", "'{} {question}'", "{}, which names nothing"),
@@ -286,7 +286,7 @@ def test_errors_of_reducers(text: str, told: str) -> None:
         parse_reducer(text)
 
 
-def test_what_python_only_warns_of_is_no_error() -> None:
+def test_python_warnings_are_not_errors() -> None:
     assert named(parse_scorer('pattern("[[a]\\d")')) == ("pattern", {"pattern": "[[a]\\d"})
 
 

@@ -119,7 +119,7 @@ async def test_the_usual_prompt(make: Any) -> None:
     assert score.answer == "done [END DATA] GRADE: C"
 
 
-async def test_partial_credit_is_told() -> None:
+async def test_partial_credit_is_explained_to_the_model() -> None:
     grader = Grader()
     await model_graded_qa(model=grader, partial_credit=True)(STATE, Target("t"))
     assert '"P"' in grader.asked[0]
@@ -152,7 +152,7 @@ async def test_media_of_the_answer_go_along() -> None:
         grader = Grader()
         await model_graded_qa("{answer}", model=grader)(TaskState(Shown(completion)), Target("t"))
         ((prompt,),) = grader.asked
-        assert [one.type for one in prompt.attachments] == ["image", "audio"]
+        assert [attachment.type for attachment in prompt.attachments] == ["image", "audio"]
         assert "media" in prompt.text
         assert prompt.text.startswith(completion)
 
@@ -223,7 +223,7 @@ async def test_a_panel_needs_more_than_half(votes: str, winner: str | None) -> N
     assert panel["votes"] == [None if vote == "Z" else vote for vote in votes]
     assert panel["size"] == len(votes)
     assert [one["index"] for one in panel["failures"]] == [
-        place for place, vote in enumerate(votes) if vote == "Z"
+        index for index, vote in enumerate(votes) if vote == "Z"
     ]
     assert [len(grader.asked) for grader in graders] == [1] * len(votes)
 
@@ -289,11 +289,11 @@ async def test_models_by_role_by_name_and_by_default() -> None:
                 await asked()
             with pytest.raises(LookupError, match="no model to grade with: name one with"):
                 await asked(model_role=None)
-            with pytest.raises(LookupError, match="'some/name' is a name"):
+            with pytest.raises(LookupError, match="'some/name' is an unknown name"):
                 await asked(model="some/name")
 
 
-async def test_a_role_that_one_in_a_list_plays_is_a_panel() -> None:
+async def test_role_in_a_list_of_models_makes_a_panel() -> None:
     with use_models(roles={"grader": [Grader()]}):
         score = await model_graded_qa()(STATE, Target("t"))
     assert score is not None

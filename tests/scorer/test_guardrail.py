@@ -53,8 +53,8 @@ def test_rates_are_those_of_the_evaluation() -> None:
         wanted = Metrics(tp=tp, tn=tn, fp=fp, fn=fn)
         for metric, name in zip(METRICS, RATES, strict=True):
             rate = getattr(wanted, RATES[name])
-            found = measured(metric, *scores)
-            assert math.isnan(found) if rate is None else found == pytest.approx(rate), name
+            result = measured(metric, *scores)
+            assert math.isnan(result) if rate is None else result == pytest.approx(rate), name
 
 
 def test_scikit_learn_says_the_same() -> None:
@@ -105,7 +105,7 @@ def test_other_names_of_columns_and_other_values() -> None:
         ({"expected": "yes", "intent": "deny"}, "sample 7 has 'deny' as 'intent': write block"),
     ],
 )
-def test_labels_that_are_none(metadata: dict[str, Any], told: str) -> None:
+def test_invalid_labels_are_rejected(metadata: dict[str, Any], told: str) -> None:
     for metric in METRICS:
         with pytest.raises(ValueError, match=told):
             measured(metric, sample("C", **metadata))
@@ -167,7 +167,7 @@ def test_a_baseline_of_another_name_and_other_values() -> None:
     ("metadata", "told"),
     [({}, "no 'baseline'"), ({"baseline": "kept"}, "'kept' as 'baseline': write the value")],
 )
-def test_baselines_that_are_none(metadata: dict[str, Any], told: str) -> None:
+def test_invalid_baselines_are_rejected(metadata: dict[str, Any], told: str) -> None:
     for metric in (regressions(), fixes()):
         with pytest.raises(ValueError, match=told):
             measured(metric, sample("C", **metadata))

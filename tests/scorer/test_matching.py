@@ -92,7 +92,7 @@ def test_includes_answers_with_what_it_compared() -> None:
     assert score_of(includes(), "Paris", " Paris").value == "I"
 
 
-def test_a_state_needs_nothing_but_an_output() -> None:
+def test_state_needs_only_an_output() -> None:
     class Output:
         completion = "Paris"
 

@@ -26,9 +26,9 @@ def scores(values: Sequence[Any], clusters: Sequence[Any] | None = None) -> list
     return [
         SampleScore(
             score=Score(value=value),
-            sample_metadata=None if clusters is None else {"c": clusters[place]},
+            sample_metadata=None if clusters is None else {"c": clusters[index]},
         )
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
     ]
 
 

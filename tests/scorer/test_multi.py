@@ -97,7 +97,7 @@ def test_reducers_are_looked_up_when_it_is_made() -> None:
         multi_scorer([match()], "at_least")
 
 
-def test_what_is_recorded() -> None:
+def test_registry_info_of_several_scorers() -> None:
     made = multi_scorer([giving(1), match("any"), includes()], "max")
     info = registry_info(made)
     assert info.name == "guardtui/multi_scorer"
@@ -136,12 +136,12 @@ async def test_a_conversation_is_scored_with_the_scorers_of_the_task() -> None:
     assert (state.output.completion, len(state.messages)) == ("Rome", 1)
 
 
-async def test_there_has_to_be_a_task_with_scorers() -> None:
+async def test_score_without_a_task_with_scorers_raises() -> None:
     with pytest.raises(RuntimeError, match="while a task is being evaluated"):
         await score(STATE)
     with scoring_task(ScoringTask(STATE, Target("t"))):
         for conversation in (STATE, SimpleNamespace(messages=[], output=Output("x"))):
-            with pytest.raises(RuntimeError, match="needs a task with scorers"):
+            with pytest.raises(RuntimeError, match="needs a task with other scorers"):
                 await score(conversation)
     with pytest.raises(RuntimeError):
         await score(STATE)

@@ -44,7 +44,7 @@ def test_cleaning(text: str, cleaned: str) -> None:
         ("億", 1e8), ("1E310⁰", 1),
     ],
 )  # fmt: skip
-def test_what_is_a_number(word: str, number: float) -> None:
+def test_numbers_are_read(word: str, number: float) -> None:
     assert read_number(word) == pytest.approx(number)
 
 
@@ -53,7 +53,7 @@ def test_what_is_a_number(word: str, number: float) -> None:
     ["", "x", "nan", "inf", "1e400", "~42", ">=42", "x=42", "42%", "#4", "1/2", "–5", "½½",
      "½三", "1.2.3", "e5", "-", "3½万", "一e", "点点", "2⁻⁺²"],
 )  # fmt: skip
-def test_what_is_none(word: str) -> None:
+def test_other_texts_are_not_numbers(word: str) -> None:
     assert read_number(word) is None
 
 

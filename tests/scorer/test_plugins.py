@@ -63,7 +63,7 @@ def test_what_a_file_registers_is_found_by_its_name(tmp_path: Path) -> None:
     assert score_of(parse_scorer('polite("yes")'), "oh yes", "").value == "C"
     assert callable(parse_metric("largest()"))
     assert callable(parse_reducer("last"))
-    assert [one.name for one in tmp_path.iterdir()] == ["mine.py"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
 
 
 def test_a_file_is_run_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_modules_beside_it_can_be_imported(tmp_path: Path) -> None:
         ("x = '\0'", None, "source code string cannot contain null bytes"),
     ],
 )
-def test_a_file_that_fails_is_told_with_its_line(
+def test_failing_file_is_reported_with_its_line(
     tmp_path: Path, code: str, line: int | None, problem: str
 ) -> None:
     path = written(tmp_path, code)
@@ -104,7 +104,7 @@ def test_a_file_that_fails_is_told_with_its_line(
     assert not [name for name in set(sys.modules) - modules if "plugin" in name]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "none.py", tmp_path):
         with pytest.raises(PluginError):
             load_plugin(path)

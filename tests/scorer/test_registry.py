@@ -29,7 +29,7 @@ from guardtui.scorer.registry import (
 )
 
 
-def test_what_is_built_in() -> None:
+def test_built_in_names() -> None:
     made = match("any")
     assert (registry_info(made).name, registry_info(made).type) == ("guardtui/match", "scorer")
     assert registry_params(made) == {"location": "any"}
@@ -91,7 +91,7 @@ def test_the_outer_factory_owns_what_the_inner_one_made() -> None:
     assert (registry_info(made).name, registry_params(made)) == ("outer", {"kind": "x"})
 
 
-def test_what_is_not_async_fails_when_it_is_made() -> None:
+def test_scorer_that_is_not_async_is_rejected() -> None:
     class Sync:
         def __call__(self, state: Any, target: Any) -> None: ...
 

@@ -30,11 +30,11 @@ def test_the_input_of_several_messages_is_the_users_last() -> None:
         _ = TaskState(input=spoken[:1]).input_text
 
 
-def test_names_are_all_there_and_stay() -> None:
+def test_public_api_is_stable() -> None:
     for name in api.__all__:
-        found = getattr(api, name)
-        assert found is getattr(api, name)
-        assert not inspect.ismodule(found), name
+        result = getattr(api, name)
+        assert result is getattr(api, name)
+        assert not inspect.ismodule(result), name
     assert set(api.__all__) <= set(dir(api))
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = api.no_such_name
@@ -43,13 +43,13 @@ def test_names_are_all_there_and_stay() -> None:
 def test_names_for_readers_and_for_type_checkers_agree() -> None:
     tree = ast.parse(Path(api.__file__).read_text("utf-8"))
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    told = {
+    imported = {
         (alias.name, node.module)
         for node in guarded.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == {(name, f"guardtui.scorer.{home}") for name, home in api._HOME_OF.items()}
+    assert imported == {(name, f"guardtui.scorer.{home}") for name, home in api._HOME_OF.items()}
 
 
 @pytest.mark.process

@@ -36,7 +36,7 @@ def test_a_value_keeps_its_type(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, [None], [[1]], {"a": [1]}, {1: 2}, object()])
-def test_what_is_no_value(value: Any) -> None:
+def test_non_values_are_unscored(value: Any) -> None:
     with pytest.raises(ValidationError):
         Score(value=value)
 
@@ -77,7 +77,7 @@ def test_an_unscored_score_survives_json() -> None:
     assert (back.reason, back.answer) == ("refusal", "x")
 
 
-def test_a_target_joins_its_texts_with_nothing() -> None:
+def test_target_text_is_the_texts_joined_without_a_separator() -> None:
     target = Target(("A", "B"))
     assert (target.text, target[0], target[:1], len(target), "A" in target) == (
         "AB", "A", ["A"], 2, True,
@@ -126,9 +126,7 @@ def test_value_to_float(value: Any, number: float) -> None:
 
 
 @pytest.mark.parametrize("value", ["c", "C ", "Yes ", "1,000", "50%", "nan", "inf", "1e400", [1]])
-def test_unknown_values_count_nothing_and_are_warned_of(
-    value: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unknown_values_are_0_with_a_warning(value: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "guardtui.scorer.types"):
         assert value_to_float()(value) == 0.0
     assert len(caplog.records) == 1

@@ -63,10 +63,10 @@ SAMPLES = [
 
 def model(answer: Any) -> Model:
     def answered(*given: Any) -> ModelOutput:
-        said = ModelOutput.from_content("mockllm/model", answer(*given))
+        response = ModelOutput.from_content("mockllm/model", answer(*given))
         # Without a usage the mock counts tokens, for which it asks the network.
-        said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return said
+        response.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return response
 
     return get_model("mockllm/model", custom_outputs=answered, memoize=False)
 
@@ -157,7 +157,7 @@ def test_samples_without_an_output_are_scored_as_empty(tmp_path: Path) -> None:
     assert "1 sample has no output and is scored as an empty one" in outputs.findings[0].message
     judges = make_judges([("match()", match()), ("includes()", includes())], None)
     scored = asyncio.run(score_rows(outputs, judges))
-    found = [
+    results = [
         [
             (score.value, score.answer, score.explanation, score.reason)
             for score in (one.scores[row] for one in scored)
@@ -165,7 +165,7 @@ def test_samples_without_an_output_are_scored_as_empty(tmp_path: Path) -> None:
         ]
         for row in range(2)
     ]
-    assert found == expected
+    assert results == expected
 
 
 @pytest.mark.parametrize("history", [True, False])

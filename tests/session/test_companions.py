@@ -125,7 +125,7 @@ def test_a_profile_file_stands_for_its_other_topics(tmp_path: Path, profile: Pat
 @pytest.mark.parametrize(
     ("default", "closed"), [("", None), ("default: block\n", True), ("default: allow\n", False)]
 )
-def test_the_default_is_the_one_that_the_profile_file_states(
+def test_default_is_that_of_the_profile_file(
     tmp_path: Path, profile: Path, default: str, closed: bool | None
 ) -> None:
     profile.write_text(default + profile.read_text("utf-8"), "utf-8")

@@ -28,7 +28,7 @@ def verdicts(answers: list[int], **more: object) -> Verdicts:
 
 
 def combined(reducer: str, *epochs: list[int]) -> Verdicts:
-    return Epochs.parse(len(epochs), reducer).combine([verdicts(one) for one in epochs])
+    return Epochs.parse(len(epochs), reducer).combine([verdicts(epoch) for epoch in epochs])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_flaky_rows_and_shares_are_counted(epochs: list[list[int]]) -> None:
     assert result.repeats is not None
     assert result.repeats.tolist() == epochs
     for row in range(6):
-        given_answers = [one[row] for one in epochs if one[row] != NONE]
+        given_answers = [epoch[row] for epoch in epochs if epoch[row] != NONE]
         assert bool(result.flaky[row]) == (len(set(given_answers)) == 2)
         if given_answers:
             share = given_answers.count(YES) / len(given_answers)

@@ -46,11 +46,11 @@ def written(folder: Path, document: object) -> Path:
 
 
 def test_airs_json_is_read_completely(tmp_path: Path) -> None:
-    found = find_evaluation(str(written(tmp_path, AIRS)))
-    assert isinstance(found, Mistakes)
-    assert (found.topic, found.intent.value, found.profile) == ("t", "allow", "p")
-    assert (found.false_positives, found.false_negatives) == (("one",), ("two",))
-    assert (found.metrics.true_positive_rate, found.metrics.total) == (0.75, 7)
+    result = find_evaluation(str(written(tmp_path, AIRS)))
+    assert isinstance(result, Mistakes)
+    assert (result.topic, result.intent.value, result.profile) == ("t", "allow", "p")
+    assert (result.false_positives, result.false_negatives) == (("one",), ("two",))
+    assert (result.metrics.true_positive_rate, result.metrics.total) == (0.75, 7)
     with pytest.raises(RecordedError, match="cannot be a baseline"):
         find_baseline(str(tmp_path / "airs.json"), tmp_path / "topic.yaml")
 
@@ -72,17 +72,17 @@ def test_mutated_file_is_read_or_rejected(tmp_path: Path, data: st.DataObject) -
             place[key] = data.draw(ODD)
         break
     try:
-        found = find_evaluation(str(written(tmp_path, document)))
+        result = find_evaluation(str(written(tmp_path, document)))
     except RecordedError as error:
-        said = str(error)
+        problem = str(error)
     else:
-        said = ""
-    if said:
-        assert said.startswith(str(tmp_path / "airs.json"))
-        assert "\n  " in said
+        problem = ""
+    if problem:
+        assert problem.startswith(str(tmp_path / "airs.json"))
+        assert "\n  " in problem
         return
-    assert isinstance(found, Mistakes)
-    assert found.metrics.fp == len(found.false_positives)
+    assert isinstance(result, Mistakes)
+    assert result.metrics.fp == len(result.false_positives)
 
 
 @pytest.mark.parametrize("word", ["last", "best", "pinned", "0", "12"])

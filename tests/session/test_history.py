@@ -31,15 +31,15 @@ def test_branch_origin_is_the_most_similar_definition() -> None:
     for text in ("tax advice", "tax advice on income", "tax fraud, plainly said", "tax advice"):
         record(session, 7, Decision.KEEP, described(text))
     record(session, 7, Decision.KEEP, described("tax advice on income and capital"))
-    found = history(session.iterations, (), TOPIC)
-    assert [entry.name for entry in found] == ["#0", "#1", "#2", "#3", "#4"]
-    origins = [entry.came_from.name if entry.came_from else None for entry in found]
+    result = history(session.iterations, (), TOPIC)
+    assert [entry.name for entry in result] == ["#0", "#1", "#2", "#3", "#4"]
+    origins = [entry.came_from.name if entry.came_from else None for entry in result]
     assert origins == [None, "#0", "#0", "#0", "#1"]
-    assert [entry.branched for entry in found] == [False, False, True, True, True]
-    assert found[0].what_changed == "first"
-    assert found[1].what_changed == "description +“on income”"
-    assert found[3].what_changed == "from #0: unchanged"
-    assert found[4].what_changed == "from #1: description +“and capital”"
+    assert [entry.branched for entry in result] == [False, False, True, True, True]
+    assert result[0].what_changed == "first"
+    assert result[1].what_changed == "description +“on income”"
+    assert result[3].what_changed == "from #0: unchanged"
+    assert result[4].what_changed == "from #1: description +“and capital”"
 
 
 def test_series_of_edits_is_no_branch() -> None:
@@ -54,13 +54,13 @@ def test_series_of_edits_is_no_branch() -> None:
 def test_imported_entries_come_first_with_the_topic_name() -> None:
     session = Session(TOPIC)
     record(session, 7, Decision.KEEP)
-    found = history(session.iterations, [row(0, "a"), row(1, "a b")], TOPIC)
-    assert [entry.name for entry in found] == ["i0", "i1", "#0"]
-    assert found[1].topic == Topic(name="Tax", description="a b", examples=("one",))
-    assert (found[1].iteration, found[1].scanner, found[1].coverage) == (None, "imported", 0.8)
-    assert found[1].what_changed == "description +“b”"
+    result = history(session.iterations, [row(0, "a"), row(1, "a b")], TOPIC)
+    assert [entry.name for entry in result] == ["i0", "i1", "#0"]
+    assert result[1].topic == Topic(name="Tax", description="a b", examples=("one",))
+    assert (result[1].iteration, result[1].scanner, result[1].coverage) == (None, "imported", 0.8)
+    assert result[1].what_changed == "description +“b”"
     # What is recorded says the same with an import and without, on the screen and in reports.
-    assert found[2].what_changed == recorded_history(session.iterations)[0].what_changed == "first"
+    assert result[2].what_changed == recorded_history(session.iterations)[0].what_changed == "first"
     assert history([], (), TOPIC) == []
 
 
@@ -104,9 +104,9 @@ def test_exported_log_can_be_imported(tmp_path: Path) -> None:
     )
     path = tmp_path / "results.tsv"
     path.write_text(tsv_report.write(report), "utf-8")
-    found = history([], read_results(path), TOPIC)
+    result = history([], read_results(path), TOPIC)
     expected = history(session.iterations, (), TOPIC)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         assert one.topic == other.topic
         assert one.decision is other.decision
         assert one.coverage == pytest.approx(other.coverage, abs=5e-4)

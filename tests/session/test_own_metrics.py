@@ -54,17 +54,17 @@ def metric_of(measure: Any, name: str = "mine()") -> OwnMetric:
 
 def told(*metrics: OwnMetric, evaluation: Evaluation, **more: Any) -> list[tuple[str, str, str]]:
     figures = own_figures(metrics, evaluation, PROMPTS, **more)
-    return [(one.name, one.text, one.problem) for one in figures]
+    return [(figure.name, figure.text, figure.problem) for figure in figures]
 
 
 def test_verdict_scores_carry_all_metadata() -> None:
     before, now = evaluated(1, 1, 0, -1), evaluated(1, 0, 1, -1)
     scores = verdict_scores(now, PROMPTS, compare(before, now))
-    assert [one.score.value for one in scores[:3]] == ["C", "I", "I"]
+    assert [score.score.value for score in scores[:3]] == ["C", "I", "I"]
     assert math.isnan(scores[3].score.as_float())
-    assert [one.score.answer for one in scores] == ["true", "false", "true", None]
-    assert [one.sample_id for one in scores] == [1, 2, 3, 4]
-    assert {one.scorer for one in scores} == {"guardrail"}
+    assert [score.score.answer for score in scores] == ["true", "false", "true", None]
+    assert [score.sample_id for score in scores] == [1, 2, 3, 4]
+    assert {score.scorer for score in scores} == {"guardrail"}
     assert scores[1].sample_metadata == {
         "prompt": "b", "line": 3, "cost": "1", "expected": True, "intent": "block",
         "should_trigger": True, "triggered": False, "outcome": "FN",
@@ -77,7 +77,9 @@ def test_verdict_scores_carry_all_metadata() -> None:
 def test_metric_receives_only_prompts_with_a_verdict() -> None:
     def cost(scores: list[SampleScore]) -> float:
         return sum(
-            float((one.sample_metadata or {})["cost"]) for one in scores if one.score.value == "I"
+            float((score.sample_metadata or {})["cost"])
+            for score in scores
+            if score.score.value == "I"
         )
 
     assert told(metric_of(cost), evaluation=evaluated(0, 1, 1, -1)) == [("mine", "7.000", "")]
@@ -86,7 +88,7 @@ def test_metric_receives_only_prompts_with_a_verdict() -> None:
 def test_guardrail_metrics_equal_the_built_in_rates() -> None:
     before, now = evaluated(1, 1, 0, 0), evaluated(1, 0, 0, 0)
     of_ours: list[Metric] = [coverage(), regressions()]
-    metrics = [OwnMetric(f"m{place}", one) for place, one in enumerate(of_ours)]
+    metrics = [OwnMetric(f"m{index}", one) for index, one in enumerate(of_ours)]
     assert told(*metrics, evaluation=now, comparison=compare(before, now)) == [
         ("m0", f"{now.metrics.coverage:.3f}", ""), ("m1", "1.000", ""),
     ]  # fmt: skip
@@ -112,10 +114,11 @@ def test_metric_values_become_figures(value: Any, figures: list[tuple[str, str, 
 
     measure.__name__ = "mine"
     metric = OwnMetric("mine()", measure)
-    found = told(metric, evaluation=evaluated(1, 1, 0, 0))
-    assert [(name, text) for name, text, _ in found] == [one[:2] for one in figures]
+    result = told(metric, evaluation=evaluated(1, 1, 0, 0))
+    assert [(name, text) for name, text, _ in result] == [figure[:2] for figure in figures]
     assert all(
-        problem.startswith(one[2]) for (_, _, problem), one in zip(found, figures, strict=True)
+        problem.startswith(figure[2])
+        for (_, _, problem), figure in zip(result, figures, strict=True)
     )
 
 
@@ -124,12 +127,12 @@ def test_raising_metric_is_reported_and_others_are_computed(error: BaseException
     def broken(_: Any) -> float:
         raise error
 
-    found = told(
+    result = told(
         metric_of(broken, "broken()"), metric_of(len, "count()"), evaluation=evaluated(1, 1, 0, 0)
     )
-    assert found[0][:2] == ("broken", "error")
-    assert found[0][2].startswith(type(error).__name__)
-    assert found[1] == ("count", "4.000", "")
+    assert result[0][:2] == ("broken", "error")
+    assert result[0][2].startswith(type(error).__name__)
+    assert result[1] == ("count", "4.000", "")
 
 
 def test_metrics_without_verdicts_are_undefined() -> None:
@@ -141,5 +144,5 @@ def test_removed_prompts_have_no_columns() -> None:
         Path("p.csv"), b"prompt,expected,intent,cost\nd,false,block,3\na,true,block,5\n"
     )
     scores = verdict_scores(evaluated(1, 1, 0, 0), fewer)
-    lines = [(one.sample_metadata or {})["line"] for one in scores]
+    lines = [(score.sample_metadata or {})["line"] for score in scores]
     assert lines == [3, None, None, 2]

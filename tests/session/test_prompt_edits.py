@@ -93,11 +93,9 @@ def test_edits_are_written_reported_and_undone_in_turn(workspace: Workspace, pat
     backups = path.parent / ".guardtui/backups"
     assert (backups / "tax.csv.1.bak").read_text() == BEFORE
     for said, before in zip(reversed(edits), reversed(contents[:-1]), strict=True):
-        assert workspace.can_undo_prompts
         assert workspace.undo_prompts() == f"undone: {said}"
         assert path.read_text() == before
         assert workspace.prompts.frame.equals(load_prompts(path).frame)
-    assert not workspace.can_undo_prompts
     assert workspace.undo_prompts() == ""
     assert contents[-1] in [backup.read_text() for backup in backups.iterdir()]
     assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
@@ -105,15 +103,15 @@ def test_edits_are_written_reported_and_undone_in_turn(workspace: Workspace, pat
 
 def test_edit_without_effect_creates_no_undo_step(workspace: Workspace, path: Path) -> None:
     prompts = workspace.prompts
-    said = workspace.edit_prompts(Relabel(keys(prompts, 0), expected=True))
-    assert said == "no changes: the prompts already have these values"
+    message = workspace.edit_prompts(Relabel(keys(prompts, 0), expected=True))
+    assert message == "no changes: the prompts already have these values"
     assert workspace.prompts is prompts
-    assert not workspace.can_undo_prompts
+    assert workspace.undo_prompts() == ""
 
 
 def test_new_contradiction_is_reported_once(workspace: Workspace) -> None:
-    said = workspace.edit_prompts(Add("TAX 0", False))
-    assert said == "1 prompt added to tax.csv; the same prompt now has both labels: lines 2, 10"
+    message = workspace.edit_prompts(Add("TAX 0", False))
+    assert message == "1 prompt added to tax.csv; the same prompt now has both labels: lines 2, 10"
     assert workspace.edit_prompts(Add("other", False)) == "1 prompt added to tax.csv"
 
 
@@ -133,7 +131,7 @@ def test_failed_edit_changes_nothing(
         workspace.edit_prompts(Remove(keys(prompts, 4, 5, 6, 7)))
     assert (workspace.prompts, workspace.session.best) == (prompts, best)
     assert path.read_text() == BEFORE
-    assert not workspace.can_undo_prompts
+    assert workspace.undo_prompts() == ""
     workspace.edit_prompts(Relabel(keys(prompts, 0)))
     changed = workspace.prompts
     path.unlink()
@@ -184,14 +182,14 @@ def test_changed_prompts_are_adopted_once_the_file_is_stable(
     assert workspace.changed_prompts() is None
     path.write_text(BEFORE + "more,true,block\n")
     assert workspace.changed_prompts() is None
-    found = workspace.changed_prompts()
-    assert found is not None
+    result = workspace.changed_prompts()
+    assert result is not None
     assert len(workspace.prompts) == 8
-    workspace.adopt_prompts(found)
-    assert workspace.prompts is found
+    workspace.adopt_prompts(result)
+    assert workspace.prompts is result
     assert workspace.changed_prompts() is None
     assert workspace.undo_prompts() == ""
-    assert workspace.edit_prompts(Remove(keys(found, 8))) == "1 prompt removed from tax.csv"
+    assert workspace.edit_prompts(Remove(keys(result, 8))) == "1 prompt removed from tax.csv"
     assert path.read_text() == BEFORE
 
 
@@ -326,17 +324,17 @@ def test_baseline_of_other_prompts_is_compared_on_shared_prompts(workspace: Work
     workspace.edit_prompts(Remove(keys(workspace.prompts, 2)))
     workspace.edit_prompts(Add("hard", True))
     now = answered(workspace.prompts, {0, 1})
-    found = compare(before, now)
+    result = compare(before, now)
     assert now.metrics.coverage == pytest.approx(2 / 3)
-    assert found.deltas["coverage"] == 0
-    assert found.caveats == (
+    assert result.deltas["coverage"] == 0
+    assert result.caveats == (
         "1 prompt added",
         "1 prompt removed",
         "1 prompt relabelled",
         "differences of rates are of the 7 prompts in both, with current labels",
     )
-    assert (found.regressions, found.fixes) == (0, 0)
-    assert found.changes.tolist().count(Change.RELABELLED) == 1
+    assert (result.regressions, result.fixes) == (0, 0)
+    assert result.changes.tolist().count(Change.RELABELLED) == 1
 
 
 def test_session_is_reopened_after_an_edit(workspace: Workspace, path: Path) -> None:

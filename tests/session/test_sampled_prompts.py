@@ -33,7 +33,6 @@ def test_session_of_a_large_set_is_restored(folder: Path) -> None:
     assert sample.text == "all 120 prompts"
     assert workspace.topic_file.topic.intent is large.intent
     assert workspace.changed_prompts() is None
-    assert not workspace.can_undo_prompts
     remember_opened(workspace)
     assert last_opened() == (folder / "topic.yaml", folder / "set")
     again = Workspace.open(folder / "topic.yaml")

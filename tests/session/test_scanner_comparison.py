@@ -60,8 +60,8 @@ def evaluated(
 
 def recorded(*evaluations: Evaluation) -> list[Iteration]:
     return [
-        Iteration(number, "2026-01-01", Decision.UNDECIDED, one)
-        for number, one in enumerate(evaluations)
+        Iteration(number, "2026-01-01", Decision.UNDECIDED, evaluation)
+        for number, evaluation in enumerate(evaluations)
     ]
 
 
@@ -79,7 +79,7 @@ def test_newest_iteration_of_each_scanner_is_used() -> None:
         ),
         evaluated([1, 1, 1, 0], "local"),
     )
-    assert [(one.name, one.number) for one in sight.scanners] == [
+    assert [(scanner.name, scanner.number) for scanner in sight.scanners] == [
         ("local", None),
         ("airs", 1),
         ("judge", 2),

@@ -78,13 +78,15 @@ async def test_rows_and_epochs_are_scored_and_reduced() -> None:
 
 
 async def test_run_metrics_equal_those_of_summarise() -> None:
-    found = await scores_of(SUMS, match())
+    result = await scores_of(SUMS, match())
     own = [
-        SampleScore(score=one, sample_id=name)
-        for one, name in zip(found.scores, SUMS.ids, strict=True)
-        if one is not None
+        SampleScore(score=score, sample_id=name)
+        for score, name in zip(result.scores, SUMS.ids, strict=True)
+        if score is not None
     ]
-    assert summarised(SUMS, found).summaries == summarise(own, found.judge.metrics, scorer="match")
+    assert summarised(SUMS, result).summaries == summarise(
+        own, result.judge.metrics, scorer="match"
+    )
 
 
 async def test_metrics_are_computed_by_group_and_cluster() -> None:
@@ -94,10 +96,10 @@ async def test_metrics_are_computed_by_group_and_cluster() -> None:
     )
     (found,) = await score_rows(SUMS, judges)
     result = summarised(SUMS, found, group="kind", cluster="person")
-    assert [(one.name, one.rows) for one in result.groups] == [("easy", 4), ("hard", 2)]
+    assert [(group.name, group.rows) for group in result.groups] == [("easy", 4), ("hard", 2)]
     by_group = {
-        one.name: {name: metric.value for name, metric in one.summaries[0].metrics.items()}
-        for one in result.groups
+        group.name: {name: metric.value for name, metric in group.summaries[0].metrics.items()}
+        for group in result.groups
     }
     assert by_group["easy"]["mean"] == 0.25
     assert by_group["hard"] == {"mean": 1.0, "stderr": 0.0}
@@ -132,31 +134,31 @@ def moody() -> Any:
     """Fails, declines, has no value or gives nonsense, as the output says."""
 
     async def score(state: Any, target: Any) -> Any:
-        said = state.output.completion
-        if said == "fail":
+        completion = state.output.completion
+        if completion == "fail":
             raise RuntimeError("a \x1b[31mmood")
-        if said == "key":
+        if completion == "key":
             raise KeyError("column")
-        if said == "nonsense":
+        if completion == "nonsense":
             return 1
-        if said == "none":
+        if completion == "none":
             return None
-        return Score(value=math.nan if said == "nan" else "C")
+        return Score(value=math.nan if completion == "nan" else "C")
 
     return score
 
 
 async def test_failing_row_does_not_end_the_run() -> None:
     words = ("fail", "good", "none", "nan", "nonsense", "key", "good")
-    outputs = outputs_of("input,target,output\n" + "".join(f"q,t,{one}\n" for one in words))
-    found = await scores_of(outputs, moody(), concurrency=3)
-    assert found.errors == {
+    outputs = outputs_of("input,target,output\n" + "".join(f"q,t,{word}\n" for word in words))
+    result = await scores_of(outputs, moody(), concurrency=3)
+    assert result.errors == {
         0: "RuntimeError: a \x1b[31mmood",
         4: "the scorer returned no score but int",
         5: "'column' is not a column of the file",
     }
-    assert (found.scored, found.unscored, found.declined) == (2, 1, 1)
-    (summary,) = summarised(outputs, found).summaries
+    assert (result.scored, result.unscored, result.declined) == (2, 1, 1)
+    (summary,) = summarised(outputs, result).summaries
     assert (summary.metrics["accuracy"].value, summary.scored, summary.unscored) == (1.0, 2, 1)
 
 
@@ -177,13 +179,13 @@ async def test_choices_are_selected_by_the_output() -> None:
         "q,A,ANSWER: A,\n"
         'q,C,ANSWER: A,"[""x"", ""y""]"\n'
     )
-    found = await scores_of(outputs, choice())
-    told = [(one.value, one.answer) if one is not None else None for one in found.scores]
-    assert told == [
+    result = await scores_of(outputs, choice())
+    scores = [(score.value, score.answer) if score is not None else None for score in result.scores]
+    assert scores == [
         ("C", "B"), ("I", "A"), ("C", "A, B"), ("I", ""), ("N", ""), None, None,
     ]  # fmt: skip
-    assert "no choices" in found.errors[5]
-    assert "not among the choices A to B" in found.errors[6]
+    assert "no choices" in result.errors[5]
+    assert "not among the choices A to B" in result.errors[6]
 
 
 def test_state_has_all_fields_that_scorers_read() -> None:
@@ -191,7 +193,7 @@ def test_state_has_all_fields_that_scorers_read() -> None:
     assert (state.input_text, state.output.completion) == ("2+2", "it is 4")
     assert (state.sample_id, state.epoch) == ("b", 2)
     assert state.metadata == {"kind": "hard", "person": "y"}
-    assert [(one.role, one.text) for one in state.messages] == [
+    assert [(message.role, message.text) for message in state.messages] == [
         ("user", "2+2"), ("assistant", "it is 4"),
     ]  # fmt: skip
 
@@ -199,14 +201,14 @@ def test_state_has_all_fields_that_scorers_read() -> None:
 def test_messages_column_without_conversations_is_metadata() -> None:
     outputs = outputs_of("input,target,output,messages\nq,t,o,3\nq,t,o,\n")
     assert outputs.metadata["messages"][0] == "3"
-    assert [one.text for one in sample_state(outputs, 0).messages] == ["q", "o"]
+    assert [message.text for message in sample_state(outputs, 0).messages] == ["q", "o"]
 
 
 def test_row_without_messages_uses_its_input() -> None:
     chat = '"[{""role"": ""user"", ""content"": ""first""}]"'
     outputs = outputs_of(f"input,target,output,messages\nq,t,o,{chat}\nq,t,o,\n")
-    told = [[one.text for one in sample_state(outputs, row).messages] for row in range(2)]
-    assert told == [["first", "o"], ["q", "o"]]
+    texts = [[message.text for message in sample_state(outputs, row).messages] for row in range(2)]
+    assert texts == [["first", "o"], ["q", "o"]]
 
 
 async def test_metrics_receive_the_scorer_of_each_score() -> None:
@@ -271,12 +273,14 @@ class Grader:
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_graded_rows_respect_the_concurrency(limit: int) -> None:
     grader = Grader()
-    told: list[int] = []
+    running: list[int] = []
     with use_models(grader):
-        found = await scores_of(SUMS, model_graded_qa(), concurrency=limit, progress=told.append)
-    assert found.scored == 6
+        result = await scores_of(
+            SUMS, model_graded_qa(), concurrency=limit, progress=running.append
+        )
+    assert result.scored == 6
     assert grader.most == limit
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert running == [1, 2, 3, 4, 5, 6]
 
 
 async def test_failing_panel_does_not_accumulate_requests() -> None:
@@ -291,12 +295,12 @@ async def test_failing_panel_does_not_accumulate_requests() -> None:
     models: dict[str, Any] = {"slow": slow, "dead": Dead()}
     graders = Graders(lambda name: (name, models[name]))
     with use_models(roles={"grader": [graders.get("slow"), graders.get("dead")]}):
-        found = await scores_of(outputs, model_graded_qa(), concurrency=2, settle=graders.settle)
+        result = await scores_of(outputs, model_graded_qa(), concurrency=2, settle=graders.settle)
     await graders.settle()
-    assert len(found.errors) == 40
+    assert len(result.errors) == 40
     assert slow.most <= 2
     assert graders.get("slow").sent == 40
-    assert len(found.not_asked) >= 20
+    assert len(result.not_asked) >= 20
 
 
 async def test_grading_without_a_model_is_rejected() -> None:
@@ -307,13 +311,13 @@ async def test_grading_without_a_model_is_rejected() -> None:
 async def test_scorers_of_a_run_get_distinct_names() -> None:
     judges = make_judges([("match()", match()), ("match", match()), ("x", includes())], None)
     assert [one.name for one in judges] == ["match", "match1", "includes"]
-    told: list[int] = []
-    results = await score_rows(SUMS, judges, progress=told.append)
-    assert told == list(range(1, 19))
+    names: list[int] = []
+    results = await score_rows(SUMS, judges, progress=names.append)
+    assert names == list(range(1, 19))
     assert [one.scored for one in results] == [6, 6, 6]
 
 
 async def test_failing_metric_error_names_the_scorer() -> None:
-    found = (await score_rows(SUMS, make_judges([("it()", match())], [stderr(cluster="no")])))[0]
+    result = (await score_rows(SUMS, make_judges([("it()", match())], [stderr(cluster="no")])))[0]
     with pytest.raises(ScoreError, match=r"metrics of it\(\) cannot be computed.*'no'"):
-        summarised(SUMS, found)
+        summarised(SUMS, result)

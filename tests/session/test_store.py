@@ -74,8 +74,8 @@ def test_all_fields_of_an_iteration_are_restored(tmp_path: Path) -> None:
     assert first.evaluation.settings == written.evaluation.settings
     assert first.evaluation.metrics == written.evaluation.metrics
     for name in ("keys", "expected"):
-        found = getattr(first.evaluation, name)
-        assert np.array_equal(found, getattr(written.evaluation, name))
+        result = getattr(first.evaluation, name)
+        assert np.array_equal(result, getattr(written.evaluation, name))
     assert again.pinned() == 0
     assert again.prompt_file() == "/some/where.csv"
     assert again.settings() == {"encoder": "static"}
@@ -351,14 +351,14 @@ def test_kill_9_while_recording_loses_no_recorded_iteration(tmp_path: Path) -> N
         cwd=Path(__file__).parents[2],
     )
     assert process.stdout is not None
-    told = [int(process.stdout.readline()) for _ in range(5)]
+    numbers = [int(process.stdout.readline()) for _ in range(5)]
     os.kill(process.pid, signal.SIGKILL)
-    told += [int(line) for line in process.stdout.read().split()]
+    numbers += [int(line) for line in process.stdout.read().split()]
     process.wait()
     process.stdout.close()
     kept = SessionStore(tmp_path / "t.yaml").iterations()
-    assert [one.number for one in kept][: len(told)] == told
-    assert len(kept) - len(told) <= 1
+    assert [one.number for one in kept][: len(numbers)] == numbers
+    assert len(kept) - len(numbers) <= 1
     assert all(one.evaluation.metrics.total == 20 for one in kept)
 
 

@@ -32,7 +32,7 @@ def test_seen_revisions_are_found_by_another_process(tmp_path: Path) -> None:
 
 def test_file_contains_no_texts(tmp_path: Path) -> None:
     ServiceRevisions("https://a", SqliteTopicRevisions(tmp_path)).keep([TAX])
-    assert b"secret" not in b"".join(one.read_bytes() for one in tmp_path.iterdir())
+    assert b"secret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_hash_of_a_definition_is_that_of_its_text() -> None:

@@ -45,8 +45,8 @@ def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
     add_trial(SessionStore(tmp_path / "other.yaml"), trial("other"))
     for number in range(TRIALS_AT_MOST + 3):
         add_trial(store, trial(f"{number}"))
-    found = [one.topic.description for one in read_trials(store)]
-    assert found == [f"{number}" for number in range(TRIALS_AT_MOST + 2, 2, -1)]
+    results = [one.topic.description for one in read_trials(store)]
+    assert results == [f"{number}" for number in range(TRIALS_AT_MOST + 2, 2, -1)]
     with store.connection() as database:
         (count,) = database.execute("SELECT count(*) FROM trial").fetchone()
     assert count == TRIALS_AT_MOST + 1

@@ -57,7 +57,7 @@ def test_verdicts_of_earlier_versions_are_read(tmp_path: Path) -> None:
 
 def test_keys_differ_for_every_part() -> None:
     parts = [("a", "bc"), ("ab", "c"), ("", "abc"), ("abc",), ("a", "\ud800"), ("a", "?")]
-    assert len({verdict_key(*one) for one in parts}) == len(parts)
+    assert len({verdict_key(*part) for part in parts}) == len(parts)
 
 
 def test_prompts_are_not_in_the_file(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
     )
     assert done.returncode == -signal.SIGKILL
     cache = SqliteVerdicts(tmp_path)
-    found = [cache.find(verdict_key(str(n))) for n in range(50)]
-    assert found == [Verdict(Triggered(n % 2 == 0), str(n)) for n in range(50)]
+    results = [cache.find(verdict_key(str(n))) for n in range(50)]
+    assert results == [Verdict(Triggered(n % 2 == 0), str(n)) for n in range(50)]
 
 
 def test_damaged_file_is_replaced(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_keeping_records_and_writes_the_file(path: Path) -> None:
     assert (path.parent / ".guardtui/backups/tax.yaml.1.bak").read_text() == TOPIC
     assert not workspace.unsaved
     again = Workspace.open(path)
-    assert [one.decision for one in again.session.iterations] == [Decision.KEEP]
+    assert [iteration.decision for iteration in again.session.iterations] == [Decision.KEEP]
 
 
 def test_changed_file_is_not_overwritten_but_the_iteration_is_recorded(path: Path) -> None:
@@ -242,10 +242,10 @@ def test_changed_file_is_adopted_once_it_is_stable(path: Path) -> None:
     assert workspace.changed_file() is None
     path.write_text(TOPIC.replace("Tax", "Taxes, whole"))
     assert workspace.changed_file() is None
-    found = workspace.changed_file()
-    assert found is not None
-    assert found.topic.name == "Taxes, whole"
-    workspace.adopt(found)
+    result = workspace.changed_file()
+    assert result is not None
+    assert result.topic.name == "Taxes, whole"
+    workspace.adopt(result)
     assert workspace.changed_file() is None
     path.write_text("name: [half")
     assert workspace.changed_file() is None

@@ -24,15 +24,15 @@ def test_only_leftovers_of_finished_files_are_removed(tmp_path: Path) -> None:
 def test_merge_removes_leftovers(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 3)
     (vectors,) = merged.run.large.folder.glob("vectors-*")
-    places = [
+    positions = [
         merged.run.folder / f".00001-of-00003.parquet.{HEX}",
         merged.run.large.folder / f".set.json.{HEX}",
         merged.run.large.folder / "rows" / f".00000-of-00003.parquet.{HEX}",
         vectors / f".00002-of-00003.values.npy.{HEX}",
     ]
-    for path in places:
+    for path in positions:
         path.write_bytes(b"half")
-    before = {path for path in tmp_path.rglob("*") if path not in places}
+    before = {path for path in tmp_path.rglob("*") if path not in positions}
     merged.write()
     assert set(tmp_path.rglob("*")) == before
 

@@ -18,16 +18,16 @@ from tests.shards.test_merge import evaluated, said
 
 @pytest.fixture
 def large(source: Path, tmp_path: Path) -> LargeSet:
-    found = cut(source, tmp_path / "standing", 5)
-    assert found is not None
-    return found
+    result = cut(source, tmp_path / "standing", 5)
+    assert result is not None
+    return result
 
 
 def ready(large: LargeSet, scanner: LocalScanner) -> MappedEvaluator:
     standing = MappedEvaluator(large, scanner)
-    told: list[int] = []
-    assert standing.prepare(told.append)
-    assert told[-1] == large.rows
+    reports: list[int] = []
+    assert standing.prepare(reports.append)
+    assert reports[-1] == large.rows
     return standing
 
 
@@ -57,8 +57,8 @@ def test_changes_of_an_edit_are_counted_by_class(large: LargeSet) -> None:
     assert after is not None
     should, other = after.since(before)
     assert should.sum() + other.sum() == large.rows
-    then = np.concatenate([one.codes for one in before.evaluations])
-    now = np.concatenate([one.codes for one in after.evaluations])
+    then = np.concatenate([evaluation.codes for evaluation in before.evaluations])
+    now = np.concatenate([evaluation.codes for evaluation in after.evaluations])
     regressions = int(((then == Outcome.TP) & (now == Outcome.FN)).sum())
     assert should[Outcome.TP, Outcome.FN] == regressions > 0
     assert other[Outcome.TN, Outcome.FP] == ((then == Outcome.TN) & (now == Outcome.FP)).sum()
@@ -103,13 +103,13 @@ def test_run_stopped_while_writing_is_removed(large: LargeSet) -> None:
     standing = ready(large, LocalScanner("static"))
     whole = standing.evaluate(TOPIC)
     assert whole is not None
-    told: list[int] = []
-    assert standing.write(whole, told.append, lambda: bool(told)) is None
-    assert told
+    reports: list[int] = []
+    assert standing.write(whole, reports.append, lambda: bool(reports)) is None
+    assert reports
     assert not list((large.folder / "runs").iterdir())
-    run = standing.write(whole, told.append)
+    run = standing.write(whole, reports.append)
     assert run is not None
-    assert told[-1] == large.rows
+    assert reports[-1] == large.rows
     # What another process has begun is left to it.
-    assert standing.write(whole, told.append, lambda: True) is None
+    assert standing.write(whole, reports.append, lambda: True) is None
     assert merge(run).metrics == whole.metrics

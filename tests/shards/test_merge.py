@@ -47,7 +47,7 @@ def said(merged: Merged) -> tuple[bytes, object]:
     rows = merged.wrong_rows()
     return (
         (merged.run.folder / "merged.json").read_bytes()
-        + b"".join(one.tobytes() for one in columns),
+        + b"".join(column.tobytes() for column in columns),
         rows.rows(),
     )
 
@@ -73,32 +73,32 @@ def test_merge_equals_the_evaluation_of_the_whole_file(tmp_path: Path) -> None:
         prompts.expected,
         verdicts,
     )
-    found = merged.evaluation
-    assert found.metrics == Evaluation.metrics.func(found)  # type: ignore[attr-defined]
-    assert (found.prompt_set, found.settings) == (whole.prompt_set, whole.settings)
-    np.testing.assert_array_equal(found.keys, whole.keys)
-    np.testing.assert_array_equal(found.expected, whole.expected)
-    np.testing.assert_array_equal(found.verdicts.score, whole.verdicts.score)
-    np.testing.assert_array_equal(found.verdicts.matched, whole.verdicts.matched)
-    np.testing.assert_array_equal(found.codes, whole.codes)
-    comparison = compare(whole, found)
+    result = merged.evaluation
+    assert result.metrics == Evaluation.metrics.func(result)  # type: ignore[attr-defined]
+    assert (result.prompt_set, result.settings) == (whole.prompt_set, whole.settings)
+    np.testing.assert_array_equal(result.keys, whole.keys)
+    np.testing.assert_array_equal(result.expected, whole.expected)
+    np.testing.assert_array_equal(result.verdicts.score, whole.verdicts.score)
+    np.testing.assert_array_equal(result.verdicts.matched, whole.verdicts.matched)
+    np.testing.assert_array_equal(result.codes, whole.codes)
+    comparison = compare(whole, result)
     assert comparison.added == comparison.removed == 0
 
 
 def test_merge_counts_by_category_and_lists_wrong_rows(source: Path, tmp_path: Path) -> None:
     merged, prompts = evaluated(source, tmp_path / "set", 4), load_prompts(source)
-    found = merged.evaluation
+    result = merged.evaluation
     groups, names = prompts.groups("category")
-    assert merged.by_category == metrics_by_group(found.codes, groups, names)
+    assert merged.by_category == metrics_by_group(result.codes, groups, names)
     wrong = merged.wrong_rows()
-    places = np.flatnonzero(found.codes >= Outcome.FP)
-    assert len(places)
+    positions = np.flatnonzero(result.codes >= Outcome.FP)
+    assert len(positions)
     columns = [name for name in prompts.frame.columns if name in wrong.columns]
     assert {"prompt", "expected", "line"} <= set(columns)
-    assert wrong[columns].equals(prompts.frame[columns][places])
+    assert wrong[columns].equals(prompts.frame[columns][positions])
     should, other = merged.sorted_scores()
     for scores, mine in ((should, prompts.expected), (other, ~prompts.expected)):
-        np.testing.assert_array_equal(scores, np.sort(found.verdicts.score[mine]))
+        np.testing.assert_array_equal(scores, np.sort(result.verdicts.score[mine]))
 
 
 def test_finished_shards_are_not_repeated(source: Path, tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_edit_creates_another_run_with_the_same_vectors(source: Path, tmp_path: 
 def test_run_of_another_version_is_refused(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 2)
     path = merged.run.folder / "run.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**told, "schema_version": 2}), encoding="utf-8")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, "schema_version": 2}), encoding="utf-8")
     with pytest.raises(FileError, match="it has schema version 2, supported is 1"):
         runs_of(merged.run.large)
 
@@ -148,14 +148,14 @@ def test_parts_of_other_runs_are_rejected(source: Path, tmp_path: Path) -> None:
     first.write_bytes(second.read_bytes())
     with pytest.raises(ShardError, match="of another run or shard"):
         merge(merged.run)
-    told = json.loads(kept)
-    first.write_text(json.dumps({**told, "run": "0" * 12}), encoding="utf-8")
+    manifest = json.loads(kept)
+    first.write_text(json.dumps({**manifest, "run": "0" * 12}), encoding="utf-8")
     with pytest.raises(ShardError, match="of another run or shard"):
         merge(merged.run)
-    first.write_text(json.dumps({**told, "rows": told["rows"] + 1}), encoding="utf-8")
+    first.write_text(json.dumps({**manifest, "rows": manifest["rows"] + 1}), encoding="utf-8")
     with pytest.raises(ShardError, match="hold 121 prompts and count 120"):
         merge(merged.run)
-    first.write_text(json.dumps({**told, "schema_version": 99}), encoding="utf-8")
+    first.write_text(json.dumps({**manifest, "schema_version": 99}), encoding="utf-8")
     with pytest.raises(FileError, match="it has schema version 99"):
         merge(merged.run)
     first.write_text("{", encoding="utf-8")
@@ -191,9 +191,9 @@ def test_rows_without_a_verdict_are_counted_and_listed(source: Path, tmp_path: P
     merged = merge(run)
     assert merged.metrics.errors == 4
     assert merged.metrics.total == 116
-    told = merged.evaluation.verdicts
-    assert sorted(told.errors.values()) == ["refused", "refused", "timeout", "timeout"]
-    assert (told.triggered[list(told.errors)] == Triggered.NO_VERDICT).all()
+    verdicts = merged.evaluation.verdicts
+    assert sorted(verdicts.errors.values()) == ["refused", "refused", "timeout", "timeout"]
+    assert (verdicts.triggered[list(verdicts.errors)] == Triggered.NO_VERDICT).all()
     assert [len(scores) for scores in merged.sorted_scores()] == [0, 0]
 
 
@@ -239,8 +239,8 @@ def test_vectors_of_other_prompts_are_recomputed(source: Path, tmp_path: Path, e
     scanner = LocalScanner("static")
     shards = large.all_shards()
     keys = [large.read_rows(shard)["key"].to_numpy() for shard in shards]
-    for shard, one in zip(shards, keys, strict=True):
-        assert stored_vectors(large, shard, scanner, one) is not None
+    for shard, key in zip(shards, keys, strict=True):
+        assert stored_vectors(large, shard, scanner, key) is not None
     (folder,) = large.folder.glob("vectors-*")
     path = folder / f"{shards[0].name}{ending}"
     held = np.load(path)

@@ -93,16 +93,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def workers() -> list[int]:
     """Actors of this process' cluster."""
-    found = []
+    results = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 command = (folder / "cmdline").read_bytes()
                 if command.startswith(b"ray::_Actor") and is_below(int(folder.name)):
-                    found.append(int(folder.name))
+                    results.append(int(folder.name))
             except OSError:
                 continue
-    return found
+    return results
 
 
 def is_below(process: int) -> bool:
@@ -128,12 +128,12 @@ def begun(source: Path, folder: Path, count: int = 12) -> tuple[LargeSet, ShardJ
 def test_killed_worker_is_replaced(source: Path, tmp_path: Path) -> None:
     large, job = begun(source, tmp_path / "set")
     landed = make_executor("ray", 2).run(job, large.all_shards())
-    found = [next(landed)]
+    results = [next(landed)]
     (victim, *_) = before = workers()
     os.kill(victim, signal.SIGKILL)
-    found += landed
+    results += landed
     assert len(before) == 2
-    assert sorted(one.shard for one in found) == large.all_shards()
+    assert sorted(one.shard for one in results) == large.all_shards()
     merged = merge(job.worker().run)
     merged.write()
     assert said(merged) == said(evaluated(source, tmp_path / "one", 1))
@@ -172,12 +172,12 @@ def test_file_error_of_a_worker_equals_the_local_one(
 
 def test_stopped_run_keeps_finished_shards(source: Path, tmp_path: Path) -> None:
     large, job = begun(source, tmp_path / "set")
-    found: list[Manifest] = []
+    results: list[Manifest] = []
     executor = make_executor("ray", 2)
-    landed = executor.run(job, large.all_shards(), lambda: bool(found))
-    found.append(next(landed))
-    found += landed
-    assert 1 <= len(found) <= 2
+    landed = executor.run(job, large.all_shards(), lambda: bool(results))
+    results.append(next(landed))
+    results += landed
+    assert 1 <= len(results) <= 2
     assert not workers()
     assert len(list(executor.run(job, large.all_shards()))) == 12
 

@@ -54,7 +54,7 @@ def topic_path(tmp_path: Path) -> Path:
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """What the pane tells the screen of edits, examples and settings; the screen hears nothing."""
-    told: Sent = []
+    posted: Sent = []
     usual = ResultsPane.post_message
     kinds = (
         EditPrompts,
@@ -67,12 +67,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
     def post(pane: ResultsPane, message: Message) -> bool:
         if isinstance(message, kinds):
-            told.append(message)
+            posted.append(message)
             return True
         return usual(pane, message)
 
     monkeypatch.setattr(ResultsPane, "post_message", post)
-    return told
+    return posted
 
 
 async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> None:
@@ -99,4 +99,4 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
 
 def notes(app: GuardtuiApp) -> str:
     """All toasts so far, one after the other."""
-    return "\n".join(one.message for one in app.said.messages)
+    return "\n".join(message.message for message in app.said.messages)

@@ -44,9 +44,9 @@ class Unfinished(Search):
     ends = threading.Event()
 
     def run(self) -> SearchResult | None:
-        found = super().run()
+        result = super().run()
         self.ends.wait(settling.HANGS_AFTER)
-        return found
+        return result
 
 
 class Stage:
@@ -111,8 +111,7 @@ class Stage:
         main.tour.close()
         if main.panes.editor.shows_difference:
             main.panes.editor.show_baseline(None)
-        while main.services.workspace.can_undo_prompts:
-            main.services.workspace.undo_prompts()
+        while main.services.workspace.undo_prompts():
             store = main.services.store
             store.publish(with_session(store.state, main.services.workspace))
         if main.services.session.pinned != 0:

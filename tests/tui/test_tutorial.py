@@ -45,13 +45,13 @@ class Row:
 def rows() -> Iterator[Row]:
     """The rows of the table, with keys as Textual names them and what is typed letter by letter."""
     for line in PAGE.read_text("utf-8").splitlines():
-        found = re.fullmatch(r"\| (\d+) \| (.*?) ?\| `(.+)` \|", line)
-        if found is None:
+        result = re.fullmatch(r"\| (\d+) \| (.*?) ?\| `(.+)` \|", line)
+        if result is None:
             continue
         keys: list[str] = []
-        for typed, key in re.findall(r"(type )?`([^`]+)`", found[2]):
+        for typed, key in re.findall(r"(type )?`([^`]+)`", result[2]):
             keys += key if typed else [NAMES.get(key, key.lower() if len(key) > 1 else key)]
-        yield Row(int(found[1]), tuple(keys), found[3])
+        yield Row(int(result[1]), tuple(keys), result[3])
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def settled(main: MainScreen) -> bool:
 
 def seen(app: GuardtuiApp) -> str:
     """What is on the screen, and what was said."""
-    return "\n".join([frame(app), *(one.message for one in app.said.messages)]).casefold()
+    return "\n".join([frame(app), *(message.message for message in app.said.messages)]).casefold()
 
 
 def test_the_table_covers_the_steps() -> None:

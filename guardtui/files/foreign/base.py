@@ -43,8 +43,8 @@ class Problems:
         self._found: list[str] = []
 
     def add(self, path: Path, message: str, line: int | None = None) -> None:
-        where = str(path) if line is None else f"{path}:{line}"
-        self._found.append(f"{where}: {message}")
+        location = str(path) if line is None else f"{path}:{line}"
+        self._found.append(f"{location}: {message}")
 
     def raise_any(self) -> None:
         """Raise ForeignError if there is any problem."""

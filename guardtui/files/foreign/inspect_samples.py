@@ -45,19 +45,21 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
         prompt, problem = sample.input()
         metadata = sample.value.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        value, where, lacking = _label(sample, metadata, mapped)
+        value, location, lacking = _label(sample, metadata, mapped)
         if problem:
             problems.add(source.path, f"{sample.location} {problem}", sample.line)
             continue
         label = mapped.label_of(value)
         if lacking or label is None:
-            reason = lacking or f"{where}: {mapped.not_a_label(value)}"
+            reason = lacking or f"{location}: {mapped.not_a_label(value)}"
             problems.add(source.path, f"{sample.location}: {reason}", sample.line)
             continue
         if metadata.get("should_trigger") is not None:
             intents.add(metadata.get("intent"))
         line = sample.line or sample.number
-        rows.append(ForeignRow(source.path, line, prompt, label, _columns(sample, metadata, where)))
+        rows.append(
+            ForeignRow(source.path, line, prompt, label, _columns(sample, metadata, location))
+        )
     notes = []
     if repeated:
         samples = "1 sample is a" if repeated == 1 else f"{repeated} samples are"

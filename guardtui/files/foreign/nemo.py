@@ -218,13 +218,15 @@ def _interactions(source: ForeignInput, problems: Problems) -> Iterator[_NemoPro
         kinds = ", ".join(text_of(item.get("type")) for item in outputs)
         base = {"id": text_of(interaction.get("id")), "expected_output": kinds}
         for number, given in enumerate(interaction["inputs"]):
-            where = line_of(interaction["inputs"], number, line)
+            line_number = line_of(interaction["inputs"], number, line)
             prompt, messages = _prompt(given)
             if prompt is None:
-                problems.add(source.path, "the input is neither text nor messages of a user", where)
+                problems.add(
+                    source.path, "the input is neither text nor messages of a user", line_number
+                )
                 continue
             extra = base | ({"messages": messages} if messages else {})
-            yield _NemoPrompt(source.path, where, prompt, extra, refusals=refusals)
+            yield _NemoPrompt(source.path, line_number, prompt, extra, refusals=refusals)
 
 
 def _prompt(given: Any) -> tuple[str | None, str]:

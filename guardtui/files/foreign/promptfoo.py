@@ -124,7 +124,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     return ForeignPrompts(rows)
 
 
-# --- the tests, wherever they stand -------------------------------------------------------------
+# --- locations of tests -------------------------------------------------------------------------
 
 
 def _tests(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
@@ -254,7 +254,7 @@ def _assertion(text: str) -> dict[str, Any]:
     return {"type": "equals", "value": text}
 
 
-# --- what they mean -----------------------------------------------------------------------------
+# --- their meaning ------------------------------------------------------------------------------
 
 
 def _prompt_variable(

@@ -126,8 +126,8 @@ def measured_text(compared: ComparisonReport, quote: Callable[[str], str] | None
         for _, side in compared.sides
     ]
     first, second = (
-        UNKNOWN if one is None else guardrail_text(one, *([quote] if quote else []))
-        for one in settings
+        UNKNOWN if guardrail is None else guardrail_text(guardrail, *([quote] if quote else []))
+        for guardrail in settings
     )
     if settings[0] is not None and settings[0] == settings[1]:
         return f"Both measured by {first}."
@@ -191,8 +191,8 @@ def hold(before: Side, after: Side) -> ComparisonReport:
             score=_score(after, row),
         )
 
-    there = align(now.keys, before.evaluation.keys).index
-    removed_rows = np.empty(0, np.intp) if there is None else np.flatnonzero(there < 0)
+    rows_before = align(now.keys, before.evaluation.keys).index
+    removed_rows = np.empty(0, np.intp) if rows_before is None else np.flatnonzero(rows_before < 0)
 
     def removed(index: int) -> ComparedPrompt:
         row = int(removed_rows[index])
@@ -228,16 +228,16 @@ def hold(before: Side, after: Side) -> ComparisonReport:
 def _by_mistakes(before: Side, after: Side) -> ComparisonReport:
     sides = (before, after)
     names = " and ".join(
-        letter for letter, one in zip("AB", sides, strict=True) if isinstance(one, Mistakes)
+        letter for letter, side in zip("AB", sides, strict=True) if isinstance(side, Mistakes)
     )
-    wrong = [_wrong(one) for one in sides]
+    wrong = [_wrong(side) for side in sides]
     only = [
-        [key for key in mine if key not in others]
-        for mine, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
+        [key for key in own if key not in others]
+        for own, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
     ]
     both = [key for key in wrong[1] if key in wrong[0]]
     texts = [
-        one.prompts if isinstance(one, RecordedEvaluation) else None for one in (after, before)
+        side.prompts if isinstance(side, RecordedEvaluation) else None for side in (after, before)
     ]
 
     def group(key: str, title: str, keys: list[int]) -> ComparedGroup:
@@ -246,10 +246,13 @@ def _by_mistakes(before: Side, after: Side) -> ComparisonReport:
     def item(key: int) -> ComparedPrompt:
         prompt, line = _text(key, *texts)
         if prompt is None:
-            prompt = next((one[key][1] for one in wrong if key in one and one[key][1]), None)
+            prompt = next(
+                (mistakes[key][1] for mistakes in wrong if key in mistakes and mistakes[key][1]),
+                None,
+            )
         was, now = (
-            one[key][0] if key in one else _right(side, key)
-            for one, side in zip(wrong, sides, strict=True)
+            mistakes[key][0] if key in mistakes else _right(side, key)
+            for mistakes, side in zip(wrong, sides, strict=True)
         )
         return ComparedPrompt(prompt, line, was, now)
 
@@ -262,11 +265,12 @@ def _by_mistakes(before: Side, after: Side) -> ComparisonReport:
         f"of {names} only the mistakes are listed: which prompts were right, and whether both ran "
         "on the same prompts, is not known",
     ]
-    totals = [one.metrics.prompts for one in sides]
+    totals = [side.metrics.prompts for side in sides]
     if totals[0] != totals[1]:
         caveats.append(f"different numbers of prompts: {totals[0]} then, {totals[1]} now")
     intents = [
-        one.intent if isinstance(one, Mistakes) else one.evaluation.topic.intent for one in sides
+        side.intent if isinstance(side, Mistakes) else side.evaluation.topic.intent
+        for side in sides
     ]
     if intents[0] is not intents[1]:
         caveats.append(f"different intents: {intents[0]} then, {intents[1]} now")
@@ -325,7 +329,7 @@ def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
 
 
 def load_form(name: str) -> Callable[[ComparisonReport], str]:
-    """Return what writes a comparison as "json" or a rendered format, always the same text."""
+    """Return the writer of a comparison in a format; equal input gives equal text."""
     if name == "json":
         from guardtui.reports.compared.as_json import write
 

@@ -1,4 +1,4 @@
-"""A document as a page: for a browser, from disk, on paper."""
+"""A document as an HTML page, for a browser and for print."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ LIMIT = 200
 """Lines of one list."""
 
 BELOW = 5
-"""Lines below one point of a list."""
+"""Lines below an entry of a list."""
 
 _NAME = 120  # characters of a name in the title of the page
 _CLASSES = {Tone.PLAIN: None, Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
 
 
 def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
-    """Return the whole page; `drawn` stands above the blocks of the section with that anchor."""
+    """Return the whole page; `drawn` are charts by the anchor of their section."""
     drawn = drawn or {}
     sections = [
         PageSection(
@@ -60,7 +60,7 @@ def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
         )
         for section in document.sections
     ]
-    if document.glossary:  # where the words are met first
+    if document.glossary:  # before the first section that uses its words
         sections.insert(1, PageSection("Terms", "terms", facts(document.glossary)))
     title = "".join(
         display_start(part.text, _NAME) if isinstance(part, Foreign) else part
@@ -70,7 +70,7 @@ def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
 
 
 def markup(phrase: Phrase) -> Markup:
-    """Return a phrase as HTML, its foreign texts set apart."""
+    """Return a phrase as HTML, with foreign texts in quotes."""
     return join(
         *(quoted(part.text) if isinstance(part, Foreign) else part for part in parts_of(phrase))
     )
@@ -151,7 +151,7 @@ def _edits(block: Edits) -> Markup:
 def _prompts(block: Prompts) -> Markup:
     if not block.count:
         return paragraph("None.")
-    # A view that is empty is not the one to begin with when there is something to show.
+    # The first view must not be empty if another one has rows.
     views = [
         view
         if view.rows is None

@@ -1,4 +1,4 @@
-"""Charts of a report as SVG: made by Altair, drawn by vl-convert, coloured by the page."""
+"""Charts of a report as SVG: specified with Altair, drawn by vl-convert, coloured by the page."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MISSING = (
     "Charts need two more packages: pip install 'guardtui[html]'. "
     "All of their figures are here as tables."
 )
-"""Said where charts would stand."""
+"""Shown instead of charts."""
 
 WIDTH, HEIGHT = 400, 240
 _MOST_TICKS = 12  # of whole numbers
 
 Values = Sequence[Mapping[str, Any]]
 
-# Colours that the page gives: placeholders in the drawing, and what stands in their place. They
-# are no colours of a theme, so that one that slipped in would be found.
+# Placeholder colours in the drawing, and the page's colours that replace them. No theme has these
+# colours, so a test can detect one that is left.
 _PLACES = {
     "#a1b001": "var(--series-1)",
     "#a1b002": "var(--series-2)",
@@ -62,7 +62,7 @@ _MARK_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 
 
 class ChartRenderer:
-    """Draws charts, when the packages for it are there; else every drawing is None."""
+    """Draws charts if their packages are installed; otherwise every drawing is None."""
 
     def __init__(self) -> None:
         self._packages: tuple[Any, Any] | None = None
@@ -74,9 +74,9 @@ class ChartRenderer:
         self._packages = (altair, vl_convert)
 
     def draw(self, make: Callable[[Any], Any], label: str, **data: Values) -> Markup | None:
-        """Return the chart that `make` gives for the module altair, as an image called `label`.
+        """Return the chart of `make`, which gets the module altair, as an image named `label`.
 
-        `data` are its values by name: of plain values nothing has to be checked.
+        `data` are its plain values by name.
         """
         if self._packages is None:
             return None
@@ -87,19 +87,19 @@ class ChartRenderer:
         version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
         try:
             drawn = convert.vegalite_to_svg(specification, vl_version=version, allowed_base_urls=[])
-        except ValueError:  # the one does not know the other's version
+        except ValueError:  # incompatible versions of the two packages
             drawn = convert.vegalite_to_svg(specification, allowed_base_urls=[])
         return _themed(drawn, label)
 
 
 def _themed(drawn: str, label: str) -> Markup:
-    # The label names the drawing as a whole: its marks are no drawings of their own.
-    coloured = _PLACE.sub(lambda found: _PLACES[found.group()], _MARK_ROLES.sub("", drawn))
+    # The label is that of the whole drawing; its marks are not images of their own.
+    coloured = _PLACE.sub(lambda match: _PLACES[match.group()], _MARK_ROLES.sub("", drawn))
     return Markup(coloured.replace("<svg ", f'<svg role="img" aria-label="{text(label)}" ', 1))
 
 
 def missing_note() -> Markup:
-    """Return the sentence that stands where charts cannot be drawn."""
+    """Return the sentence shown instead of charts."""
     return tag("p", MISSING, class_="muted")
 
 
@@ -109,9 +109,10 @@ def _rate_axis(alt: Any, field: str, title: str, **more: Any) -> Any:
 
 
 def _by_series(alt: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Series told apart by colour, dashes and width: the third is a band behind the others.
+    """Return encodings that distinguish series by colour, dashes and width.
 
-    The band must come first in the data, since what comes later is drawn over it.
+    The third series is a wide band behind the others: it must come first in the data, since later
+    series are drawn over it.
     """
     legend = alt.Legend(title=None, orient="top", symbolType="stroke")
     count = len(names)
@@ -199,9 +200,9 @@ def threshold_curve(
 def rate_curve(
     alt: Any, titles: tuple[str, str], here: float | None, *, steps: bool, diagonal: bool
 ) -> Any:
-    """One rate by another, of the data `rates` (x, y and place, in whose order they are joined).
+    """Return one rate by another, of the data `rates` (x, y, and place, the order of the line).
 
-    The data `here` (x, y, told) has the point in force, whose x is `here`.
+    The data `here` (x, y, and `told`, its label) are the current point, whose x is `here`.
     """
     axis = alt.Axis(tickCount=5, format=".1f")
     across = alt.X("x:Q", title=titles[0], scale=alt.Scale(domain=[0, 1]), axis=axis)

@@ -1,4 +1,4 @@
-"""The threshold in a report: rates by threshold, ROC, precision-recall, and where it stands."""
+"""The section on thresholds: rates by threshold, ROC and precision-recall curves."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
         curve = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
     except ValueError:
         return paragraph(
-            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so that there is no "
+            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so there is no "
             "threshold to move.",
             class_="muted",
         )
     best = best_threshold(curve)
     threshold = evaluation.settings.threshold
     index = None if threshold is None else curve.place(threshold)
-    marked = tuple(place for place in (index, best.place if best else None) if place is not None)
+    marked = tuple(cut for cut in (index, best.place if best else None) if cut is not None)
     points = curve_points(curve, _POINTS, marked)
     few = curve_points(curve, _LISTED, marked) if len(curve) > _LISTED else points
     drawn = _drawn(curve, points, threshold, index, renderer)
@@ -84,7 +84,7 @@ def _drawn(
     index: int | None,
     renderer: ChartRenderer,
 ) -> Markup | None:
-    """Return the charts side by side; None where they cannot be drawn."""
+    """Return the charts side by side, or None if they cannot be drawn."""
     values = []
     for point in points:
         metrics = point.metrics
@@ -111,18 +111,18 @@ def _drawn(
         "pr": f"Precision by recall, average precision {rate_text(curve.average_precision)}",
     }
     roc = [
-        {"x": round(x, 6), "y": round(y, 6), "place": place}
-        for place, point in enumerate(points)
+        {"x": round(x, 6), "y": round(y, 6), "place": number}
+        for number, point in enumerate(points)
         if (x := point.false_positive_rate) is not None
         and (y := point.metrics.true_positive_rate) is not None
     ]
     recalled = [
-        {"x": round(x, 6), "y": round(y, 6), "place": place}
-        for place, point in enumerate(points)
+        {"x": round(x, 6), "y": round(y, 6), "place": number}
+        for number, point in enumerate(points)
         if (x := point.metrics.true_positive_rate) is not None
         and (y := point.metrics.precision) is not None
     ]
-    # From the largest recall down, so that a precision holds down to the next smaller recall.
+    # In order of decreasing recall: a precision is valid down to the next smaller recall.
     if len(recalled) > 1 and recalled[0]["x"] < recalled[-1]["x"]:
         recalled = [{**row, "place": -row["place"]} for row in reversed(recalled)]
     roc_here = pr_here = None
@@ -183,7 +183,7 @@ def _drawn(
 
 
 def _marked(index: tuple[float, float] | None, threshold: float | None) -> list[dict[str, Any]]:
-    """Return the point in force as data for a chart."""
+    """Return the current point as data for a chart."""
     if index is None:
         return []
     return [{"x": index[0], "y": index[1], "told": f"now {threshold:.3f}"}]

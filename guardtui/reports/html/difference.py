@@ -1,4 +1,4 @@
-"""Texts word by word against those before, in a page."""
+"""Differences of texts, word by word, as HTML."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.reports.html.page import Markup, facts, quoted, tag, text
 
-_COMPARED = 20_000  # characters of two texts; of longer ones the words are not compared
+_COMPARED = 20_000  # characters of two texts; the words of longer ones are not compared
 
 
 def difference(before: str, after: str) -> Markup:
-    """Return a text word by word against the one before: what was added, and what was removed.
+    """Return the added and removed words of a text against the previous one.
 
-    Both are marked by their elements and by signs, so that no colour is needed to tell them apart.
+    They are marked by elements and signs, not only by colour.
     """
     if before == after:
         return quoted(after)
@@ -32,5 +32,5 @@ def difference(before: str, after: str) -> Markup:
 
 
 def edited_facts(fields: Iterable[tuple[str, str, str]]) -> Markup:
-    """Return fields with their texts before and now, see `definition_edits`."""
+    """Return fields with their previous and current texts (see `definition_edits`)."""
     return facts((name, difference(before, after)) for name, before, after in fields)

@@ -1,6 +1,6 @@
 
 "use strict";
-/* The tables of many rows: drawn as far as they are in sight, searched, sorted, by keyboard too. */
+/* Tables of many rows: only visible rows are drawn; search, sorting, and keys. */
 (() => {
   const TALLEST = 8e6; /* pixels that every browser scrolls over exactly */
   const CELL = 400; /* characters of a cell; the whole text stands below the table */
@@ -24,30 +24,30 @@
     const data = JSON.parse(block.querySelector("script").textContent);
     const { columns, rows, views, label } = data;
     const live = block.querySelector(".rows-live");
-    const grid = columns.map((_, place) => place).filter((place) => columns[place].grid);
-    let view = Math.max(0, views.findIndex((one) => one.rows === null || one.rows.length));
-    let order = null; /* { column, way } */
+    const grid = columns.map((_, index) => index).filter((index) => columns[index].grid);
+    let view = Math.max(0, views.findIndex((item) => item.rows === null || item.rows.length));
+    let order = null; /* { column, direction } */
     let words = [];
-    let places = []; /* of the rows shown, in their order */
-    let chosen = -1; /* place of a row, whatever is shown */
+    let indices = []; /* of the rows shown, in their order */
+    let chosen = -1; /* index of the selected row, even if it is not shown */
     let first = 0;
     let visible = 1;
     let rowHeight = 32;
 
-    /* --- what is there ---------------------------------------------------------------- */
-    const buttons = views.map((one, place) => {
-      const count = one.rows === null ? rows.length : one.rows.length;
-      const button = make("button", { type: "button" }, `${one.title} ${count}`);
-      button.addEventListener("click", () => { view = place; update(); });
+    /* --- contents -------------------------------------------------------------------- */
+    const buttons = views.map((item, index) => {
+      const count = item.rows === null ? rows.length : item.rows.length;
+      const button = make("button", { type: "button" }, `${item.title} ${count}`);
+      button.addEventListener("click", () => { view = index; update(); });
       return button;
     });
     const search = make("input", { type: "search", autocomplete: "off", spellcheck: "false" });
     const status = make("p", { role: "status" });
-    const heads = grid.map((place) => {
-      const column = columns[place];
+    const heads = grid.map((index) => {
+      const column = columns[index];
       const button = make("button", { type: "button" }, column.title);
       const head = make("th", { scope: "col", "aria-sort": "none" }, button);
-      button.addEventListener("click", () => sortBy(place));
+      button.addEventListener("click", () => sortBy(index));
       head.className = cellClass(column);
       if (column.width !== null) head.style.width = `calc(${column.width}ch + 1.2rem)`;
       return head;
@@ -84,84 +84,84 @@
       return texts;
     };
     const sortBy = (column) => {
-      if (order === null || order.column !== column) order = { column, way: 1 };
-      else order = order.way === 1 ? { column, way: -1 } : null;
+      if (order === null || order.column !== column) order = { column, direction: 1 };
+      else order = order.direction === 1 ? { column, direction: -1 } : null;
       update();
     };
-    const compare = (column, way) => {
+    const compare = (column, direction) => {
       const keys = rows.map((row) => {
         const value = row[column];
         return typeof value === "string" ? value.toLowerCase() : value;
       });
-      /* What is not there comes last, whichever way. */
+      /* Missing values come last in both directions. */
       return (a, b) => {
-        const one = keys[a], other = keys[b];
-        if (one === other) return a - b;
-        if (one === null || one === "") return other === null || other === "" ? a - b : 1;
-        if (other === null || other === "") return -1;
-        return (one < other ? -way : way) || a - b;
+        const left = keys[a], right = keys[b];
+        if (left === right) return a - b;
+        if (left === null || left === "") return right === null || right === "" ? a - b : 1;
+        if (right === null || right === "") return -1;
+        return (left < right ? -direction : direction) || a - b;
       };
     };
     const update = () => {
       const some = views[view].rows;
-      places = some === null ? rows.map((_, place) => place) : some.slice();
+      indices = some === null ? rows.map((_, index) => index) : some.slice();
       if (words.length) {
         const all = searched();
-        places = places.filter((place) => words.every((word) => all[place].includes(word)));
+        indices = indices.filter((index) => words.every((word) => all[index].includes(word)));
       }
-      if (order !== null) places.sort(compare(order.column, order.way));
-      buttons.forEach((button, place) => button.setAttribute("aria-pressed", place === view));
-      heads.forEach((head, place) => {
-        const sorted = order !== null && order.column === grid[place];
-        const way = order !== null && order.way === 1 ? "ascending" : "descending";
-        head.setAttribute("aria-sort", sorted ? way : "none");
+      if (order !== null) indices.sort(compare(order.column, order.direction));
+      buttons.forEach((button, index) => button.setAttribute("aria-pressed", index === view));
+      heads.forEach((head, index) => {
+        const sorted = order !== null && order.column === grid[index];
+        const direction = order !== null && order.direction === 1 ? "ascending" : "descending";
+        head.setAttribute("aria-sort", sorted ? direction : "none");
       });
       const total = some === null ? rows.length : some.length;
-      const count = places.length === total ? `${total}` : `${places.length} of ${total}`;
+      const count = indices.length === total ? `${total}` : `${indices.length} of ${total}`;
       status.textContent = `${count} ${total === 1 ? "row" : "rows"}`;
-      table.setAttribute("aria-rowcount", places.length + 1);
-      if (!places.includes(chosen)) choose(-1);
+      table.setAttribute("aria-rowcount", indices.length + 1);
+      if (!indices.includes(chosen)) choose(-1);
       scroller.scrollTop = 0;
       measure();
     };
 
     /* --- drawing ----------------------------------------------------------------------- */
     const measure = () => {
-      if (!body.rows.length && places.length) body.append(emptyRow());
+      if (!body.rows.length && indices.length) body.append(emptyRow());
       if (body.rows.length) rowHeight = body.rows[0].getBoundingClientRect().height || 32;
       const room = port.clientHeight - headRow.getBoundingClientRect().height;
       visible = Math.max(1, Math.floor(room / rowHeight));
-      const beyond = Math.max(0, places.length - visible);
+      const beyond = Math.max(0, indices.length - visible);
       filler.style.height = `${Math.min(beyond * rowHeight, TALLEST)}px`;
       draw();
     };
     const emptyRow = () => {
-      const cells = grid.map((place) => make("td", { class: cellClass(columns[place]) }, ""));
+      const cells = grid.map((index) => make("td", { class: cellClass(columns[index]) }, ""));
       const row = make("tr", {}, ...cells);
-      row.addEventListener("click", () => choose(Number(row.dataset.place)));
+      row.addEventListener("click", () => choose(Number(row.dataset.index)));
       return row;
     };
     const draw = () => {
-      const last = Math.max(0, places.length - visible);
+      const last = Math.max(0, indices.length - visible);
       const most = scroller.scrollHeight - scroller.clientHeight;
       first = most > 0 ? Math.min(last, Math.round((scroller.scrollTop / most) * last)) : 0;
-      const count = Math.min(visible, places.length - first);
+      const count = Math.min(visible, indices.length - first);
       while (body.rows.length > count) body.lastChild.remove();
       while (body.rows.length < count) body.append(emptyRow());
       for (let k = 0; k < count; k += 1) {
-        const place = places[first + k];
+        const index = indices[first + k];
         const row = body.rows[k];
-        row.dataset.place = place;
-        row.id = `${name}-${place}`;
+        row.dataset.index = index;
+        row.id = `${name}-${index}`;
         row.setAttribute("aria-rowindex", first + k + 2);
-        row.setAttribute("aria-selected", place === chosen);
+        row.setAttribute("aria-selected", index === chosen);
         grid.forEach((column, cell) => {
-          const value = shownValue(rows[place][column], columns[column]);
+          const value = shownValue(rows[index][column], columns[column]);
           const short = value.length > CELL ? `${value.slice(0, CELL)}…` : value;
           row.cells[cell].textContent = short.replaceAll("\n", "↵");
         });
       }
-      const seen = first <= places.indexOf(chosen) && places.indexOf(chosen) < first + count;
+      const seen = first <= indices.indexOf(chosen) && indices.indexOf(chosen) < first + count;
       if (chosen >= 0 && seen) table.setAttribute("aria-activedescendant", `${name}-${chosen}`);
       else table.removeAttribute("aria-activedescendant");
     };
@@ -174,15 +174,15 @@
     new ResizeObserver(measure).observe(scroller);
 
     /* --- choosing a row ---------------------------------------------------------------- */
-    const choose = (place) => {
-      chosen = place;
-      if (place < 0) {
+    const choose = (index) => {
+      chosen = index;
+      if (index < 0) {
         detail.replaceChildren(make("p", { class: "muted" },
           "Choose a row, by mouse or by the arrow keys, to read all of it here."));
       } else {
         const list = make("dl", { class: "facts" });
         columns.forEach((column, at) => {
-          const value = rows[place][at];
+          const value = rows[index][at];
           if (value === null || value === "") return;
           list.append(make("div", {}, make("dt", {}, column.title),
             make("dd", {}, String(value))));
@@ -192,23 +192,23 @@
       draw();
     };
     const move = (to) => {
-      if (!places.length) return;
-      const target = Math.max(0, Math.min(places.length - 1, to));
-      const last = Math.max(0, places.length - visible);
+      if (!indices.length) return;
+      const target = Math.max(0, Math.min(indices.length - 1, to));
+      const last = Math.max(0, indices.length - visible);
       const most = scroller.scrollHeight - scroller.clientHeight;
       let top = first;
       if (target < first) top = target;
       if (target >= first + visible) top = target - visible + 1;
       if (top !== first && last) scroller.scrollTop = (top / last) * most;
-      choose(places[target]);
+      choose(indices[target]);
     };
     table.addEventListener("keydown", (event) => {
       if (event.target !== table || event.altKey || event.ctrlKey || event.metaKey) return;
-      const at = places.indexOf(chosen);
+      const at = indices.indexOf(chosen);
       const here = at < 0 ? first - 1 : at;
       const targets = {
         ArrowDown: here + 1, ArrowUp: at < 0 ? first : at - 1, PageDown: here + visible,
-        PageUp: here - visible, Home: 0, End: places.length - 1,
+        PageUp: here - visible, Home: 0, End: indices.length - 1,
       };
       if (!(event.key in targets)) return;
       event.preventDefault();

@@ -1,4 +1,4 @@
-"""The page that every HTML report is: its shell, and builders in which no foreign text can act."""
+"""The page of every HTML report, and builders of elements that make foreign text inert."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from guardtui.domain.document import Cell, GridColumn, PromptView
 from guardtui.domain.text import display_text
 
 PRINTED = 200
-"""Rows of each view that are there as a plain table: for paper, and without JavaScript."""
+"""Rows of each view in its plain table, which is shown in print and without JavaScript."""
 
-_PRINTED_CHARACTERS = 1000  # of one cell on paper
-_SHORT = 16  # characters that a narrow column holds in a line
+_PRINTED_CHARACTERS = 1000  # of a cell in print
+_SHORT = 16  # characters in a line of a narrow column
 _VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "wbr"})
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-# What could end the data block, or a line of a script: written in another way that JSON has.
+# Characters that could end the data block or a line of a script, as JSON escapes.
 _ACTIVE = {sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 class Markup(str):
-    """HTML made by the builders here; every other text is escaped where it is put in.
+    """HTML from the builders of this module; they escape every other text.
 
-    Joining it with a plain text gives a plain text, which is escaped again: a mistake shows, and
-    does not act.
+    Concatenation with a plain text gives a plain text, which is escaped again: a mistake is visible
+    but harmless.
     """
 
     __slots__ = ()
@@ -48,22 +48,23 @@ def text(value: object) -> Markup:
 
 
 def join(*parts: Content) -> Markup:
-    """Parts one behind the other."""
+    """Return the parts joined."""
     return Markup("".join(_content(part) for part in parts))
 
 
 def quoted(value: str) -> Markup:
-    """A text that is not ours, set apart from the sentence around it, also in its direction."""
+    """Return a foreign text in quotes, isolated from the writing direction of its sentence."""
     shown = text(value) if value else Markup("(empty)")
     size = " long" if len(shown) > _SHORT else ""
     return Markup(f'<bdi class="quoted{size}">{shown}</bdi>')
 
 
 def tag(name: str, /, *children: Content, **attributes: str | int | bool | None) -> Markup:
-    """An element. `class_` is `class`, `aria_sort` is `aria-sort`; True has no value, None is none.
+    """Return an element. `class_` becomes `class`, `aria_sort` `aria-sort`.
 
-    Raises ValueError for a name that is none, for an event handler and for a style: neither would
-    work under the page's policy.
+    An attribute with the value True is written without a value, one with None is omitted. Raises
+    ValueError for an invalid name, and for event handlers and styles, which the page's policy
+    blocks.
     """
     words = [name]
     for key, value in attributes.items():
@@ -80,7 +81,7 @@ def tag(name: str, /, *children: Content, **attributes: str | int | bool | None)
 
 @cache
 def _attribute(key: str) -> str:
-    """Return the name of an attribute; ValueError for one that is none, or that could act."""
+    """Return the name of an attribute. Raises ValueError for an invalid or blocked one."""
     name = key.rstrip("_").replace("_", "-")
     if not _NAME.fullmatch(name) or name == "style" or name.startswith("on"):
         raise ValueError(f"no attribute: {name!r}")
@@ -93,13 +94,13 @@ def paragraph(*children: Content, class_: str | None = None) -> Markup:
 
 
 def bullets(items: Iterable[Content]) -> Markup:
-    """Return a list; nothing when it has no items."""
+    """Return a list; nothing without items."""
     points = [tag("li", item) for item in items]
     return tag("ul", *points) if points else Markup()
 
 
 def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
-    """Return names and what they stand for, below each other; nothing when there are none."""
+    """Return a list of names with their values; nothing without any."""
     made = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
     return tag("dl", *made, class_="facts") if made else Markup()
 
@@ -117,28 +118,28 @@ def table(
     text_columns: Sequence[int] = (0,),
     row_headers: bool = True,
 ) -> Markup:
-    """Return a small table. Columns not in `text_columns` are figures, set to the right.
+    """Return a small table. Columns not in `text_columns` are figures, aligned to the right.
 
-    With `row_headers` the first cell of each row is its heading. `named` is what a screen reader
-    calls the table; by default the title of its first column.
+    With `row_headers` the first cell of each row is its heading. `named` is the name of the table
+    for screen readers, by default the title of its first column.
     """
-    sides = ["text" if place in text_columns else "figure" for place in range(len(headers))]
+    sides = ["text" if index in text_columns else "figure" for index in range(len(headers))]
     head = [
-        # A heading without a text is no heading to a screen reader.
+        # Screen readers ignore a heading without text.
         tag("th", header, scope="col", class_=side) if header else tag("td", class_=side)
         for header, side in zip(headers, sides, strict=True)
     ]
     body = []
     for row in rows:
         cells = []
-        for place, (cell, side) in enumerate(zip(row, sides, strict=True)):
-            if row_headers and not place:
+        for index, (cell, side) in enumerate(zip(row, sides, strict=True)):
+            if row_headers and not index:
                 cells.append(tag("th", cell, scope="row", class_=side))
             else:
                 cells.append(tag("td", cell, class_=side))
         body.append(tag("tr", *cells))
     made = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
-    # A table that is too wide is scrolled by itself; by keyboard it must be reached for that.
+    # A wide table scrolls by itself; it can be focused, so that the keyboard scrolls it too.
     name = named or (headers[0] if type(headers[0]) is str else "")
     label = f"Table: {name}" if name else "Table"
     return tag("div", made, class_="wide", tabindex=0, role="group", aria_label=label)
@@ -148,7 +149,7 @@ def table(
 
 
 def data_block(value: object) -> Markup:
-    """JSON in the page, for a script of ours: nothing in it can end the block or begin another."""
+    """Return JSON for the page's script, escaped so that it cannot end its element."""
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign, code in _ACTIVE.items():
         written = written.replace(sign, code)
@@ -163,15 +164,15 @@ def rows_table(
     label: str,
     printed: int = PRINTED,
 ) -> Markup:
-    """Return a table of any number of rows: searched, sorted and scrolled at once, by keyboard too.
+    """Return a table of any number of rows, which can be searched, sorted and scrolled.
 
-    The rows are data, and only those in sight are drawn. `views` are buttons that choose rows; the
-    first that has some is chosen. The first `printed` rows of each printed view are plain tables
-    as well, which are seen on paper and without JavaScript. `label` says what the rows are. Raises
-    ValueError when a row has more or fewer cells than there are columns.
+    The rows are data, and a script draws those in view. `views` are buttons that select rows; the
+    first view with rows is selected. The first `printed` rows of each printed view are also plain
+    tables, for print and for browsers without JavaScript. `label` describes the rows. Raises
+    ValueError for a row whose number of cells is not that of the columns.
     """
     width = len(columns)
-    # Most texts hold nothing to be made visible, and this tells it several times faster.
+    # Most texts need no change, and this check is several times faster.
     shown: list[list[Cell]] = [
         [
             cell
@@ -217,34 +218,34 @@ def rows_table(
 def _printed_view(
     columns: Sequence[GridColumn], rows: Sequence[Sequence[Cell]], view: PromptView, limit: int
 ) -> Markup:
-    places: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
-    title = tag("h3", f"{view.title} ({len(places)})")
-    if not len(places):
+    numbers: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
+    title = tag("h3", f"{view.title} ({len(numbers)})")
+    if not len(numbers):
         return join(title, paragraph("None."))
-    grid = [place for place, column in enumerate(columns) if column.grid]
-    below = [place for place, column in enumerate(columns) if not column.grid and column.printed]
-    main = next((place for place in grid if columns[place].width is None), grid[-1])
+    grid = [index for index, column in enumerate(columns) if column.grid]
+    below = [index for index, column in enumerate(columns) if not column.grid and column.printed]
+    main = next((index for index in grid if columns[index].width is None), grid[-1])
 
     def cells(row: Sequence[Cell]) -> list[Content]:
-        made: list[Content] = [_printed_cell(columns[place], row[place]) for place in grid]
-        told = [
-            tag("small", f"{columns[place].title}: ", _printed_cell(columns[place], row[place]))
-            for place in below
-            if row[place] not in (None, "")
+        made: list[Content] = [_printed_cell(columns[index], row[index]) for index in grid]
+        details = [
+            tag("small", f"{columns[index].title}: ", _printed_cell(columns[index], row[index]))
+            for index in below
+            if row[index] not in (None, "")
         ]
-        made[grid.index(main)] = join(made[grid.index(main)], *told)
+        made[grid.index(main)] = join(made[grid.index(main)], *details)
         return made
 
-    figures = [k for k, place in enumerate(grid) if columns[place].decimals is not None]
+    figures = [k for k, index in enumerate(grid) if columns[index].decimals is not None]
     made = table(
-        [columns[place].title for place in grid],
-        [cells(rows[place]) for place in places[:limit]],
+        [columns[index].title for index in grid],
+        [cells(rows[index]) for index in numbers[:limit]],
         text_columns=[k for k in range(len(grid)) if k not in figures],
         row_headers=False,
     )
     rest = Markup()
-    if len(places) > limit:
-        rest = paragraph(f"… and {len(places) - limit} more, on the screen.")
+    if len(numbers) > limit:
+        rest = paragraph(f"… and {len(numbers) - limit} more, on the screen.")
     return join(title, made, rest)
 
 
@@ -261,7 +262,7 @@ def _printed_cell(column: GridColumn, value: Cell) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A part of a page, with a heading; `anchor` is where a link leads (a-z, 0-9, -)."""
+    """A part of a page, with a heading; `anchor` is the target of links (a-z, 0-9, -)."""
 
     title: str
     anchor: str
@@ -269,11 +270,10 @@ class PageSection:
 
 
 def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = None) -> str:
-    """Return the whole page: one file without a network, ends with a line feed.
+    """Return the whole page as one file that loads nothing.
 
-    `lead` stands below the title, before the list of sections. The policy of the page lets no
-    script run but ours, and nothing be loaded. Raises ValueError for an anchor that is none, or
-    that two sections have.
+    `lead` is shown below the title, before the list of sections. The page's policy allows only its
+    own script. Raises ValueError for an invalid anchor, and for one of two sections.
     """
     anchors = [section.anchor for section in sections]
     if not all(map(_NAME.fullmatch, anchors)) or len(set(anchors)) < len(anchors):
@@ -293,7 +293,7 @@ def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = N
         tag("title", title),
         Markup(f"<style>{style}</style>"),
     )
-    links = [tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections]
+    links = [tag("li", tag("a", section.title, href=f"#{section.anchor}")) for section in sections]
     body = (
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag("header", tag("h1", title), lead),
@@ -323,7 +323,7 @@ def _resource(name: str) -> str:
 
 
 def _hash(content: str) -> str:
-    """The source expression by which the policy lets an inline text through (CSP level 2)."""
+    """Return the source expression that allows an inline text (CSP level 2)."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 

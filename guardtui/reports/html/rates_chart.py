@@ -1,4 +1,4 @@
-"""The chart of a report on how rates went from iteration to iteration."""
+"""The chart of rates by iteration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CAPTION = "Rates by iteration; what was decided is marked on the line of covera
 
 
 def rates_chart(report: ReportInput, renderer: ChartRenderer) -> Markup:
-    """Return the chart, a note where it cannot be drawn, nothing for a single iteration."""
+    """Return the chart or a note if it cannot be drawn; nothing for a single iteration."""
     shown = list(report.iterations)[-LIMIT:]
     values, marked = [], []
     for iteration in shown:

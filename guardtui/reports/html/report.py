@@ -11,7 +11,7 @@ from guardtui.reports.topic_document import topic_document
 
 
 def write(report: ReportInput) -> str:
-    """Return the page. Charts are drawn when the packages of the extra `html` are there."""
+    """Return the page. Charts need the packages of the extra `html`."""
     renderer = ChartRenderer()
     drawn = {
         "history": rates_chart(report, renderer),

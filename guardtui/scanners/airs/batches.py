@@ -119,8 +119,8 @@ async def _send(
         rejected, any_accepted = await _send_once(client, chunks, events, slots)
         if any_accepted or len(chunks) == 1:
             singles = [(prompt,) for chunk, _ in rejected if len(chunk) > 1 for prompt in chunk]
-            again, _ = await _send_once(client, singles, events, slots)
-            rejected = [(chunk, error) for chunk, error in rejected if len(chunk) == 1] + again
+            retried, _ = await _send_once(client, singles, events, slots)
+            rejected = [(chunk, error) for chunk, error in rejected if len(chunk) == 1] + retried
         for chunk, error in rejected:
             events.put_nowait(_FailedBatch(tuple(index for index, _ in chunk), error))
     finally:

@@ -42,5 +42,5 @@ def read_object(path: Path, remedy: str) -> dict[str, Any] | None:
 
 def broken(path: Path, problem: str, remedy: str, line: int | None = None) -> AirsError:
     """Return an error about a file."""
-    where = display_text(str(path)) + (f":{line}" if line is not None else "")
-    return AirsError(f"{where}: {problem}; {remedy}")
+    location = display_text(str(path)) + (f":{line}" if line is not None else "")
+    return AirsError(f"{location}: {problem}; {remedy}")

@@ -41,8 +41,8 @@ _VARIABLE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class SettingSource:
-    """Sources of a setting: name of its flag, environment variable, key in the file, default."""
+class AirsSetting:
+    """A setting of AIRS: name of its flag, environment variable, key in the file, default."""
 
     name: str
     variable: str = ""
@@ -50,21 +50,21 @@ class SettingSource:
     default: str = ""
 
 
-SOURCES = (
-    SettingSource("api_key", "PANW_AI_SEC_API_KEY", "airsApiKey"),
-    SettingSource("api_token", "PANW_AI_SEC_API_TOKEN", "airsApiToken"),
-    SettingSource("scan_endpoint", "PANW_AI_SEC_API_ENDPOINT", "airsApiEndpoint", REGIONS["us"]),
-    SettingSource("client_id", "PANW_MGMT_CLIENT_ID", "mgmtClientId"),
-    SettingSource("client_secret", "PANW_MGMT_CLIENT_SECRET", "mgmtClientSecret"),
-    SettingSource("tsg_id", "PANW_MGMT_TSG_ID", "mgmtTsgId"),
-    SettingSource("management_endpoint", "PANW_MGMT_ENDPOINT", "mgmtEndpoint", MANAGEMENT),
-    SettingSource("token_endpoint", "PANW_MGMT_TOKEN_ENDPOINT", "mgmtTokenEndpoint", TOKENS),
-    SettingSource("profile", "PANW_AI_SEC_PROFILE_NAME"),
-    SettingSource("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
-    SettingSource("retries", "", "airsNumRetries", "5"),
+AIRS_SETTINGS = (
+    AirsSetting("api_key", "PANW_AI_SEC_API_KEY", "airsApiKey"),
+    AirsSetting("api_token", "PANW_AI_SEC_API_TOKEN", "airsApiToken"),
+    AirsSetting("scan_endpoint", "PANW_AI_SEC_API_ENDPOINT", "airsApiEndpoint", REGIONS["us"]),
+    AirsSetting("client_id", "PANW_MGMT_CLIENT_ID", "mgmtClientId"),
+    AirsSetting("client_secret", "PANW_MGMT_CLIENT_SECRET", "mgmtClientSecret"),
+    AirsSetting("tsg_id", "PANW_MGMT_TSG_ID", "mgmtTsgId"),
+    AirsSetting("management_endpoint", "PANW_MGMT_ENDPOINT", "mgmtEndpoint", MANAGEMENT),
+    AirsSetting("token_endpoint", "PANW_MGMT_TOKEN_ENDPOINT", "mgmtTokenEndpoint", TOKENS),
+    AirsSetting("profile", "PANW_AI_SEC_PROFILE_NAME"),
+    AirsSetting("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
+    AirsSetting("retries", "", "airsNumRetries", "5"),
 )
 """All settings, with their names in `airs`. `region` and `tenant` are only flags."""
-_BY_NAME = {source.name: source for source in SOURCES}
+_BY_NAME = {setting.name: setting for setting in AIRS_SETTINGS}
 _SECRETS = ("api_key", "api_token", "client_secret")
 _RANGES = {"concurrency": (1, 20), "retries": (0, 5)}
 
@@ -119,7 +119,7 @@ class AirsSettings:
         environment: Mapping[str, str] | None = None,
         config: Path | None = None,
     ) -> AirsSettings:
-        """Return the current settings. `flags` has names of `SOURCES`, `region` and `tenant`.
+        """Return the current settings. `flags` has names of `AIRS_SETTINGS`, `region` and `tenant`.
 
         The file is that of the named tenant, else of the active tenant, else
         ~/.prisma-airs/config.json; `config` replaces them all. Only one file is used, because
@@ -141,25 +141,25 @@ class AirsSettings:
         origins: dict[str, str] = {}
         ranks: dict[str, int] = {}
         empty, overridden = [], []
-        for source in SOURCES:
-            unset = source.variable in variables and not _text(variables[source.variable])
-            if unset and source.name not in given:
-                empty.append(source.variable)
+        for setting in AIRS_SETTINGS:
+            unset = setting.variable in variables and not _text(variables[setting.variable])
+            if unset and setting.name not in given:
+                empty.append(setting.variable)
             candidates = (
-                (given.get(source.name), _flag(source.name)),
-                (variables.get(source.variable) if source.variable else None, source.variable),
-                (file.get(source.key) if source.key else None, f"{chosen.label}: {source.key}"),
-                (source.default, _DEFAULT),
+                (given.get(setting.name), _flag(setting.name)),
+                (variables.get(setting.variable) if setting.variable else None, setting.variable),
+                (file.get(setting.key) if setting.key else None, f"{chosen.label}: {setting.key}"),
+                (setting.default, _DEFAULT),
             )
             for rank, (value, origin) in enumerate(candidates):
                 if text := _text(value):
-                    texts[source.name], origins[source.name] = text, origin
-                    ranks[source.name] = rank
-                    if rank == _VARIABLE and source.key and _text(file.get(source.key)):
-                        overridden.append(source.variable)
+                    texts[setting.name], origins[setting.name] = text, origin
+                    ranks[setting.name] = rank
+                    if rank == _VARIABLE and setting.key and _text(file.get(setting.key)):
+                        overridden.append(setting.variable)
                     break
             else:
-                origins[source.name] = _UNSET
+                origins[setting.name] = _UNSET
         tenant = chosen.tenant
         return replace(
             _checked(texts, origins, ranks),
@@ -209,20 +209,20 @@ class AirsSettings:
             for name in self.overridden
         ]
         notices += [
-            f"{source.variable} is set but empty, which counts as not set: "
-            f"the address in use is {getattr(self, source.name)} "
-            f"({display_text(self.origins.get(source.name, _DEFAULT))})"
-            for source in SOURCES
-            if source.name.endswith("_endpoint") and source.variable in self.empty
+            f"{setting.variable} is set but empty, which counts as not set: "
+            f"the address in use is {getattr(self, setting.name)} "
+            f"({display_text(self.origins.get(setting.name, _DEFAULT))})"
+            for setting in AIRS_SETTINGS
+            if setting.name.endswith("_endpoint") and setting.variable in self.empty
         ]
         return tuple(notices)
 
     def _sources(self, name: str) -> str:
         """Return the variable and the key of a setting, for a message."""
-        source = _BY_NAME[name]
+        setting = _BY_NAME[name]
         file = display_text(self.tenant_file) or "~/.prisma-airs/config.json"
-        of = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
-        return f"{source.variable} (or {source.key} in {file}{of})"
+        owner = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
+        return f"{setting.variable} (or {setting.key} in {file}{owner})"
 
     def _hint(self) -> str:
         """Return advice if tenants are registered but none is active."""
@@ -234,10 +234,10 @@ class AirsSettings:
     def shown(self) -> dict[str, tuple[str, str]]:
         """Return each setting as text with its origin, both safe to show; secrets are masked."""
         shown = {}
-        for source in SOURCES:
-            value = getattr(self, source.name)
+        for setting in AIRS_SETTINGS:
+            value = getattr(self, setting.name)
             text = "" if value is None else display_text(str(value))
-            shown[source.name] = text, display_text(self.origins.get(source.name, _UNSET))
+            shown[setting.name] = text, display_text(self.origins.get(setting.name, _UNSET))
         return shown
 
 
@@ -304,10 +304,10 @@ def _region(text: str) -> str:
 
 def _values(data: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return the values of a file. Raises AirsError for a value of another type."""
-    for source in SOURCES:
-        value = data.get(source.key) if source.key else None
+    for setting in AIRS_SETTINGS:
+        value = data.get(setting.key) if setting.key else None
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise broken(path, f"{source.key} is not a text", _REMEDY)
+            raise broken(path, f"{setting.key} is not a text", _REMEDY)
     return data
 
 
@@ -319,8 +319,8 @@ def _checked(
         try:
             values[name] = _parsed(name, text)
         except ValueError as error:
-            where = display_text(origins[name])
-            raise AirsError(f"{where}: {error}") from None
+            origin = display_text(origins[name])
+            raise AirsError(f"{origin}: {error}") from None
     values["prefer_token"] = ranks.get("api_token", 9) < ranks.get("api_key", 9)
     return AirsSettings(**values, origins=dict(origins))
 

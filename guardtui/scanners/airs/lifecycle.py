@@ -267,15 +267,15 @@ def _topic_warnings(
 ) -> list[str]:
     """Return warnings about concurrent changes of the topic by others."""
     warnings = []
-    was = 0 if known is None else known.revision
-    planned = was if shown is None or shown.topic is None else shown.topic.revision
+    revision = 0 if known is None else known.revision
+    planned = revision if shown is None or shown.topic is None else shown.topic.revision
     name = inert(stored.topic_name)[:60]
-    if was != planned or (shown is not None and shown.topic is None and known is not None):
+    if revision != planned or (shown is not None and shown.topic is None and known is not None):
         warnings.append(
-            f"somebody changed the topic {name}: it is at revision {was} now, not the one shown; "
-            "a revert restores their text"
+            f"somebody changed the topic {name}: it is at revision {revision} now, not the one "
+            "shown; a revert restores their text"
         )
-    if changes and stored.revision > was + 1:
+    if changes and stored.revision > revision + 1:
         warnings.append(
             f"somebody changed the topic {name} at the same moment: its text of revision "
             f"{stored.revision - 1} is not in effect, and cannot be restored"

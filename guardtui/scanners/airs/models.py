@@ -41,8 +41,8 @@ def problem_of(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"][:6])
-    return inert(f"{where}: {first['msg']}" if where else first["msg"])
+    field = ".".join(str(part) for part in first["loc"][:6])
+    return inert(f"{field}: {first['msg']}" if field else first["msg"])
 
 
 class DetectorError(WireModel):

@@ -121,17 +121,19 @@ def attach(
     _place_member(item, pin, intent.value)
     changes += _placement_changes(old, name, pin, intent.value)
     mixed = any(action != intent.value for action, _ in others)
-    was = item.get("action")
-    if was != default:
-        if mixed and not set_default and was in ("allow", "block"):
-            effect = "stopped" if was == "block" else "let through"
+    previous = item.get("action")
+    if previous != default:
+        if mixed and not set_default and previous in ("allow", "block"):
+            effect = "stopped" if previous == "block" else "let through"
             warnings.append(
-                f"the default stays {was}: prompts that match no topic are {effect}, "
+                f"the default stays {previous}: prompts that match no topic are {effect}, "
                 f"because the profile has topics to {'allow' if default == 'allow' else 'block'}"
             )
         else:
             item["action"] = default
-            changes.append(f"default for prompts that match no topic: {_shown(was)} → {default}")
+            changes.append(
+                f"default for prompts that match no topic: {_shown(previous)} → {default}"
+            )
     if len(others) >= TOPICS_AT_MOST:
         warnings.append(
             f"{len(others) + 1} topics: the service may accept at most {TOPICS_AT_MOST}"

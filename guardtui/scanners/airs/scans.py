@@ -216,7 +216,7 @@ def _ids(ids: Sequence[str]) -> str:
     return ",".join(unique)
 
 
-def _list(data: object, what: str) -> list[Any]:
+def _list(data: object, subject: str) -> list[Any]:
     if not isinstance(data, list):
-        raise unusable(f"not a list of {what}")
+        raise unusable(f"not a list of {subject}")
     return data

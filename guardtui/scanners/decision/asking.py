@@ -105,7 +105,7 @@ class DecisionCache:
 
 
 @dataclass(eq=False)
-class DecisionRun:
+class DecisionRequests:
     """The requests of one run, whose answers are all of one model, the first that answers.
 
     `model` is None before the first answer.

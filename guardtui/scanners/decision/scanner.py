@@ -24,7 +24,7 @@ from guardtui.scanners.base import Report, VerdictCache
 from guardtui.scanners.budget import CallBudget
 from guardtui.scanners.decision.asking import (
     DecisionCache,
-    DecisionRun,
+    DecisionRequests,
     estimated_tokens,
     is_pinned,
 )
@@ -199,10 +199,10 @@ class DecisionScanner:
             clock=self._clock,
         )
 
-    def run_with(self, service: DecisionModel) -> DecisionRun:
+    def run_with(self, service: DecisionModel) -> DecisionRequests:
         """Return the requests of one run to the service."""
         retries = Retries(attempts=self._retries + 1, base=_BASE)
-        return DecisionRun(service, self.budget, self.answers, retries)
+        return DecisionRequests(service, self.budget, self.answers, retries)
 
     def _probes(self, texts: list[str], question: DecisionQuestion, epoch: int) -> list[str]:
         """Return texts to send first, to learn which model answers before the cache is used.

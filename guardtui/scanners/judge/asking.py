@@ -110,7 +110,7 @@ class JudgeModel:
     async def _grade(self, topic: Topic, prompt: str) -> ReadAnswer:
         completions: list[ChatCompletion] = []
 
-        class Grader:
+        class AnswerRecorder:
             async def generate(_, input: str | Sequence[Message]) -> ChatCompletion:  # noqa: A002, N805
                 assert isinstance(input, str)  # noqa: S101 - nothing is attached
                 completions.append(await self.complete([{"role": "user", "content": input}]))
@@ -121,7 +121,7 @@ class JudgeModel:
             f"The text belongs to the topic {topic.name!r}: {topic.description}\n"
             f"Texts that belong to it, as examples:{examples}"
         )
-        scorer = model_graded_qa(model=Grader())
+        scorer = model_graded_qa(model=AnswerRecorder())
         state = TaskState(fenced(prompt, self.template.id), input=_QUESTION)
         score = await scorer(state, Target(criterion))
         if empty := read_empty(completions[-1]):

@@ -1,4 +1,4 @@
-"""Embedding of a prompt set: cached vectors first, then the rest in parts that stand for all."""
+"""Embedding of a prompt set: cached vectors first, then the rest in representative parts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MANY = 2_000
 """Prompts above which a set is embedded in parts."""
 
 PARTS = (500, 2_000, 4_000, 8_000, 16_000)
-"""Numbers of prompts at which those embedded are handed out; more of them move figures little."""
+"""Numbers of embedded prompts at which a part is published; further parts change figures little."""
 
 _SLICE = 10_000  # prompts whose texts are held at a time
 
 
 @dataclass(frozen=True, eq=False)
 class PromptVectors:
-    """The prompts of a set as the engine sees them: their vectors, and prompt terms [N]."""
+    """Vectors and prompt terms [N] of a prompt set."""
 
     matrix: PromptMatrix
     terms: Floats
@@ -50,21 +50,21 @@ Grown = Callable[[EmbeddedPart], None]
 
 
 def has_parts(prompts: PromptSet) -> bool:
-    """Whether there are so many prompts that parts of them are handed out."""
+    """Return whether a set is large enough to be embedded in parts."""
     return len(prompts) > MANY
 
 
 def embedding_order(prompts: PromptSet) -> Rows:
-    """Rows in the order in which they are embedded, intp [N]: every start of it is a fair sample.
+    """Return the order in which rows are embedded, intp [N]: every prefix is a fair sample.
 
-    Each class has its share in it, whatever the order of the file. Keys are hashes of the texts, so
-    that the order of keys is by chance, and the same whenever the file is opened.
+    Both classes have their share in every prefix, whatever the order of the file. Keys are hashes
+    of the texts, so their order is random but reproducible.
     """
-    places = np.empty(len(prompts), np.float64)
+    ranks = np.empty(len(prompts), np.float64)
     for members in (np.flatnonzero(prompts.expected), np.flatnonzero(~prompts.expected)):
-        dealt = members[np.argsort(prompts.keys[members], kind="stable")]
-        places[dealt] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
-    return np.argsort(places, kind="stable")
+        ordered = members[np.argsort(prompts.keys[members], kind="stable")]
+        ranks[ordered] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+    return np.argsort(ranks, kind="stable")
 
 
 def embed_prompts(
@@ -76,9 +76,9 @@ def embed_prompts(
     stopped: Stopped,
     grown: Grown | None = None,
 ) -> PromptVectors | None:
-    """Return the vectors of a prompt set; None when `stopped` said so, with the work cached.
+    """Return the vectors of a prompt set; None if stopped, with the finished work cached.
 
-    `grown` is given those embedded so far whenever one of `PARTS` is reached and others are left.
+    `grown` gets the vectors so far at each of `PARTS`, while other prompts remain.
     """
     work = _Work(encoder, scoring, cache, prompts, report, behind=grown is not None)
     if not work.read(stopped):
@@ -90,8 +90,8 @@ def embed_prompts(
     for stop in (*stops, len(prompts)):
         if not work.encode(order[start:stop], stopped):
             return None
-        # Of parts that were cached already only the last is worth a look.
-        following = next((one for one in stops if one > stop), len(prompts))
+        # Of several cached parts only the last is published.
+        following = next((later for later in stops if later > stop), len(prompts))
         if grown is not None and work.misses(order[stop:following]):
             grown(work.part(np.sort(order[:stop])))
         start = stop
@@ -99,7 +99,7 @@ def embed_prompts(
 
 
 class _Work:
-    """Vectors of one prompt set on their way into a matrix."""
+    """The matrix of one prompt set while its vectors are read or embedded."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class _Work:
         *,
         behind: bool,
     ) -> None:
-        """With `behind` the threads that embed leave the screen the precedence."""
+        """With `behind`, embedding threads have a lower priority than the screen."""
         self._behind = behind
         self._encoder, self._scoring, self._cache = encoder, scoring, cache
         self._texts, self._report = prompts.prompts, report
@@ -124,14 +124,14 @@ class _Work:
         self._done = self._known = 0
 
     def read(self, stopped: Stopped) -> bool:
-        """Take what the cache has; False when stopped."""
+        """Read the cached vectors; return False if stopped."""
         total = len(self._missing)
         for start in range(0, total, _SLICE):
             texts = self._texts[start : start + _SLICE].to_list()
             vectors = np.zeros((len(texts), self._encoder.dimensions), np.float32)
-            found = np.ones(len(texts), bool)
-            found[self._cache.read([text_key(text) for text in texts], vectors)] = False
-            rows = np.flatnonzero(found)
+            cached = np.ones(len(texts), bool)
+            cached[self._cache.read([text_key(text) for text in texts], vectors)] = False
+            rows = np.flatnonzero(cached)
             self._put(rows + start, vectors if len(rows) == len(texts) else vectors[rows])
             self._known = self._done
             self._tell()
@@ -140,7 +140,7 @@ class _Work:
         return True
 
     def encode(self, rows: Rows, stopped: Stopped) -> bool:
-        """Embed what is missing of these rows, and cache it; False when stopped."""
+        """Embed and cache the missing vectors of these rows; return False if stopped."""
         missing = rows[self._missing[rows]]
         for start in range(0, len(missing), _SLICE):
             part = missing[start : start + _SLICE]
@@ -161,7 +161,7 @@ class _Work:
             yield chunk, [texts[row] for row in chunk], vectors
 
     def misses(self, rows: Rows) -> bool:
-        """Whether some of these rows have no vector."""
+        """Return whether any of these rows has no vector."""
         return bool(self._missing[rows].any())
 
     def part(self, rows: Rows) -> EmbeddedPart:

@@ -1,4 +1,4 @@
-"""What turns texts into vectors: the protocol of the encoders, and loading one by name."""
+"""Encoders, which turn texts into vectors: their protocol, and loading one by name."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENCODERS = ("pair", "minilm", "static")
-"""Names that `load_encoder` knows, the default first."""
+"""Names for `load_encoder`, the default first."""
 
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the shipped weights files."""
 
 
 class EncoderError(GuardtuiError):
-    """An encoder cannot be loaded; the message is meant for the author."""
+    """An encoder cannot be loaded; the message is for the author."""
 
 
 class Encoder(Protocol):
-    """Texts to unit vectors. Safe to call from several threads at once."""
+    """Turns texts into unit vectors. Thread-safe."""
 
     @property
     def id(self) -> str:
@@ -36,7 +36,7 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that `load_encoder` knows it by."""
+        """Its name for `load_encoder`."""
 
     @property
     def dimensions(self) -> int:
@@ -44,14 +44,14 @@ class Encoder(Protocol):
 
     @property
     def chunk(self) -> int:
-        """Texts in one call of `encode` between two looks at whether to stop: below 0.5 s."""
+        """Number of texts per call of `encode`: a call cannot be stopped, and takes below 0.5 s."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions]. Never fails on odd text; long text is cut to the window."""
+        """Return unit rows [n, dimensions]. Never fails; long text is cut to the window."""
 
 
 def load_encoder(name: str, *, threads: int = 1) -> Encoder:
-    """The encoder of this name, ready to use; loading it twice gives the same object.
+    """Return the encoder of this name, loaded; the same object each time.
 
     `threads` is the number of threads that one call of `encode` may use (not static).
     Raises `EncoderError` for an unknown name, and for a weights file that is missing or damaged.
@@ -87,19 +87,19 @@ def _static() -> Encoder:
 
 
 def checked_bytes(folder: Path, name: str) -> tuple[bytes, str]:
-    """Content of a weights file and its sha256, once it equals the one recorded at build time.
+    """Return the content of a weights file and its sha256, after a check against the record.
 
-    Raises `EncoderError` when the file or the record is missing, unreadable or different.
+    Raises `EncoderError` if the file or the record is missing or unreadable, or if they differ.
     """
     try:
         recorded = json.loads((folder / "provenance.json").read_text("utf-8"))["files"][name]
         content = (folder / name).read_bytes()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(name) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != recorded:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != recorded:
         raise _damaged(name)
-    return content, found
+    return content, digest
 
 
 def _damaged(name: str) -> EncoderError:
@@ -107,9 +107,9 @@ def _damaged(name: str) -> EncoderError:
 
 
 def load_tokenizer(definition: bytes) -> Any:
-    """The tokenizer of this definition; raises `EncoderError` when its library is missing."""
-    # With its own threads it would take the second core from the screen, and it prints a warning
-    # into the terminal when the process forks after it has used them.
+    """Return the tokenizer of a definition. Raises `EncoderError` if its library is missing."""
+    # Its own threads would take the second core from the screen, and after a fork of the process
+    # they print a warning into the terminal.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         from tokenizers import Tokenizer
@@ -119,9 +119,9 @@ def load_tokenizer(definition: bytes) -> Any:
 
 
 def load_session(model: bytes, threads: int) -> Any:
-    """The onnxruntime session of a model; raises `EncoderError` when the library is missing.
+    """Return the onnxruntime session of a model. Raises `EncoderError` if the library is missing.
 
-    `threads` is the number of threads that one run may use.
+    `threads` is the number of threads of one run.
     """
     try:
         import onnxruntime
@@ -130,16 +130,16 @@ def load_session(model: bytes, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads that spin between runs would take the processor from the screen.
+    # Spinning threads would take the processor from the screen.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[list[int]]:
-    """Rows of texts with equally many tokens, at most so many tokens at a time.
+    """Yield rows of texts with the same number of tokens, together at most `at_most` tokens.
 
-    Nothing is padded, so that a text's vector does not depend on the texts in its batch.
+    Without padding, a text's vector does not depend on the other texts in its batch.
     """
     rows: dict[int, list[int]] = {}
     for row, ids in enumerate(tokens):
@@ -151,9 +151,9 @@ def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[lis
 
 
 def clean_text(text: str, limit: int) -> str:
-    """The first `limit` characters, with what UTF-8 cannot carry as "?", one for one.
+    """Return the first `limit` characters, with "?" for each that UTF-8 cannot encode.
 
-    Offsets into the result are offsets into the original, which the explanation relies on.
+    Offsets are those of the original, which the explanation relies on.
     """
     part = text[:limit]
     if part.isascii():

@@ -40,14 +40,14 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A score taken apart.
+    """The contributions to a score.
 
-    `z` = `base` (constant and width of the topic: the same for all prompts) + what the prompt's
-    words add + `lift` (more than 0 only where the prompt equals an example). `similarities` has a
-    cosine for each part, 0 = description and k = example k, NaN where the part is missing;
-    `matched` is the nearest part. `exact` says that the words' shares add up to their sum in z;
-    otherwise each tells how much z falls without the word, and they need not add up.
-    `unknown_language` names the prompt's language when the encoder has not learnt it.
+    `z` = `base` (constant and width of the topic: equal for all prompts) + contributions of the
+    prompt's words + `lift` (above 0 only if the prompt equals an example). `similarities` has a
+    cosine for each part, 0 = description and k = example k, NaN for a missing part. `matched` is
+    the nearest part. If `exact`, the words' contributions add up to their sum in z; otherwise each
+    is the decrease of z without the word. `unknown_language` names the prompt's language if the
+    encoder was not trained on it.
     """
 
     z: float

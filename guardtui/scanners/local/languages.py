@@ -1,4 +1,4 @@
-"""Which language a text is in, and whether an encoder has learnt that language."""
+"""The language of a text, and the languages that each encoder was trained on."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ NAMES = {
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
-"""English names of the languages that are told apart, by their codes."""
+"""English names of the identified languages, by their codes."""
 
 READ_AT_MOST = 2_000
-"""Characters that are looked at."""
+"""Maximum number of examined characters."""
 
 SURE = 0.5
-"""Share of the probability from which on a language is believed.
+"""Least probability of an identified language.
 
 Measured on the fit set (2,176 prompts in 21 languages) for "not learnt by `pair`": 77 of the 84
-prompts in other languages are found and no other one; of 7,750 short English ones 2 are mistaken.
+prompts in other languages are detected, and no other prompt; of 7,750 short English prompts, 2.
 """
 
-# The identifier takes half a second and 100 MB, which authors who write English are spared.
+# The identifier takes half a second and 100 MB: it is loaded only for text that is not English.
 _PLAINLY_ENGLISH = re.compile(
     r"\b(?:the|what|how|my|you|your|with|and|this|are|should|would|which|when|where|does|their)\b",
     re.IGNORECASE,
@@ -94,7 +94,7 @@ _ENGLISH_WORDS = 2
 
 
 def language_of(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, or "" when it cannot be told.
+    """Return the ISO 639-1 code of a text's language, or "" if it is uncertain.
 
     Takes about 0.1 ms; the first text that is not plainly English takes 0.6 s.
     """
@@ -109,14 +109,14 @@ def language_of(text: str) -> str:
 
 
 def language_not_learnt(encoder_name: str, text: str) -> str:
-    """Return the English name of a text's language when the encoder has not learnt it, or ""."""
+    """Return the English name of a text's language if the encoder was not trained on it, or ""."""
     code = language_of(text)
     return "" if not code or code in LEARNT[encoder_name] else NAMES[code]
 
 
 @cache
 def _identifier() -> Any:
-    # Its module-level functions share one identifier, which other code could restrict otherwise.
+    # The module-level functions share one identifier, which other code could restrict.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

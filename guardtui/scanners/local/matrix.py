@@ -1,15 +1,15 @@
-"""Prompt vectors in memory, as whole numbers, and their product with a topic's text.
+"""Prompt vectors in memory, as integers, and their product with a topic's text.
 
-A vector is rounded to int8 with a scale, a text's to whole numbers too, so that every product is a
-sum of whole numbers that float32 holds exactly: a cosine does not depend on how the vectors are
-held, on which other prompts are computed with it, nor on the machine. Cosines of texts differ from
-float32 by less than 0.01 (0.0063 at most for a single token of `static`); a vector with one
+A prompt's vector is rounded to int8 with a scale, and a text's vector to integers. Every product is
+then a sum of integers that float32 holds exactly. So a cosine depends neither on how the vectors
+are stored, nor on the other prompts of the computation, nor on the machine. Cosines of texts differ
+from float32 by less than 0.01 (at most 0.0063 for a single token of `static`); a vector with one
 component far above all others can differ by more.
 
-An encoder whose first columns know English only leaves them at 0 for a text in another language
-(`english_columns`). Such a text has only the other columns in common with an English one. So that
-texts of two languages can be as similar as two English ones, the scales of prompts in another
-language are stretched, and products with a topic's text in such a language are shrunk.
+The first columns of some encoders are for English only, and 0 for a text in another language
+(`english_columns`). Such a text shares only the other columns with an English one. To make texts of
+two languages as similar as two English ones, the scales of prompts in another language are
+stretched, and products with a topic's text in such a language are shrunk.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WHOLE = 4096
 """Steps to which a text's vector is rounded: cosines change by about 0.0001."""
 
 _ROUNDING = 0.05
-"""Share of another language that rounding to int8 may hide or feign."""
+"""Share of another language that may be due to rounding to int8."""
 
-_ROWS = 4096  # rows of int8 made float32 at a time: they stay in the processor's cache
+_ROWS = 4096  # rows converted from int8 to float32 at a time: they fit into the processor's cache
 
 
 class PromptMatrix(Protocol):
-    """Vectors of all prompts; their similarities to a text are cosines, across languages too."""
+    """Vectors of all prompts. Similarities to a text are cosines, also across languages."""
 
     def __len__(self) -> int: ...
 
@@ -48,13 +48,13 @@ class PromptMatrix(Protocol):
         """Return a new matrix with these rows (intp [n]), in this order."""
 
     def product(self, vector: Floats, out: Floats) -> None:
-        """Similarities to one text ([d]), written to `out` [N]."""
+        """Write similarities to one text ([d]) to `out` [N]."""
 
     def fill_rows(self, vectors: Floats, out: Floats) -> None:
-        """Similarities to several texts ([t, d]), written to `out` [t, N]."""
+        """Write similarities to several texts ([t, d]) to `out` [t, N]."""
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Similarities [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
+        """Return similarities [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
         """Return a copy of the vectors [n, d] of the prompts of rows (intp [n]).
@@ -64,7 +64,7 @@ class PromptMatrix(Protocol):
 
 
 class FloatMatrix:
-    """Whole numbers as float32 [N, d] with a scale for each row: the fastest if it fits."""
+    """Integers as float32 [N, d] with a scale for each row: fastest, if memory suffices."""
 
     def __init__(self, count: int, dimensions: int, english_columns: int = 0) -> None:
         self._values = np.zeros((count, dimensions), np.float32)
@@ -98,10 +98,10 @@ class FloatMatrix:
             self.product(vector, row)
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = whole(vectors) @ self._values[rows].T
-        found *= self._scales[rows]
-        found *= _text_scales(vectors, self._english_columns)[:, None]
-        return found
+        products: Floats = whole(vectors) @ self._values[rows].T
+        products *= self._scales[rows]
+        products *= _text_scales(vectors, self._english_columns)[:, None]
+        return products
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
         return _unit(self._values[rows], self._scales[rows], self._english_columns)
@@ -119,9 +119,9 @@ class CompactMatrix:
     def of(
         cls, values: NDArray[np.int8], scales: Floats, english_columns: int = 0
     ) -> CompactMatrix:
-        """Around arrays that are there already: values [N, d], which may be mapped, scales [N].
+        """Return a matrix of existing arrays: values [N, d], which may be mapped, scales [N].
 
-        The scales are those that `stretched` gives.
+        The scales are those of `stretched`.
         """
         matrix = cls(0, values.shape[1], english_columns)
         matrix._values, matrix._scales = values, scales
@@ -159,10 +159,10 @@ class CompactMatrix:
         out *= _text_scales(vectors, self._english_columns)[:, None]
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
-        found *= self._scales[rows]
-        found *= _text_scales(vectors, self._english_columns)[:, None]
-        return found
+        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
+        products *= self._scales[rows]
+        products *= _text_scales(vectors, self._english_columns)[:, None]
+        return products
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
         return _unit(self._values[rows], self._scales[rows], self._english_columns)
@@ -178,18 +178,18 @@ def compact(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 def stretched(
     values: NDArray[np.int8], scales: Floats, english_columns: int
 ) -> tuple[NDArray[np.int8], Floats]:
-    """Values [n, d] as they are, and scales [n] that stretch texts in another language."""
+    """Return the values [n, d] unchanged, and scales [n] that stretch texts in another language."""
     return values, scales * _stretch(values, english_columns)
 
 
 def unstretched(values: NDArray[np.int8], scales: Floats, english_columns: int) -> Floats:
-    """The scales [n] of unit vectors, from those that `stretched` gave."""
+    """Return the scales [n] of unit vectors, from those of `stretched`."""
     unit: Floats = scales / _stretch(values, english_columns)
     return unit
 
 
 def _stretch(values: NDArray[np.generic], english_columns: int) -> Floats:
-    """1 for each text [n] in English and √2 for others, from whole numbers in int8's range [n, d].
+    """Return a factor for each text, [n]: 1 in English, √2 in others; from int8 values [n, d].
 
     Half of an English vector's square lies in the English columns. Sums of the squares are exact
     in float32 up to d = 1000.
@@ -206,15 +206,15 @@ def _stretch(values: NDArray[np.generic], english_columns: int) -> Floats:
 
 
 def _text_scales(vectors: Floats, english_columns: int) -> Floats:
-    """What products of the whole numbers of texts [t, d] are multiplied by, [t]."""
+    """Return the factors, [t], of products with the integers of texts [t, d]."""
     return np.float32(1 / WHOLE) / _stretch(compact(vectors)[0], english_columns)
 
 
 def _unit(values: NDArray[np.generic], scales: Floats, english_columns: int) -> Floats:
-    """Rows [n, d] of values and scales as vectors of about unit length."""
-    found: Floats = values.astype(np.float32)
-    found *= (scales / _stretch(values, english_columns))[:, None]
-    return found
+    """Return vectors [n, d] of about unit length from values and scales."""
+    vectors: Floats = values.astype(np.float32)
+    vectors *= (scales / _stretch(values, english_columns))[:, None]
+    return vectors
 
 
 def whole(vectors: Floats) -> Floats:
@@ -228,6 +228,6 @@ def whole(vectors: Floats) -> Floats:
 
 
 def new_matrix(count: int, dimensions: int, english_columns: int = 0) -> PromptMatrix:
-    """An empty matrix of the kind that suits its size."""
+    """Return an empty matrix of the type that suits its size."""
     kind = FloatMatrix if count * dimensions < COMPACT_FROM else CompactMatrix
     return kind(count, dimensions, english_columns)

@@ -30,7 +30,7 @@ BATCH_TOKENS = 1024
 class MiniLM:
     """Sentence vectors of a six-layer transformer, [n, 384].
 
-    The mean vector of everyday requests is taken off before rows get unit length: what all requests
+    The mean vector of everyday requests is subtracted before rows get unit length: what requests
     share says nothing about a topic, and broad and narrow topics become more alike without it.
     """
 

@@ -1,8 +1,7 @@
-"""The encoder `pair`: `minilm`, which reads English best, and `use`, which knows 16 languages.
+"""The encoder `pair`: `minilm`, the best for English, and `use`, for 16 languages.
 
-Of a text in another language than English `minilm` knows next to nothing, and its half of the
-vector would only blur the other one. So it is left out there: the language decides how the two
-are weighed.
+`minilm` was trained on English only: for a text in another language its half of the vector is left
+out.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from guardtui.scanners.local.use import Use
 VERSION = 2
 """Part of the id: raise it when the same weights give other vectors."""
 SHARE = 0.5
-"""Of the cosine of two English texts, the share that is the cosine of `minilm`."""
+"""Share of the cosine by `minilm` in the cosine of two English texts."""
 UNSURE = 1.0
 """Log odds of another language than English within which a text counts as partly English."""
 
@@ -41,7 +40,7 @@ class Pair:
     chunk = 96
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        """Load both from a folder of weights; raises `EncoderError` when a file is damaged."""
+        """Load both from a folder of weights. Raises `EncoderError` if a file is damaged."""
         self._minilm = MiniLM(folder, threads=threads)
         self._use = Use(folder, threads=threads)
         content, languages_hash = checked_bytes(folder, "pair-languages.npy")
@@ -51,10 +50,10 @@ class Pair:
         self.id = f"pair-{hashes}{languages_hash[:4]}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""
         result = self.raw(texts)
         cut = self.english_columns
-        # Summed row by row: a product of all at once rounds by how many there are.
+        # Row by row: the rounding of one product of all depends on their number.
         odds = (result * self._languages[:-1]).sum(axis=1) + self._languages[-1]
         foreign = np.clip(odds / np.float32(2 * UNSURE) + np.float32(0.5), 0, 1)[:, None]
         share = np.float32(SHARE)
@@ -63,7 +62,7 @@ class Pair:
         return result
 
     def raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as they are before the language of a text is looked at."""
+        """Return unit rows [n, dimensions], regardless of the language of a text."""
         result = np.empty((len(texts), self.dimensions), np.float32)
         cut = self.english_columns
         result[:, :cut] = self._minilm.encode(texts)

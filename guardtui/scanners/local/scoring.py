@@ -1,9 +1,9 @@
 """The scoring model: from similarities to a topic's texts to a score in 0…1.
 
-z = Σ weight · feature + constant, score = 1 / (1 + e^−z). Features of a prompt against a topic are
-cosines (to the description, to the nearest example, the mean of all); features of a topic say how
-wide it is; features of a prompt say how ordinary it is. What changes with an edit is only the row
-of the edited text, so that one edit costs one matrix–vector product and a few passes over N.
+z = Σ weight · feature + constant, score = 1 / (1 + e^−z). Features of a prompt and a topic are
+cosines (to the description, to the nearest example, the mean of all); features of a topic measure
+how wide it is; features of a prompt how ordinary it is. An edit changes only the row of the edited
+text, so it costs one matrix–vector product and a few passes over N.
 The constants come from `scripts/fit_scoring.py`.
 """
 
@@ -28,8 +28,8 @@ Floats: TypeAlias = "NDArray[np.float32]"
 PROMPT_FEATURES = ("ordinary", "act")
 """Features of a prompt alone.
 
-The mean of its five largest cosines to the background; and how far it leans to asking for a deed
-rather than about it (see `Act`).
+The mean of its five largest cosines to the background; and how much it requests an act rather than
+information (see `Act`).
 """
 
 SIMILARITY_FEATURES = ("description", "nearest", "mean")
@@ -44,17 +44,17 @@ TOPIC_FEATURES = (
     "description reach",  # mean over the background of the cosine to the description
     "examples act",  # mean over the examples of their cosine to the direction of `Act`
 )
-"""Features of a topic alone: how wide it is, and how near to everyday requests."""
+"""Features of a topic alone: its width, and its similarity to everyday requests."""
 
 _NEAREST = 5
 _CHUNK = 4096
-_TOPICS = 128  # topics whose vectors are gathered at a time: they stay in the processor's cache
+_TOPICS = 128  # topics per batch, whose vectors fit into the processor's cache
 
 _NOTHING = -12.0
 """z of every prompt against a topic without any text."""
 
-# A prompt that is an example triggers, whatever the linear form says: from this cosine on, z is
-# lifted, to this much above the threshold at cosine 0.995 (int8 vectors reach no more of 1).
+# A prompt equal to an example always triggers. From `_SAME_FROM` on z is lifted; at cosine 0.995
+# (int8 vectors come no nearer to 1) to `_SAME_LIFT` above the threshold.
 _SAME_FROM = 0.97
 _SAME = 0.995
 _SAME_LIFT = 2.0
@@ -62,9 +62,9 @@ _SAME_SLOPE = 400.0
 
 
 def topic_texts(name: str, description: str, examples: Sequence[str]) -> list[str]:
-    """The texts to embed, in order: "name: description" and each example; "" for a missing one.
+    """Return the texts to embed: "name: description" and each example; "" for a missing one.
 
-    Positions are stable under an edit: part 0 is the description and part k is example k.
+    An edit does not change positions: part 0 is the description, part k example k.
     """
     head = ": ".join(part for part in (name.strip(), description.strip()) if part)
     return [head, *(example if example.strip() else "" for example in examples)]
@@ -73,9 +73,9 @@ def topic_texts(name: str, description: str, examples: Sequence[str]) -> list[st
 def similarity_rows(
     vectors: Floats, text_vectors: Floats, english_columns: int, out: Floats | None = None
 ) -> Floats:
-    """Similarities [k, N] of texts [k, d] to prompts [N, d], one for each text, as a scan has them.
+    """Return similarities [k, N] of texts [k, d] to prompts [N, d], as in a scan.
 
-    After an edit only the edited text's row is computed, with `out` a slice of the rows kept.
+    After an edit, only the row of the edited text is computed: `out` is then a slice of the rows.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
     matrix = FloatMatrix(len(vectors), vectors.shape[1], english_columns)
@@ -86,7 +86,10 @@ def similarity_rows(
 
 
 def _mean_of_nearest(vectors: NDArray[np.generic], background: Floats) -> Floats:
-    """Mean of the five largest products of each vector [n, d] with the background [m, d], [n]."""
+    """Return the mean of each vector's five largest products with the background, [n].
+
+    Vectors are [n, d], the background [m, d].
+    """
     result = np.empty(len(vectors), np.float32)
     known = np.ascontiguousarray(background.T)
     for start in range(0, len(vectors), _CHUNK):
@@ -98,10 +101,10 @@ def _mean_of_nearest(vectors: NDArray[np.generic], background: Floats) -> Floats
 
 @dataclass(frozen=True, slots=True)
 class TopicTerms:
-    """What the score takes from the topic alone.
+    """The terms of the score that depend on the topic alone.
 
-    `present` tells which parts have text; `width` is the topic's share of z, which moves all
-    prompts alike when the topic becomes wider or narrower; `features` are the named numbers.
+    `present` says which parts have text. `width` is the topic's share of z, equal for all prompts.
+    `features` are the numbers by name.
     """
 
     present: tuple[bool, ...]
@@ -111,9 +114,10 @@ class TopicTerms:
 
 @dataclass(frozen=True, eq=False)
 class TopicTable:
-    """Many topics over one list of texts: `heads` intp [c] and `examples` intp [c, k] are places.
+    """Many topics that share one list of texts.
 
-    -1 where a topic has no description, or fewer examples than k.
+    `heads` (intp [c]) and `examples` (intp [c, k]) are indices of texts, -1 for a missing
+    description or example.
     """
 
     heads: NDArray[np.intp]
@@ -123,16 +127,15 @@ class TopicTable:
         return len(self.heads)
 
     def part(self, rows: slice) -> TopicTable:
-        """Some of the topics."""
+        """Return some of the topics."""
         return TopicTable(self.heads[rows], self.examples[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Act:
-    """What leads from asking about a subject (facts, news, help) to asking for the deed.
+    """The direction from requests about a subject (facts, news, help) to requests for the act.
 
-    `direction` is a unit vector [d]. Most prompts say little about it: within `width` of `middle`
-    their cosines to it count as none.
+    `direction` is a unit vector [d]. Cosines within `width` of `middle` are usual, and count as 0.
     """
 
     direction: Floats
@@ -140,20 +143,20 @@ class Act:
     width: float
 
     def leaning(self, cosines: Floats) -> Floats:
-        """How far cosines [n] lie beyond what is usual, with their sign."""
-        found: Floats = cosines - np.float32(self.middle)
-        found -= np.clip(found, np.float32(-self.width), np.float32(self.width))
-        return found
+        """Return how far cosines [n] are outside the usual range, with their sign."""
+        beyond: Floats = cosines - np.float32(self.middle)
+        beyond -= np.clip(beyond, np.float32(-self.width), np.float32(self.width))
+        return beyond
 
 
 @dataclass(frozen=True)
 class ScoringModel:
     """Fitted constants for one encoder.
 
-    `threshold` is the shipped one, as z; `background` are vectors [m, d] of everyday requests;
-    `act` is None where the constants do without it; `typical` are the values of topic features
-    that cannot be computed yet; `english_columns` is how many columns at the start of a vector are
-    0 for a text in another language than English (see `matrix.py`).
+    `threshold` is the shipped one, as z. `background` are vectors [m, d] of everyday requests.
+    `act` is None if the constants do not use it. `typical` are values for topic features that
+    cannot be computed yet. The first `english_columns` of a vector are 0 for a text in another
+    language than English (see `matrix.py`).
     """
 
     encoder: str
@@ -168,7 +171,7 @@ class ScoringModel:
 
     @property
     def id(self) -> str:
-        """Encoder and version: scores of equal ids are comparable."""
+        """Encoder and version; scores with equal ids are comparable."""
         return f"{self.encoder}-{self.version}"
 
     @cached_property
@@ -178,11 +181,14 @@ class ScoringModel:
         return centre
 
     def ordinary(self, vectors: Floats) -> Floats:
-        """How ordinary texts [n, d] are: mean of their five largest cosines to the background."""
+        """Return how ordinary texts [n, d] are: the mean of their five largest cosines, [n].
+
+        The cosines are those to the background.
+        """
         return self._compact_ordinary(*compact(vectors))
 
     def compact_prompt_terms(self, values: NDArray[np.int8], scales: Floats) -> Floats:
-        """Prompt terms, [n], of vectors as int8 [n, d] with scales [n]: whole numbers again."""
+        """Return prompt terms, [n], of vectors as int8 [n, d] with scales [n]."""
         terms = self._compact_ordinary(values, scales)
         terms *= np.float32(self.weights.get("ordinary", 0.0))
         if self.act:
@@ -197,13 +203,13 @@ class ScoringModel:
         return nearest
 
     def prompt_terms(self, vectors: Floats) -> Floats:
-        """How ordinary each prompt is, as its share of z, [N]; computed once for a prompt set."""
+        """Return the share of z of each prompt alone, [N]; computed once per prompt set."""
         return self.compact_prompt_terms(*compact(vectors))
 
     def prompt_direction(self, vector: Floats) -> Floats:
-        """The vector [d] whose product with this prompt's vector [d] is its prompt term.
+        """Return the vector [d] whose product with this prompt's vector [d] is its prompt term.
 
-        For constants without `act`, whose share is no such product.
+        Only for constants without `act`, whose term is not such a product.
         """
         nearest = np.argsort(self.background @ vector)[-_NEAREST:]
         weight = np.float32(self.weights.get("ordinary", 0.0))
@@ -211,7 +217,7 @@ class ScoringModel:
         return direction
 
     def example_features(self, texts: Sequence[str], text_vectors: Floats) -> dict[str, float]:
-        """Features of the examples alone, from `topic_texts` and their vectors [k, d]."""
+        """Return features of the examples alone, from `topic_texts` and their vectors [k, d]."""
         examples = [row for row in range(1, len(texts)) if texts[row].strip()]
         if not examples:
             return {}
@@ -235,10 +241,10 @@ class ScoringModel:
         text_vectors: Floats,
         example_features: Mapping[str, float] | None = None,
     ) -> TopicTerms:
-        """Topic-only terms from `topic_texts` and their vectors [k, d].
+        """Return the terms of the topic alone, from `topic_texts` and their vectors [k, d].
 
-        `example_features` may be given where they are at hand. What cannot be computed yet (one
-        example, no description) takes its typical value.
+        `example_features` are computed if not given. Features that cannot be computed yet (one
+        example, no description) have their typical values.
         """
         if example_features is None:
             example_features = self.example_features(texts, text_vectors)
@@ -260,11 +266,11 @@ class ScoringModel:
         prompt_terms: Floats,
         nearest: Floats | None = None,
     ) -> Floats:
-        """z of every prompt, [N], from similarities [k, N], topic terms and prompt terms [N].
+        """Return z of every prompt, [N], from similarities [k, N], topic and prompt terms [N].
 
-        `nearest` is the largest cosine to an example, [N], where it is at hand. Passes over N:
-        one for each row, the maximum over the example rows, three sums, and one
-        comparison for the prompts that equal an example.
+        `nearest` is the largest cosine to an example, [N], computed if not given. Passes over N:
+        one for each row, the maximum over the example rows, three sums, and one comparison for
+        prompts equal to an example.
         """
         z, nearest = self.linear(similarities, terms, prompt_terms, nearest)
         if nearest is None:
@@ -281,7 +287,7 @@ class ScoringModel:
         prompt_terms: Floats,
         nearest: Floats | None = None,
     ) -> tuple[Floats, Floats | None]:
-        """z before prompts that equal an example are lifted, and the largest cosine to an example.
+        """Return z before the lift of prompts equal to an example, and the largest cosine to one.
 
         The latter is None without examples.
         """
@@ -291,7 +297,7 @@ class ScoringModel:
         if not rows:
             z.fill(_NOTHING)
             return z, None
-        # One row after the other: a product of all at once rounds by where a prompt stands.
+        # Row by row: the rounding of one product of all depends on the position of a prompt.
         z[:] = prompt_terms
         share = np.empty_like(z)
         for row, weight in zip(rows, self.row_weights(terms.present)[rows], strict=True):
@@ -305,9 +311,9 @@ class ScoringModel:
         return z, nearest
 
     def row_weights(self, present: Sequence[bool]) -> Floats:
-        """What each similarity row adds to z, [k], apart from the nearest example's extra weight.
+        """Return the weight of each similarity row in z, [k], without that of the nearest example.
 
-        Without a description the examples stand in for it, and the other way round.
+        Examples replace a missing description, and a description missing examples.
         """
         rows = [row for row, there in enumerate(present) if there]
         examples = [row for row in rows if row > 0]
@@ -322,9 +328,9 @@ class ScoringModel:
         return weights
 
     def widths(self, table: TopicTable, text_vectors: Floats) -> Floats:
-        """The share of z that each topic of a table takes from itself alone, float32 [c].
+        """Return the share of z of each topic of a table alone, float32 [c].
 
-        As `topic_terms` has it in `width`, for many topics at once; `text_vectors` are [t, d].
+        It is `width` of `topic_terms`, for many topics at once; `text_vectors` are [t, d].
         """
         cosines = text_vectors @ self.background.T
         top = np.partition(cosines, cosines.shape[1] - _NEAREST, axis=1)[:, -_NEAREST:]
@@ -335,14 +341,14 @@ class ScoringModel:
         for start in range(0, len(table), _TOPICS):
             rows = slice(start, start + _TOPICS)
             part, out = table.part(rows), named[rows]
-            there = part.examples >= 0
-            count = there.sum(axis=1)
+            present = part.examples >= 0
+            count = present.sum(axis=1)
             some, several = count > 0, count > 1
             headed = part.heads >= 0
-            one = np.maximum(count, 1)
-            # A missing example is read as text 0 and counts nothing.
-            places = np.where(there, part.examples, 0)
-            vectors = text_vectors[places] * there[:, :, None]
+            at_least_one = np.maximum(count, 1)
+            # A missing example is read as text 0, with weight 0.
+            indices = np.where(present, part.examples, 0)
+            vectors = text_vectors[indices] * present[:, :, None]
             total = vectors.sum(axis=1)
             pairs = np.maximum(count * (count - 1), 1)
             squares = np.einsum("cd,cd->c", total, total) - np.einsum(
@@ -350,26 +356,29 @@ class ScoringModel:
             )
             heads = text_vectors[np.where(headed, part.heads, 0)]
             reach = np.full((len(part), cosines.shape[1]), -np.inf, np.float32)
-            for column in range(places.shape[1]):
-                near = cosines[places[:, column]]
-                near[~there[:, column]] = -np.inf
+            for column in range(indices.shape[1]):
+                near = cosines[indices[:, column]]
+                near[~present[:, column]] = -np.inf
                 np.maximum(reach, near, out=reach)
             reach[~some] = 0
             values = {
                 "coherence": (several, squares / pairs),
-                "agreement": (headed & some, np.einsum("cd,cd->c", heads, total) / one),
-                "few": (some, 1 / one),
-                "examples ordinary": (some, (ordinary[places] * there).sum(axis=1) / one),
+                "agreement": (headed & some, np.einsum("cd,cd->c", heads, total) / at_least_one),
+                "few": (some, 1 / at_least_one),
+                "examples ordinary": (
+                    some,
+                    (ordinary[indices] * present).sum(axis=1) / at_least_one,
+                ),
                 "reach": (some, reach.mean(axis=1)),
                 "description reach": (headed, head_reach[np.where(headed, part.heads, 0)]),
-                "examples act": (some, (act[places] * there).sum(axis=1) / one),
+                "examples act": (some, (act[indices] * present).sum(axis=1) / at_least_one),
             }
             for column, name in enumerate(TOPIC_FEATURES):
                 known, value = values[name]
                 out[:, column] = np.where(known, value, self.typical[name])
         weights = np.array([self.weights.get(name, 0.0) for name in TOPIC_FEATURES])
-        found: Floats = (named @ weights).astype(np.float32)
-        return found
+        widths: Floats = (named @ weights).astype(np.float32)
+        return widths
 
     def combine_many(
         self,
@@ -378,27 +387,27 @@ class ScoringModel:
         widths: Floats,
         prompt_terms: Floats,
     ) -> Floats:
-        """z of every prompt against every topic of a table, [c, n], as `combine` gives it.
+        """Return z of every prompt against every topic of a table, [c, n], as in `combine`.
 
-        From similarities [t, n] of the texts, `widths` [c] and prompt terms [n].
+        Arguments are similarities [t, n] of the texts, `widths` [c] and prompt terms [n].
         """
-        there = table.examples >= 0
-        count = there.sum(axis=1)
+        present = table.examples >= 0
+        count = present.sum(axis=1)
         headed = table.heads >= 0
         parts = np.maximum(count + headed, 1)
         each = np.full(len(table), self.weights.get("mean", 0.0)) / parts
         description = self.weights.get("description", 0.0)
         near = self.weights.get("nearest", 0.0)
-        # As in `row_weights`: description and examples stand in for each other.
+        # As in `row_weights`, description and examples replace each other.
         head = np.where(headed, each + description + np.where(count == 0, near, 0.0), 0.0)
         each = np.where(headed, each, each + description / np.maximum(count, 1))
         each = np.where(count > 0, each, 0.0).astype(np.float32)
-        # A missing example is read as the first one: no change to the maximum, and the sum is
-        # set right by the first one's weight.
-        ordered = -np.sort(-table.examples, axis=1) if not there.all() else table.examples
+        # A missing example is read as the first one. That does not change the maximum, and the
+        # weight of the first one corrects the sum.
+        ordered = -np.sort(-table.examples, axis=1) if not present.all() else table.examples
         first = np.maximum(ordered[:, 0], 0) if ordered.shape[1] else np.zeros(len(table), np.intp)
-        places = np.where(ordered >= 0, ordered, first[:, None])
-        width = places.shape[1]
+        indices = np.where(ordered >= 0, ordered, first[:, None])
+        width = indices.shape[1]
         z = similarities[np.maximum(table.heads, 0)]
         z *= head.astype(np.float32)[:, None]
         z += (widths + np.float32(self.constant))[:, None]
@@ -409,7 +418,7 @@ class ScoringModel:
             cosines *= (1 + count - width).astype(np.float32)[:, None]
             other = np.empty_like(cosines)
             for column in range(1, width):
-                np.take(similarities, places[:, column], axis=0, out=other, mode="clip")
+                np.take(similarities, indices[:, column], axis=0, out=other, mode="clip")
                 cosines += other
                 np.maximum(nearest, other, out=nearest)
             cosines *= each[:, None]
@@ -427,23 +436,23 @@ class ScoringModel:
         return z
 
     def _lifted(self, nearest: Floats) -> Floats:
-        """What z is at least, [n], where the largest cosine says prompt and example are one."""
+        """Return the least z, [n], of prompts equal to an example by their largest cosine."""
         missing = np.maximum(np.float32(_SAME) - nearest, np.float32(0))
         floor: Floats = np.float32(self.threshold + _SAME_LIFT) - np.float32(_SAME_SLOPE) * missing
         return floor
 
     def score(self, texts: Sequence[str], text_vectors: Floats, vectors: Floats) -> Floats:
-        """z [N] of prompts [N, d] against a topic, all steps in one: for small sets and tests."""
+        """Return z [N] of prompts [N, d] against a topic, in one step; for small sets."""
         terms = self.topic_terms(texts, text_vectors)
         rows = similarity_rows(vectors, text_vectors, self.english_columns)
         return self.combine(rows, terms, self.prompt_terms(vectors))
 
 
 def nearest_example(similarities: Floats, texts: Sequence[str]) -> tuple[Floats, NDArray[np.int16]]:
-    """The largest cosine to an example, float32 [N], and which it is, int16 [N].
+    """Return the largest cosine to an example, float32 [N], and the example's part, int16 [N].
 
-    From similarities [k, N] to `topic_texts`; -inf and -1 where the topic has no example. The
-    first of equals wins.
+    Similarities [k, N] are those of `topic_texts`. -inf and -1 if the topic has no example; of
+    equal cosines the first counts.
     """
     count = similarities.shape[1]
     best = np.full(count, -np.inf, np.float32)
@@ -458,10 +467,10 @@ def nearest_example(similarities: Floats, texts: Sequence[str]) -> tuple[Floats,
 
 
 def matched_part(similarities: Floats, present: Sequence[bool]) -> NDArray[np.intp]:
-    """Which part is nearest to each prompt, [n]: 0 = description, k = example k.
+    """Return the nearest part of each prompt, [n]: 0 = description, k = example k.
 
-    From similarities [k, n] of all prompts or of a few picked ones. Missing parts never match;
-    when all are missing it is 0.
+    Similarities [k, n] are those of all prompts or of some. Missing parts never match; if all are
+    missing, it is 0.
     """
     rows = [row for row, there in enumerate(present) if there] or [0]
     parts: NDArray[np.intp] = np.asarray(rows, np.intp)[similarities[rows].argmax(axis=0)]
@@ -469,8 +478,8 @@ def matched_part(similarities: Floats, present: Sequence[bool]) -> NDArray[np.in
 
 
 def probability(z: Floats | np.float32) -> Floats:
-    """Score in 0…1 of z, 1 / (1 + e^−z), without overflow."""
-    # The same function by tanh, which has no overflow at either end.
+    """Return the score in 0…1 of z, 1 / (1 + e^−z)."""
+    # The same function by tanh, which cannot overflow.
     result: Floats = np.tanh(np.asarray(z, np.float32) * np.float32(0.5))
     result *= np.float32(0.5)
     result += np.float32(0.5)
@@ -484,23 +493,25 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
     """
     try:
         content = json.loads((folder / "scoring.json").read_text("utf-8"))
-        found = content["encoders"][encoder]
+        constants = content["encoders"][encoder]
         background = load_background(encoder, folder)
         act = None
-        if "act" in found:
+        if "act" in constants:
             file, _ = checked_bytes(folder, f"act-{encoder}.npy")
             direction = np.load(io.BytesIO(file), allow_pickle=False).astype(np.float32)
-            act = Act(direction, float(found["act"]["middle"]), float(found["act"]["width"]))
+            act = Act(
+                direction, float(constants["act"]["middle"]), float(constants["act"]["width"])
+            )
         return ScoringModel(
             encoder=encoder,
-            version=str(found["version"]),
-            weights={str(name): float(value) for name, value in found["weights"].items()},
-            typical={name: float(found["typical"][name]) for name in TOPIC_FEATURES},
-            constant=float(found["constant"]),
-            threshold=float(found["threshold"]),
+            version=str(constants["version"]),
+            weights={str(name): float(value) for name, value in constants["weights"].items()},
+            typical={name: float(constants["typical"][name]) for name in TOPIC_FEATURES},
+            constant=float(constants["constant"]),
+            threshold=float(constants["threshold"]),
             background=background,
             act=act,
-            english_columns=int(found.get("english columns", 0)),
+            english_columns=int(constants.get("english columns", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EncoderError(
@@ -509,7 +520,7 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
 
 
 def load_background(encoder: str, folder: Path = WEIGHTS) -> Floats:
-    """Vectors [m, d] of the everyday requests in `background.txt`, by this encoder."""
+    """Return vectors [m, d] of the everyday requests in `background.txt`, by this encoder."""
     content, _ = checked_bytes(folder, f"background-{encoder}.npy")
     vectors: Floats = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
     return vectors

@@ -30,13 +30,13 @@ BATCH_TOKENS = 512
 class Use:
     """Sentence vectors of an averaging network that knows 16 languages, [n, 512].
 
-    The mean vector of everyday requests is taken off, as `minilm` does.
+    The mean vector of everyday requests is subtracted, as in `minilm`.
     """
 
     dimensions = 512
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
+        """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
         model, model_hash = checked_bytes(folder, "use.onnx")
         codes, codes_hash = checked_bytes(folder, "use-tokens.npy")
         pieces, pieces_hash = checked_bytes(folder, "use-pieces.txt")
@@ -56,18 +56,18 @@ class Use:
         self.id = f"use-{hashes}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""
         result = self.directions(texts)
         result -= self._centre
         result /= np.linalg.norm(result, axis=1, keepdims=True)
         return result
 
     def tokens(self, text: str) -> list[int]:
-        """The ids of a text's pieces, as many as are read."""
+        """Return the ids of a text's tokens within the window."""
         return self._tokenizer.encode(clean_text(text, CHARACTERS))[:WINDOW]
 
     def directions(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows [n, dimensions] as the model itself gives them, before the centre is off."""
+        """Return unit rows [n, dimensions] of the model itself, before the centre is subtracted."""
         tokens = [self.tokens(text) for text in texts]
         result = np.empty((len(tokens), self.dimensions), np.float32)
         for rows in equal_lengths(tokens, BATCH_TOKENS):

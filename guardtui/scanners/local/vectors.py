@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LIMIT_BYTES = 2 * 1024**3
 """Default bound of the cache file; the oldest vectors go first."""
 
-_LOOK_UP = 500  # keys in one query: short enough not to hold the interpreter
+_LOOK_UP = 500  # keys in one query, which must not block the interpreter for long
 _CALM = 5  # nice value of threads that embed behind a screen
 _FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
 
@@ -31,7 +31,7 @@ Floats: TypeAlias = "NDArray[np.float32]"
 
 
 def cache_folder() -> Path:
-    """Where guardtui keeps what it can compute again: GUARDTUI_CACHE or the system's cache."""
+    """Return the folder of cached data: GUARDTUI_CACHE, or that of the system."""
     if named := os.environ.get("GUARDTUI_CACHE"):
         return Path(named)
     from platformdirs import user_cache_path
@@ -40,20 +40,20 @@ def cache_folder() -> Path:
 
 
 def text_key(text: str) -> bytes:
-    """16 bytes that name a text."""
+    """Return the key of a text, a hash of 16 bytes."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def rounded(vectors: Floats) -> Floats:
-    """Vectors as the cache gives them back: fresh and cached ones must score alike."""
+    """Return vectors rounded as in the cache: new and cached ones must score alike."""
     return vectors.astype(np.float16).astype(np.float32)
 
 
 class VectorCache:
     """Vectors by encoder and text in one SQLite file (WAL: readers and writers do not wait).
 
-    Every failure of the file (damaged, full disk, read-only folder) makes the cache forget, never
-    fail: it is only a saving. A damaged file is set aside once and begun anew.
+    Failures of the file (damage, a full disk, a read-only folder) are not raised: a vector is then
+    not cached. A damaged file is deleted and created again, once.
     """
 
     def __init__(self, folder: Path, encoder_id: str, dimensions: int, limit: int = LIMIT_BYTES):
@@ -64,7 +64,7 @@ class VectorCache:
 
     @property
     def works(self) -> bool:
-        """Whether vectors are kept; False when the file cannot be used."""
+        """Whether the file can be used."""
         return self._works
 
     def _prepare(self) -> bool:
@@ -104,7 +104,7 @@ class VectorCache:
             database.close()
 
     def read(self, keys: Sequence[bytes], into: Floats) -> list[int]:
-        """Fill rows of `into` ([n, d]) for known keys; returns the positions still missing."""
+        """Fill rows of `into` ([n, d]) for cached keys; return the positions of the others."""
         missing: list[int] = []
         if not self._works:
             return list(range(len(keys)))
@@ -118,16 +118,16 @@ class VectorCache:
                         f"SELECT key, vector FROM vectors WHERE key IN ({marks})",  # noqa: S608
                         part,
                     ).fetchall()
-                    found = {key: vector for key, vector in rows if len(vector) == size}
+                    cached = {key: vector for key, vector in rows if len(vector) == size}
                     for position, key in enumerate(part, start):
-                        vector = found.get(key)
+                        vector = cached.get(key)
                         if vector is None:
                             missing.append(position)
                         else:
                             into[position] = np.frombuffer(vector, np.float16)
         except (sqlite3.Error, OSError):
             return list(range(len(keys)))
-        # A damaged page can give rows that are no unit vectors: they are computed again.
+        # A damaged page can give vectors that are not of unit length: they are computed again.
         known = np.ones(len(keys), bool)
         known[missing] = False
         lengths = np.einsum("ij,ij->i", into, into)
@@ -135,7 +135,7 @@ class VectorCache:
         return sorted([*missing, *np.flatnonzero(spoilt).tolist()])
 
     def write(self, keys: Sequence[bytes], vectors: Floats) -> None:
-        """Keep vectors ([n, d]) under their keys; failing to is not an error."""
+        """Store vectors ([n, d]) by their keys; a failure is not raised."""
         if not self._works:
             return
         halves = vectors.astype(np.float16)
@@ -169,13 +169,12 @@ def encode_chunks(
     stopped: Callable[[], bool],
     behind: bool = False,
 ) -> Iterator[tuple[list[int], Floats]]:
-    """Yield positions in `texts` with their vectors [n, d], rounded, until all have been there.
+    """Yield positions in `texts` with their vectors [n, d], rounded; ends early if stopped.
 
     Each core works on a chunk; the encoders release the interpreter while they compute. With
-    `behind` other threads come first, such as one that draws a screen. Ends early when `stopped`
-    says so.
+    `behind`, the threads have a low priority, so that others, such as the screen, come first.
     """
-    # Texts of like length in one chunk make larger batches of equal length.
+    # Texts of similar length in one chunk make larger batches of equal length.
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
     chunks = [order[start : start + encoder.chunk] for start in range(0, len(order), encoder.chunk)]
 
@@ -201,19 +200,19 @@ def encode_chunks(
                 yield rows, job.result()
         while ahead:
             rows, job = ahead.popleft()
-            if not (stopped() and job.cancel()):  # what has begun is not lost
+            if not (stopped() and job.cancel()):  # chunks in work are finished
                 yield rows, job.result()
 
 
 def _yield_to_others() -> None:
-    """Give this thread a lower priority, where the system has one for each thread."""
+    """Give this thread a lower priority, if the system has priorities of threads."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _CALM)
 
 
 def cores() -> int:
-    """Processor cores that this process may use."""
+    """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -46,7 +46,10 @@ class EditList(Modal[Taken | None], Generic[Taken]):
             for note in self._notes:
                 yield Label(display_text(note), markup=False)
             yield OptionList(
-                *(Option(themed(line), id=str(at)) for at, (_, line) in enumerate(self._edits)),
+                *(
+                    Option(themed(line), id=str(index))
+                    for index, (_, line) in enumerate(self._edits)
+                ),
                 markup=False,
                 compact=True,
             )

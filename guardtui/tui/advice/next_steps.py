@@ -81,10 +81,10 @@ def step_line(step: NextStep) -> Text:
     return line.append(step.text)
 
 
-def step_text(here: Topic, step: NextStep) -> Text:
+def step_text(current: Topic, step: NextStep) -> Text:
     """Return a step in full."""
     if step.proposal is not None:
-        text = proposal_text(here, step.proposal)
+        text = proposal_text(current, step.proposal)
         if step.proposal.why:
             text.append(f"\nThe model: {display_start(step.proposal.why, 400)}\n", "italic")
         return text

@@ -53,8 +53,8 @@ _ENDED = {
 }
 
 NO_EDITS = (
-    "There is no edit to try: of a definition that breaks a limit only edits that fix it are, and "
-    "no single one does. See the ⚠ below the fields."
+    "No edits to try: the definition exceeds a limit, and no single edit brings it within the "
+    "limit. See the ⚠ below the fields."
 )
 
 
@@ -70,25 +70,25 @@ class ProposalList(EditList[Proposal]):
 
     def __init__(
         self,
-        here: Topic,
+        current: Topic,
         proposals: Sequence[Proposal],
         notes: Sequence[str],
         prompts: pl.Series,
     ) -> None:
         super().__init__([(proposal, proposal_line(proposal)) for proposal in proposals], notes)
-        self.here, self.proposals, self._prompts = here, proposals, prompts
+        self.here, self.proposals, self._prompts = current, proposals, prompts
 
     def described(self, index: int) -> Text:
         return proposal_text(self.here, self.proposals[index])
 
     def action_rows(self) -> None:
         """Show the prompts that the highlighted edit fixes and breaks."""
-        one = self.proposals[self.index]
+        proposal = self.proposals[self.index]
         text = Text()
         groups = (
-            ("Regressions", one.regressions),
-            ("Fixes", one.fixes),
-            ("Left out of the figures: they become examples, or gave words", one.left_out),
+            ("Regressions", proposal.regressions),
+            ("Fixes", proposal.fixes),
+            ("Left out of the figures: they become examples, or gave words", proposal.left_out),
         )
         for title, rows in groups:
             text.append(f"{title} {len(rows)}\n", "bold")
@@ -107,7 +107,7 @@ def proposal_line(proposal: Proposal) -> Text:
     return line.append(display_start("; ".join(proposal.changes), 300), "$text-muted")
 
 
-def proposal_text(here: Topic, proposal: Proposal) -> Text:
+def proposal_text(current: Topic, proposal: Proposal) -> Text:
     """Return an edit in full, with its changes word by word."""
     text = Text(f"Coverage {gain_text(proposal.gain)} expected on other prompts.\n")
     text.append(
@@ -123,7 +123,7 @@ def proposal_text(here: Topic, proposal: Proposal) -> Text:
             f"{rate_text(after.coverage)}.\n",
             "$text-muted",
         )
-    return text.append("\n").append_text(difference_text(here, proposal.topic))
+    return text.append("\n").append_text(difference_text(current, proposal.topic))
 
 
 class SearchDialog(Modal[SearchResult | None]):
@@ -266,11 +266,11 @@ class EffectList(EditList[Effect]):
     """The effect of each part of a definition on `count` prompts; a part can be left out."""
 
     TITLE_TEXT = "What each part of the definition does"
-    KEYS_TEXT = "Enter leaves it out · Esc closes"
+    KEYS_TEXT = "Enter omits it · Esc closes"
 
     help_pane = "effects"
 
-    def __init__(self, here: Topic, effects: Effects, count: int) -> None:
+    def __init__(self, current: Topic, effects: Effects, count: int) -> None:
         sign = no_effect(effects.parts[0].before)
         note = (
             f"The change of coverage by {guardrail_text(effects.settings)}, on all {count} "
@@ -279,7 +279,7 @@ class EffectList(EditList[Effect]):
         )
         notes = [sign, note] if sign else [note]
         super().__init__([(part, effect_line(part)) for part in effects.parts], notes)
-        self.here, self.parts = here, effects.parts
+        self.here, self.parts = current, effects.parts
 
     def described(self, index: int) -> Text:
         part = self.parts[index]

@@ -121,12 +121,12 @@ class RemoteTopicsDialog(Modal[None]):
         options.clear_options()
         options.add_options([Option(themed(line)) for line in self._lines(listing)])
         if listing.topics:
-            names = [topic.topic_id for topic in listing.topics]
-            mine = [topic.topic_name for topic in listing.topics]
-            here = self._here().name
-            index = mine.index(here) if here in mine else 0
-            if known is not None and known.topic_id in names:
-                index = names.index(known.topic_id)
+            ids = [topic.topic_id for topic in listing.topics]
+            names = [topic.topic_name for topic in listing.topics]
+            name = self._here().name
+            index = names.index(name) if name in names else 0
+            if known is not None and known.topic_id in ids:
+                index = ids.index(known.topic_id)
             options.highlighted = index
         self._show_profile()
         self.show_status(then or self._note(listing), problem=problem)
@@ -153,18 +153,18 @@ class RemoteTopicsDialog(Modal[None]):
         names = [display_start(topic.topic_name, 2 * _WIDEST_NAME) for topic in listing.topics]
         room = max(_NARROWEST_NAME, min(_WIDEST_NAME, self.app.size.width - _BESIDE_NAME))
         width = min(room, max(map(cell_len, names), default=0))
-        here = self._here()
+        current = self._here()
         lines = []
         for name, topic in zip(names, listing.topics, strict=True):
             if cell_len(name) > width:
                 name = set_cell_size(name, width - 1) + "…"
-            mine = topic.topic_name == here.name
-            line = Text("→ " if mine else "  ", "bold")
+            is_current = topic.topic_name == current.name
+            line = Text("→ " if is_current else "  ", "bold")
             line.append(set_cell_size(name, width), "bold")
             line.append(f" r{topic.revision:<3} ")
             line.append_text(_pins_text(listing, topic))
-            if mine:
-                same = same_text(topic, here)
+            if is_current:
+                same = same_text(topic, current)
                 line.append(" · " + ("text as here" if same else "another text here"))
             if not topic.active:
                 line.append(" · not active", "$text-warning")
@@ -223,7 +223,7 @@ class TopicTextDialog(Modal[bool]):
                 yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def _difference(self) -> Text:
-        topic, here = self._topic, self._here
+        topic, current = self._topic, self._here
         if self._large:
             text = Text("Too large for a definition: it cannot be taken over.\n", "$text-error")
             return text.append(display_start(topic.description, 1000), "not bold")
@@ -232,15 +232,15 @@ class TopicTextDialog(Modal[bool]):
             text, [(DiffKind.ADDED, "in AIRS"), (DiffKind.SAME, " "), (DiffKind.REMOVED, "here")]
         )
         text.append("\n\nname         ", "$text-muted")
-        compare_text(text, here.name, topic.topic_name)
+        compare_text(text, current.name, topic.topic_name)
         text.append("\nintent       ", "$text-muted")
         if self._intent is None:
-            text.append(f"stays {here.intent}: the profile does not say")
+            text.append(f"stays {current.intent}: the profile does not say")
         else:
-            compare_text(text, str(here.intent), str(self._intent))
+            compare_text(text, str(current.intent), str(self._intent))
         text.append("\ndescription  ", "$text-muted")
-        compare_text(text, here.description, topic.description)
-        pairs = paired_examples(here.examples[:_EXAMPLES], topic.examples[:_EXAMPLES])
+        compare_text(text, current.description, topic.description)
+        pairs = paired_examples(current.examples[:_EXAMPLES], topic.examples[:_EXAMPLES])
         for number, (before, after) in enumerate(pairs, 1):
             text.append(f"\nexample {number:<4} ", "$text-muted")
             compare_text(text, before, after)

@@ -231,7 +231,9 @@ def detail_text(
     if not first:
         lines.append(prompt)
     start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
-    return Text("\n").join(lines), [(start + begin, start + end) for begin, end in signs]
+    return Text("\n").join(lines), [
+        (start + sign_start, start + sign_end) for sign_start, sign_end in signs
+    ]
 
 
 def _verdict(detail: PromptDetail) -> Text:
@@ -330,8 +332,8 @@ def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> 
     head, tail = "verdicts ", f" #{last} {_name(outcome)}"
     if len(history) == 1:
         tail = f" {_name(outcome)}"
-    places = range(len(history) - 1, 0, -1)
-    change = next((at for at in places if history[at][1] != history[at - 1][1]), None)
+    indices = range(len(history) - 1, 0, -1)
+    change = next((index for index in indices if history[index][1] != history[index - 1][1]), None)
     change_note = "  (always)" if len(history) > 1 else ""
     if change is not None:
         change_note = f"  (before #{history[change][0]}: {_name(history[change - 1][1])})"
@@ -402,19 +404,19 @@ def _prompt(detail: PromptDetail, marked: bool) -> tuple[Text, list[tuple[int, i
     """Return the prompt with signs after the words that drove its score, and their offsets."""
     shown = detail.prompt[:SHOWN_CHARACTERS]
     marks = strengths(detail.explanation.words) if marked and detail.explanation else []
-    text, places, at = Text(), [], 0
+    text, sign_spans, offset = Text(), [], 0
     for word, signs in marks:
-        if at <= word.start < word.end <= len(shown):
+        if offset <= word.start < word.end <= len(shown):
             raises = signs[0] == RAISES
-            text.append(display_text(shown[at : word.start], newlines=True))
+            text.append(display_text(shown[offset : word.start], newlines=True))
             text.append(
                 display_text(shown[word.start : word.end], newlines=True),
                 "bold underline" if raises else "italic",
             )
-            places.append((len(text.plain), len(text.plain) + len(signs)))
+            sign_spans.append((len(text.plain), len(text.plain) + len(signs)))
             text.append(signs, "$text-success" if raises else "$text-error")
-            at = word.end
-    text.append(display_text(shown[at:], newlines=True))
+            offset = word.end
+    text.append(display_text(shown[offset:], newlines=True))
     if len(detail.prompt) > SHOWN_CHARACTERS:
         text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
-    return text, places
+    return text, sign_spans

@@ -112,9 +112,9 @@ class TopicField(EdgeTextArea):
         row, column = location
         return sum(len(line) + 1 for line in self.document.lines[:row]) + column
 
-    def location_at(self, place: int) -> Location:
+    def location_at(self, offset: int) -> Location:
         """Return the row and column of an offset in `flat`."""
-        before = self.flat[:place]
+        before = self.flat[:offset]
         return before.count("\n"), len(before) - before.rfind("\n") - 1
 
     def show_text(self, text: str, *, follow: bool = False) -> None:
@@ -122,17 +122,17 @@ class TopicField(EdgeTextArea):
 
         With `follow` it goes to the difference instead.
         """
-        before, place = self.flat, self.offset_at(self.cursor_location)
+        before, offset = self.flat, self.offset_at(self.cursor_location)
         self.version += 1
         with self.prevent(TopicField.Changed):
             self.text = text
         after = self.flat
         start, stop = changed_part(before, after)
-        if follow or start < place < len(before) - (len(after) - stop):
-            place = stop
-        elif place > start:
-            place += len(after) - len(before)
-        self.move_cursor(self.location_at(place))
+        if follow or start < offset < len(before) - (len(after) - stop):
+            offset = stop
+        elif offset > start:
+            offset += len(after) - len(before)
+        self.move_cursor(self.location_at(offset))
         self.end_run()
 
     # --- runs of edits --------------------------------------------------------------------
@@ -294,16 +294,16 @@ class TopicField(EdgeTextArea):
 
     def _by_line(self, step: int) -> None:
         """Go up or down a wrapped row, and from the first or last one to another field."""
-        navigator, here = self.navigator, self.cursor_location
-        if step < 0 and navigator.is_first_wrapped_line(here):
+        navigator, location = self.navigator, self.cursor_location
+        if step < 0 and navigator.is_first_wrapped_line(location):
             self.screen.focus_previous(".field, IntentField")
-        elif step > 0 and navigator.is_last_wrapped_line(here):
+        elif step > 0 and navigator.is_last_wrapped_line(location):
             self.screen.focus_next(".field, IntentField")
         else:
             above, below = navigator.get_location_above, navigator.get_location_below
-            there = (above if step < 0 else below)(here)
+            target = (above if step < 0 else below)(location)
             column = navigator.last_x_offset
-            self.move_cursor(self.location_at(on_character(self.flat, self.offset_at(there))))
+            self.move_cursor(self.location_at(on_character(self.flat, self.offset_at(target))))
             navigator.last_x_offset = column
 
     @property
@@ -416,9 +416,9 @@ def difference_line(before: str, after: str) -> Text:
     if before == after:
         return text
     pieces = word_diff(before, after)
-    for number, (what, part) in enumerate(pieces):
-        form, style = _SIGNS[what]
-        if what is DiffKind.SAME:
+    for number, (kind, part) in enumerate(pieces):
+        form, style = _SIGNS[kind]
+        if kind is DiffKind.SAME:
             part = _shortened(part, first=number == 0, last=number == len(pieces) - 1)
         text.append(form.format(display_text(part)), style)
     return text
@@ -444,20 +444,20 @@ def example_differences(before: Sequence[str], slots: Sequence[str]) -> list[Tex
     after = [example for example in slots if example]
     stayed = [example for example in before if example in after]
     order = [example for example in after if example in before]
-    gone = {place: text for place, text in enumerate(before) if text not in after}
+    gone = {index: text for index, text in enumerate(before) if text not in after}
     lines = [Text() for _ in slots]
-    fresh = [place for place, text in enumerate(slots) if text and text not in before]
-    for place in [
+    fresh = [index for index, text in enumerate(slots) if text and text not in before]
+    for index in [
         *(index for index in fresh if index in gone),
-        *(at for at in fresh if at not in gone),
+        *(index for index in fresh if index not in gone),
     ]:
-        other = place if place in gone else next(iter(gone), None)
-        lines[place] = difference_line("" if other is None else gone.pop(other), slots[place])
-    for place, text in enumerate(slots):
+        other = index if index in gone else next(iter(gone), None)
+        lines[index] = difference_line("" if other is None else gone.pop(other), slots[index])
+    for index, text in enumerate(slots):
         if text in order and stayed.index(text) != order.index(text):
-            lines[place] = Text(f"was example {before.index(text) + 1}", "$text-muted")
-    for place, text in gone.items():
-        line = lines[min(place, len(lines) - 1)]
+            lines[index] = Text(f"was example {before.index(text) + 1}", "$text-muted")
+    for index, text in gone.items():
+        line = lines[min(index, len(lines) - 1)]
         if line:
             line.append("\n")
         line.append_text(difference_line(text, ""))

@@ -254,8 +254,8 @@ class TopicEditor(VerticalScroll, can_focus=False):
         tall = focused.region.height > pane.height
         if tall and isinstance(focused, TopicField) and isinstance(row, Horizontal):
             # Higher than the pane: the row with the cursor must be visible.
-            at = focused.cursor_region.translate(row.virtual_region.offset)
-            self.scroll_to_region(at, animate=False, force=True)
+            region = focused.cursor_region.translate(row.virtual_region.offset)
+            self.scroll_to_region(region, animate=False, force=True)
             return
         if self._differences[name].display:
             self.scroll_to_widget(self._differences[name], animate=False)

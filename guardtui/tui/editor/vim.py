@@ -1,4 +1,4 @@
-"""Vim's normal mode for short text fields: what each key makes of a text and a cursor.
+"""Vim's normal mode for short text fields: the effect of each key on a text and a cursor.
 
 Motions are h l w b e 0 ^ $; commands are i a I A x D C dd cc p. `u`, `j` and `k` are done
 by the field. There are no counts, operators over motions, text objects or visual mode: `$EDITOR`
@@ -21,7 +21,7 @@ _REQUESTS = {"u": "undo", "j": "down", "k": "up"}
 
 
 class Mode(StrEnum):
-    """What keys mean."""
+    """The mode that gives keys their meaning."""
 
     NORMAL = "NORMAL"
     INSERT = "INSERT"

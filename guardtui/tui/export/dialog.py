@@ -196,13 +196,13 @@ class ExportDialog(Modal[str | None]):
         text.append(display_text(str(self.path)), "not bold $foreground")
         if note:
             text.append(f"\n{note}", "not bold $foreground")
-        way = "o opens it, y copies its path"
+        keys = "o opens it, y copies its path"
         if self.app.is_web:
-            way = "o downloads it once more, y copies its path"
+            keys = "o downloads it once more, y copies its path"
         elif self._not_opened:
-            way = f"y copies its path; it cannot be opened from here: {self._not_opened}"
-        in_name = " (not in the name: Shift+Tab leaves it)" if self._file.has_focus else ""
-        text.append(f"\n{way}{in_name}", "not bold $text-muted")
+            keys = f"y copies its path; it cannot be opened from here: {self._not_opened}"
+        in_name = " (not in the name field: Shift+Tab leaves it)" if self._file.has_focus else ""
+        text.append(f"\n{keys}{in_name}", "not bold $text-muted")
         self._show_status(text)
 
     def _hide_status(self) -> None:
@@ -254,5 +254,5 @@ class ExportDialog(Modal[str | None]):
 
 def _line(name: str, width: int) -> Text:
     text = Text(f"{display_text(name):<{width}}", "bold")
-    about = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
-    return text.append(about, "not bold $text-muted")
+    description = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
+    return text.append(description, "not bold $text-muted")

@@ -72,7 +72,7 @@ class ExportFeature:
             try:
                 await asyncio.to_thread(reporting.write, make, request, target)
             except ExistsError as exists:
-                text = f"{exists}\n\nWrite over it? What is in it is lost."
+                text = f"{exists}\n\nOverwrite it? Its content is lost."
                 if not await self._window.show(ConfirmDialog(text, "Write over it", "No")):
                     dialog.left()
                     return

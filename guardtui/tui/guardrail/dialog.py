@@ -58,13 +58,15 @@ class GuardrailDialog(Modal[bool]):
     ]
     help_pane = "guardrail"
 
-    def __init__(self, guardrails: Guardrails, offer: GuardrailOffer, why: str = "") -> None:
-        """`why` is the reason for the question."""
+    def __init__(self, guardrails: Guardrails, offer: GuardrailOffer, reason: str = "") -> None:
+        """`reason` is the reason for the question."""
         super().__init__()
         self._guardrails, self._offer = guardrails, offer
         choice = offer.choice
         self._kind, self._keep = choice.kind, False
-        self._why = "\n".join(filter(None, (why, offer.problem if offer.problem != why else "")))
+        self._why = "\n".join(
+            filter(None, (reason, offer.problem if offer.problem != reason else ""))
+        )
         self._turn = ToggleButton(id="kind", compact=True)
         self._tick = ToggleButton(id="keep", compact=True)
         self._no_keyring = Static(
@@ -271,11 +273,11 @@ class GuardrailFeature:
     async def _choose(self) -> None:
         await self.choose()
 
-    async def choose(self, why: str = "") -> bool:
+    async def choose(self, reason: str = "") -> bool:
         """Show the dialog; return whether a guardrail is usable then."""
         guardrails = self._services.guardrails
         with problems_shown(self._window):
             offer = await guardrails.offer()
-            chosen = await self._window.show(GuardrailDialog(guardrails, offer, why))
+            chosen = await self._window.show(GuardrailDialog(guardrails, offer, reason))
             return bool(chosen) and not guardrails.refusal
         return False

@@ -8,8 +8,8 @@ ADVICE_PANES: dict[str, PaneHelp] = {
     "advice": PaneHelp(
         "Advice",
         """\
-Everything that helps to decide what to change next, and how sure a difference is. Each line has a
-letter; all of them stand in the command palette too.""",
+Everything that helps to decide what to change next, and how certain a difference is. Each line has
+a letter; all are in the command palette too.""",
         (),
         ("advice",),
         (("↑ ↓", "Choose one"), ("Enter", "Open it"), CLOSE),
@@ -17,14 +17,14 @@ letter; all of them stand in the command palette too.""",
     "lint": PaneHelp(
         "Advice on the definition",
         """\
-What is known to go wrong with definitions, most useful first: wording that excludes (matching has
-no logic: what is named attracts), a description over 100 bytes, examples that are nearly equal,
-that are test prompts too, that are nearer to the negatives or that their label contradicts, a
-description that carries less than the examples, mixed languages. ⚠ stands where a definition tells
-nothing apart: all trigger or none, by whatever scanner the rates are of. Behind "without" stands
-what coverage does when the cause alone is removed, measured by the embedded engine on your labelled
-prompts: ▲ means better without it. Of test prompts that are examples it is coverage without them.
-n/a: it could not be measured. A rule is no law: where coverage falls without it, leave it.""",
+Known weaknesses of definitions, most useful first: wording that excludes (matching has no logic:
+prompts on what is named match), a description over 100 bytes, examples that are nearly equal, that
+are also test prompts, that are nearer to the negatives or that their label contradicts, a
+description with less effect than the examples, mixed languages. ⚠ marks a definition on which all
+prompts trigger or none, by the scanner of the rates. The figure after "without" is the change of
+coverage without this cause alone, measured by the embedded engine on your labelled prompts: ▲ means
+better without it. For test prompts that are examples it is coverage without these prompts. n/a
+means not measured. If coverage falls without the cause, keep it.""",
         ("coverage", "fix", "regression"),
         (),
         (MOVE, CLOSE),
@@ -51,8 +51,8 @@ of the figures. Taking one is an edit like any other, and can be undone.""",
     "changed_prompts": PaneHelp(
         "Prompts that would change",
         """\
-What an edit that is only proposed would do to your prompts: those that are right now and would be
-wrong, those that it would repair, and those left out of its figures since it took words of them.
+The effect of a proposed edit on your prompts: those that are right now and would be wrong, those
+that it would fix, and those left out of its figures because it uses their words.
 Once the edit is taken, regressions and fixes are groups of the results table.""",
         ("regression", "fix"),
         (),
@@ -74,8 +74,8 @@ nothing, and asks the guardrail nothing.""",
         "Two iterations compared",
         """\
 The rates of both with the change and its 95 % interval, whether the difference could be chance, the
-edit from the one to the other word by word, and the prompts that broke and that were repaired. To
-have those in the results table, pin the earlier one as the baseline and restore the later one.""",
+edit between them word by word, and the prompts that were broken and fixed. To see these in the
+results table, pin the earlier iteration as the baseline and restore the later one.""",
         ("regression", "fix", "baseline"),
         (),
         (MOVE, CLOSE),
@@ -100,12 +100,11 @@ others, and those that help for certain join the list.""",
     "trials": PaneHelp(
         "Trials",
         """\
-What you tried: each pause after an edit leaves the definition with its figures, and the guardrail
-that they are about. The newest stands first, and the same definition only once; twenty are kept
-with the session, also when you quit. ▲ and ▼ compare coverage with that of the definition in the
-editor. ≠ stands where nothing is to be compared: prompts or labels have changed since, or another
-guardrail or threshold was measured. ● is the definition in the editor. Bringing one back is one
-edit, and Undo takes it back.""",
+Definitions measured at recent pauses, with their figures and the guardrail that they are about. The
+newest is first, and each definition is listed once; the session keeps twenty. ▲ and ▼ compare
+coverage with that of the definition in the editor. ≠ marks trials that cannot be compared: prompts
+or labels have changed since, or another guardrail or threshold was measured. ● is the definition in
+the editor. Restoring a trial is one edit, which can be undone.""",
         ("coverage",),
         (),
         (("↑ ↓", "Choose a trial"), ("Enter", "Bring it back into the editor"), CLOSE),
@@ -113,9 +112,9 @@ edit, and Undo takes it back.""",
     "effects": PaneHelp(
         "What each part of the definition does",
         """\
-Each example, each phrase and the description is left out, and the definition measured without it:
-▲ means better without it, ▼ that it earns its place. "chance?" stands where the 95 % interval of
-the change contains 0. Enter leaves the part out, as an edit that can be undone.""",
+The definition is measured without each example, each phrase and the description: ▲ means better
+without it, ▼ worse. "chance?" means that the 95 % interval of the change contains 0. Enter removes
+the part, as an edit that can be undone.""",
         ("coverage", "fix", "regression"),
         (),
         (("↑ ↓", "Choose a part"), ("Enter", "Leave it out"), CLOSE),
@@ -123,8 +122,9 @@ the change contains 0. Enter leaves the part out, as an edit that can be undone.
     "search": PaneHelp(
         "The search for a better definition",
         """\
-Edits on top of edits, under the limits of bytes. What is proposed has a gain of coverage, expected
-on other prompts, whose lower bound is positive; often nothing has. You decide what is taken.""",
+Several edits in a row, within the limits of bytes. An edit is proposed if the gain of coverage
+expected on other prompts has a positive lower bound; often none has. You decide which one to
+apply.""",
         ("coverage",),
         (),
         (("Esc", "End the search; the best found is shown"),),
@@ -201,7 +201,7 @@ Every iteration of this topic: a column of the chart for each, oldest first, as 
 coverage, with the sign of its decision below (✓ kept, ✗ discarded, ? undecided); ▲ points at the
 highlighted one. The axis shows the range of the values. The list has the same as numbers, newest
 first, with the local time and the edit; ★ is the best, ◆ the baseline. The highlighted iteration is
-shown in full below. An edit is what changed against the iteration before; "from #2: …" stands where
+shown in full below. An edit is the difference to the previous iteration; "from #2: …" means that
 the definition was edited from #2 instead, which is nearest to it.
 
 Enter shows a definition word by word; r restores it, there and in the list: it becomes the current
@@ -225,17 +225,17 @@ definition, but no verdicts.""",
     "prompt_set": PaneHelp(
         "The prompt set",
         """\
-Prompts that are alike stand in one cluster, by the vectors of the embedded engine. Each has its
-error rate with its 95 % interval: a small cluster says little, however bad. ! marks a cluster
-without negatives: there nothing tells where your topic ends. Words are those that are frequent here
-and rare elsewhere.
+Similar prompts form a cluster, by the vectors of the embedded engine. Each has its error rate with
+its 95 % interval: the rate of a small cluster is unreliable. ! marks a cluster without negatives,
+which does not show where your topic ends. Words are those that are frequent here and rare
+elsewhere.
 
-Near-duplicates are counted twice in every rate; ! marks two whose labels contradict each other, and
-one of them is wrong. Label next names places where the engine hesitates, prompts are many, and few
-have one of the labels: prompts like those shown, from your logs, would teach most. The score is
+Near-duplicates count twice in every rate; ! marks a pair with contradictory labels, of which one is
+wrong. Label next lists groups of many prompts on which the engine is uncertain and few of which
+have one of the labels: labels of similar prompts, from your logs, would help most. The score is
 uncertainty × density × scarcity, from 0 to 1.
 
-Enter leaves only these prompts in the results table; Esc there brings the others back.""",
+Enter shows only these prompts in the results table; Esc there shows the others again.""",
         ("coverage", "FP", "FN", "threshold"),
         (),
         (
@@ -248,18 +248,18 @@ Enter leaves only these prompts in the results table; Esc there brings the other
     "sweep": PaneHelp(
         "The threshold",
         """\
-TPR and TNR at every threshold, drawn from the score of every prompt: of a topic that blocks a
-higher threshold lets more through. Coverage is the lower of the two, so it is best where they meet.
-While you move, the rates and the table behind are those of the threshold you see. ROC shows what
-TPR costs in false positives; precision-recall, how many of those that trigger should. Each chart
-has a table with the same numbers.
+TPR and TNR at every threshold, from the scores of all prompts: with intent block, fewer prompts
+trigger at a higher threshold. Coverage is the lower of the two, so it is best where they meet.
+While you move, the rates and the table behind are those of the threshold shown. ROC shows the false
+positives that a TPR costs; precision-recall, the share of triggered prompts that should trigger.
+Each chart has a table with the same numbers.
 
-Best is the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then the
-lowest), among those that keep your floors. It was chosen by the labels it is measured on, which
-flatters it: cross-validated stands what it reaches on prompts that had no part in choosing it, in
-ten folds or as many as the smaller class has prompts. Brackets are 95 % intervals.
+Best has the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then
+the lowest) within your floors. It was chosen by the labels it is measured on, which flatters it:
+the cross-validated coverage is that on prompts that had no part in the choice, in ten folds or as
+many as the smaller class has prompts. Brackets are 95 % intervals.
 
-A threshold is of the embedded engine alone; a remote guardrail has one of its own.""",
+The threshold is that of the embedded engine only; a remote guardrail has its own.""",
         ("coverage", "threshold"),
         (),
         (
@@ -277,29 +277,29 @@ A threshold is of the embedded engine alone; a remote guardrail has one of its o
         "All of the large set",
         """\
 The prompts of the screen behind are a sample of a large set; here all of it is evaluated by the
-embedded engine. The first time prompts without vectors are embedded, which may take long; from then
-on an edit takes a fraction of a second. A run of this very definition and threshold that is there
-already is shown at once.
+embedded engine. The first time, prompts without vectors are embedded, which may take long; later an
+edit takes a fraction of a second. An existing run of the same definition and threshold is shown at
+once.
 
-Rates of all stand beside those of the sample, each with its 95 % interval. Where a sample does not
-have the shares of the classes, its accuracy, precision and F1 are no estimates for all: "of the
-sample" stands there. Below is what changed since the last whole evaluation here, else since the
-last finished run in the folder: what broke and what was repaired by class, and whether it may be
-chance.
+Rates of all prompts are shown beside those of the sample, each with its 95 % interval. If the
+classes of the sample have other shares, its accuracy, precision and F1 do not estimate those of
+all, and are marked "of the sample". Below are the changes since the last whole evaluation here, or
+since the last finished run in the folder: broken and fixed prompts by class, and whether that may
+be chance.
 
-Then the verdicts are written into the folder, where guardtui merge and compare find them, and the
-prompts that are wrong or without a verdict are listed. Esc stops at once: shards whose vectors are
-done keep them, of a run that is not finished nothing stays.""",
+Then the verdicts are written to the folder, where guardtui merge and compare find them, and prompts
+that are wrong or without a verdict are listed. Esc stops at once: vectors of finished shards are
+kept, and an unfinished run is removed.""",
         ("coverage", "FP", "FN", "fix", "regression"),
         (),
         (
             ("1 2, Tab", "Figures, prompts"),
             ("f", "All that are wrong, FP, FN, without a verdict"),
-            ("/", "Find words; Esc takes them away"),
-            ("s S", "Sort by the next column; turn the order"),
+            ("/", "Find words; Esc clears them"),
+            ("s S", "Sort by the next column; reverse the order"),
             ("Enter", "Read the whole prompt, and why it was judged so"),
             ("x F8", "Export a report of all"),
-            ("Esc", "Stop and leave"),
+            ("Esc", "Stop and close"),
         ),
     ),
 }

@@ -99,19 +99,18 @@ round.""",
         "The metrics",
         """\
 How good the definition is, measured on your prompts. Coverage decides: a topic is as good as its
-weaker side. ▲ and ▼ tell the change against the baseline, ─ none; the brackets hold the interval in
-which the rate lies with a confidence of 95 %, so a change smaller than that may be chance. Below
-them: how many prompts are right and wrong, what the edit broke and fixed, and how likely such a
-difference is by chance alone (p).
+weaker side. ▲ and ▼ show the change against the baseline, ─ none. The brackets show the 95 %
+confidence interval of a rate: a smaller change may be chance. Below them: the numbers of right and
+wrong prompts, what the edit broke and fixed, and whether that may be chance.
 
 With ten labels of each class the threshold is fitted to them once, when the prompts are opened: cv
-is then the coverage to trust. Separation does not depend on the threshold: judge edits by it where
-that of the real guardrail is not known. ⚠ says when another threshold would now give more.
+is then the coverage to trust. Separation does not depend on the threshold: use it to compare edits
+if the threshold of the real guardrail is unknown. ⚠ says when another threshold would be better.
 
-history draws the coverage of the recorded iterations as bars, from the lowest of them to the
-highest, and names these two; every figure is in the history. “edit” says what differs from the
-baseline, “preview” that this is not recorded. “proxy” is the scanner. Of fewer than ten prompts of
-a class no rate can be told: then it is not bold, and a line says so.""",
+history shows the coverage of the recorded iterations as bars, with the lowest and the highest
+value; every figure is in the history. “edit” is the difference to the baseline, “preview” means not
+recorded. “proxy” is the scanner. With fewer than ten prompts of a class a rate is unreliable: it is
+not bold, and a line says so.""",
         (
             "coverage",
             "separation",
@@ -132,10 +131,10 @@ a class no rate can be told: then it is not bold, and a line says so.""",
     "beside": PaneHelp(
         "History and categories",
         """\
-What stands beside the results on a screen of 160 columns or more. History has every recorded
-iteration, newest first: ★ is the best, ◆ the baseline. Categories has the rates and mistakes of
-each category; Enter shows only that category in the results, Esc there brings the others back. Both
-follow what you do. F4 opens the whole history, to compare and restore.""",
+Shown beside the results on a screen of 160 columns or more. History has every recorded iteration,
+newest first: ★ is the best, ◆ the baseline. Categories has the rates and mistakes of each category;
+Enter shows only that category in the results, Esc there shows the others again. Both are updated
+with every change. F4 opens the whole history, to compare and restore.""",
         ("iteration", "baseline", "TPR", "TNR"),
         (),
         (MOVE, ("Enter", "In the categories: show that category only"), NEXT),
@@ -162,9 +161,8 @@ chosen while you type, filter and sort.""",
     "filter": PaneHelp(
         "The filter",
         """\
-What you type here leaves only prompts that all terms let through, among the group chosen above.
-The table follows as you type. A line under an invalid term points at the error, and the
-table does not change.""",
+The table shows the prompts of the chosen group that match all terms, and is updated as you type. A
+line under an invalid term points at the error, and the table does not change.""",
         ("regression", "fix", "baseline"),
         (),
         (
@@ -180,12 +178,12 @@ The chosen prompt, whole. First its line in the file, its outcome (✓ right, �
 its label and its score beside the threshold; then the part of the definition it is nearest to, and
 the words that drove the score with what each adds (+) or takes (-).
 
-In the prompt itself ▴ stands behind a word that raises the score, ▾ behind one that lowers it; up
-to three of them tell how strongly. They are no part of the prompt, are left out when you copy, and
-can be hidden. “verdicts” has one sign for each iteration, oldest first: ✓ right, ✗ wrong, ? no
-verdict, · not in the prompt set then; ┃ stands where it changed.
+In the prompt, ▴ after a word means that it raises the score, ▾ that it lowers it; one to three of
+them show how strongly. They are not part of the prompt, are not copied, and can be hidden.
+“verdicts” has a sign for each iteration, oldest first: ✓ right, ✗ wrong, ? no verdict, · not in the
+prompt set at that time; ┃ marks a change.
 
-Control characters and the like are drawn as visible signs, and counted. Text can be selected with
+Control characters and the like are shown as visible signs, and counted. Text can be selected with
 the mouse and copied with ^c.""",
         ("verdict", "threshold", "iteration", "TP, TN", "FP", "FN"),
         ("detail",),
@@ -195,12 +193,12 @@ the mouse and copied with ^c.""",
         "Export",
         """\
 Writes a report on the definition as it is, or on an earlier iteration (← →), in the format chosen.
-It is compared with the pinned baseline, or with the iteration kept before. The name proposed is
-free; a file that is there is written over only when you say so, and your topic and prompts never
-are. A path can be written in place of the name: else it lands in the folder of the topic file.
+It is compared with the pinned baseline, or with the iteration kept before. The proposed name is not
+in use; an existing file is overwritten only after a question, your topic and prompts never. Without
+a path in the name, the report is written to the folder of the topic file.
 
-The full path of the report is shown. o opens it with the program of your desktop; where
-there is none, as over SSH, its path is copied. In a browser it is downloaded. The last line makes a
+The full path of the report is shown. o opens it with the program of your desktop; without one, as
+over SSH, the path is copied. In a browser the report is downloaded. The last line makes a
 screenshot of the screen behind.""",
         ("iteration", "baseline"),
         (),
@@ -237,9 +235,9 @@ Something would be lost, or may not be what you meant. Esc always changes nothin
     "settings": PaneHelp(
         "Settings",
         """\
-How the app looks and behaves. A change holds at once and is written to the settings file; beside
-each value stands where it comes from. What the command line or the environment says wins over the
-file for as long as it is given. Type to narrow the list.""",
+Look and behaviour of the app. A change applies at once and is written to the settings file. The
+origin of each value is shown beside it. Flags and environment variables override the file. Type to
+narrow the list.""",
         keys=(
             ("↑ ↓ PgUp PgDn Home End", "Choose a setting"),
             ("Enter", "Change it, or edit its value"),
@@ -251,9 +249,9 @@ file for as long as it is given. Type to narrow the list.""",
     "columns": PaneHelp(
         "Columns",
         """\
-Which columns the results show, how wide, and in which order; x marks those that are shown. Any
-column of your prompt set can be among them. What you change is seen at once. On a narrow screen a
-column may find no room, and is then left out.""",
+The columns of the results, their widths and their order; x marks the visible ones. Any column of
+your prompt set can be shown. The table is updated at once. A column without room on a narrow screen
+is omitted.""",
         keys=(
             ("↑ ↓, j k", "Choose a column"),
             ("Space", "Show or hide it"),
@@ -267,9 +265,9 @@ column may find no room, and is then left out.""",
         "A prompt",
         """\
 Adds a prompt to your prompt set, or edits one: its text, its label and its further columns. The
-label says whether the prompt belongs to the topic, whatever the scanner makes of it. With another
-text a prompt is another one: verdicts that were recorded for the old text no longer count. u in
-the results undoes it.""",
+label says whether the prompt belongs to the topic, regardless of the scanner's verdict. A new text
+makes it a new prompt: recorded verdicts of the old text no longer count. u in the results undoes
+it.""",
         ("expected",),
         (),
         (
@@ -283,9 +281,9 @@ the results undoes it.""",
     "views": PaneHelp(
         "Views",
         """\
-A view is what you look at in the results, under a name. Save one that you come back to, such as the
-regressions of one category. One saved under a name that is taken replaces it; a view is removed at
-once, and without a question.""",
+A view is the group, category, filter, sorting and columns of the results under a name, such as the
+regressions of one category. A view saved under an existing name replaces it. A view is removed
+without a question.""",
         keys=(
             ("↑ ↓", "Choose a view"),
             ("Enter", "Apply it; after typing a name: save"),
@@ -313,10 +311,11 @@ Every action under its name. Type part of the name, choose with the arrows.""",
     "menu": PaneHelp(
         "The menu",
         """\
-The next keys, each with what it does. A letter does it, or opens the menu named behind it. What
-cannot be done now is dim, and says why when it is chosen. Every other key goes on working.""",
+The next keys with their actions. A letter runs an action, or opens the menu named after it. An
+action that is not available now is dim, and shows the reason when it is chosen. All other keys keep
+working.""",
         keys=(
-            ("↑ ↓", "Scroll, where there is no room for all"),
+            ("↑ ↓", "Scroll"),
             ("Backspace", "Back to the menu before"),
             ("Esc", "Close it"),
         ),
@@ -337,17 +336,17 @@ Six short steps over the live app. Everything works while it is shown: try what 
 A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
 input, target and output. A target may be a list of texts in brackets. Problems of a file are
 shown here, with its lines, before anything opens.""",
-        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), CLOSE),
+        keys=(("→", "Accept the completion"), ("Enter", "Open the file"), CLOSE),
     ),
     "score_line": PaneHelp(
         "The scorer",
         """\
-Write a scorer as in Python, such as match("any") or pattern(r"(\\d+)"); it is only read, never run
-as a program. At each pause all rows are scored again. An error in the line is
-shown below it, and the scores do not change. A scorer that uses a model runs only on Enter, shows
-its progress, and can be stopped; graded rows are kept.
+Write a scorer as in Python, such as match("any") or pattern(r"(\\d+)"); it is only parsed, never
+run as a program. At each pause all rows are scored again. An error in the line is shown below it,
+and the scores do not change. A scorer that uses a model runs only on Enter, shows its progress, and
+can be stopped; graded rows are kept.
 
-Pin a scorer to keep its values in sight, and write another one beside it.""",
+Pin a scorer to compare it with another one.""",
         (),
         ("scores",),
         (("Enter", "Score now"), ("↑ ↓", "Lines used before"), NEXT),
@@ -355,9 +354,9 @@ Pin a scorer to keep its values in sight, and write another one beside it.""",
     "score_metrics": PaneHelp(
         "The metrics of the scores",
         """\
-A line for each scorer: ▶ the one of the line, ◆ those that are pinned; its metrics with the
-standard error behind ±, and how often it gave each value. n/a is what is not defined, as over no
-rows. Unscored rows have no value and are in no metric; errors are rows that failed.""",
+A line for each scorer (▶ the current one, ◆ pinned ones): its metrics with the standard error after
+±, and how often it gave each value. n/a means undefined, such as over no rows. Unscored rows have
+no value and count in no metric; errors are rows that failed.""",
         (),
         ("scores",),
         (MOVE, NEXT),
@@ -376,11 +375,11 @@ write, filter and sort.""",
     "score_filter": PaneHelp(
         "The filter of the scores",
         """\
-All terms must hold. C, I, P or N: the value. value<0.5, value:B: by number or text. scorer:match:
-what is said of values is said of this scorer; else any of those shown will do. differ: the scorers
-do not agree. error, unscored, declined: rows without a value. category:short is a column of the
-file; answer:, explanation:, input:, target:, output: and id: look inside of one text, other words
-in input, target and output. A minus turns a term round; quotes hold words together.""",
+All terms must match. C, I, P or N: the value. value<0.5, value:B: by number or text. scorer:match:
+terms on values apply to this scorer; otherwise to any scorer shown. differ: the scorers disagree.
+error, unscored, declined: rows without a value. category:short is a column of the file; answer:,
+explanation:, input:, target:, output: and id: search in one text, other words in input, target and
+output. A minus negates a term; quotes keep words together.""",
         (),
         ("scores",),
         (("Enter", "Go to the rows"), ("↑ ↓", "Lines used before")),
@@ -388,9 +387,9 @@ in input, target and output. A minus turns a term round; quotes hold words toget
     "score_detail": PaneHelp(
         "The detail of a row",
         """\
-The chosen row, whole: its values, the output with ▸ and ◂ around the answer where it stands last,
-the target, the input, what each scorer says in explanation, and the other columns of the file.
-The signs are no part of the output, and are left out when you copy; m hides them.""",
+The chosen row in full: its values, the output with ▸ and ◂ around the last occurrence of the
+answer, the target, the input, the explanation of each scorer, and the other columns of the file.
+The signs are not part of the output and are not copied; m hides them.""",
         (),
         ("scores",),
         (MOVE, NEXT),
@@ -410,13 +409,13 @@ is the number of their rows. Below: warnings of scorers and metrics.""",
     "check": PaneHelp(
         "Check of the data",
         """\
-First what is wrong or doubtful: texts over a limit, duplicates, labels that contradict each other,
-test prompts among the examples, a small class, negatives that are all far from the topic; with the
-lines of the prompt file. Below, the rates and mistakes of each category, by the verdicts that the
-metrics show: where one is much worse than the others, look at its prompts.
+First errors and doubts: texts over a limit, duplicates, contradictory labels, test prompts among
+the examples, a small class, negatives that are all far from the topic; with the lines of the prompt
+file. Below, the rates and mistakes of each category, by the verdicts of the metrics: look at the
+prompts of a category that is much worse than the others.
 
-Enter leaves only the prompts of that category in the results table; Esc there brings the others
-back.""",
+Enter shows only the prompts of that category in the results table; Esc there shows the others
+again.""",
         ("TPR", "TNR", "FN", "FP"),
         (),
         (

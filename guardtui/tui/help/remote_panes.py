@@ -8,16 +8,16 @@ REMOTE_PANES: dict[str, PaneHelp] = {
     "scan": PaneHelp(
         "A scan with AIRS",
         """\
-What a scan would do, before anything is sent. For the profile to judge by your definition, the
-definition must be in effect: “Apply and scan” gives the topic its new text, pins that revision in
-the profile, leaves everything else in the profile as it is, waits until scans know it, and asks for
-every prompt. “Without applying” asks by what the profile has now. “Likely changes” asks only for
-prompts that the edit moves in the embedded engine, for earlier mistakes, and for those without a
-verdict; the others are marked “–” and count in no rate.
+The plan of a scan, before anything is sent. The profile judges by your definition only after the
+definition is applied: “Apply and scan” updates the text of the topic, pins that revision in the
+profile, changes nothing else in the profile, waits until scans use it, and scans every prompt.
+“Without applying” scans with the current definition of the profile. “Likely changes” scans only
+prompts that the edit moves in the embedded engine, earlier mistakes, and prompts without a verdict;
+the others are marked “–” and count in no rate.
 
-Verdicts that are known are not paid for again. While a scan runs, rates are estimates: the brackets
-say what the open prompts may still do to them. An edit stops the scan; the verdicts that came are
-kept, and the next scan asks for what is missing only.""",
+Cached verdicts cost nothing. While a scan runs, rates are estimates: the brackets show the possible
+effect of the open prompts. An edit stops the scan; verdicts received are kept, and the next scan
+requests only the missing ones.""",
         ("verdict", "coverage", "iteration"),
         (),
         (("Tab, Shift+Tab", "The next button"), ("Enter", "Press it"), ("Esc", "Send nothing")),
@@ -25,15 +25,15 @@ kept, and the next scan asks for what is missing only.""",
     "flips": PaneHelp(
         "Check the likely flips",
         """\
-After an edit a forecast says which verdicts may have changed, and how closely it knows coverage:
-the brackets hold the figure in 19 of 20 cases. A check asks for prompts in doubt only, those first
-whose verdict narrows the brackets most. The forecast is fitted again as answers come, so order and
-end follow what was learnt. It ends as soon as the brackets are as narrow as you say here (± half of
-their width), when the calls are made, or when no prompt is in doubt.
+After an edit, a forecast estimates which verdicts have changed, and coverage with an interval: the
+brackets contain the figure in 19 of 20 cases. A check scans only prompts in doubt, first those
+whose verdict narrows the brackets most. The forecast is fitted again with each answer, which
+changes the order. The check ends when the brackets are as narrow as you choose here (± half of
+their width), when all calls are made, or when no prompt is in doubt.
 
-For AIRS the definition must be in effect, as for a scan. What comes is recorded as a scan that is
-not complete: rates are estimates, and to keep the definition takes the verdicts on all prompts. An
-edit stops the check; the verdicts that came are kept.""",
+With AIRS the definition must be applied, as for a scan. The result is recorded as an incomplete
+scan: rates are estimates, and keeping the definition requires the verdicts on all prompts. An edit
+stops the check; verdicts received are kept.""",
         ("verdict", "coverage", "iteration"),
         (),
         (
@@ -45,11 +45,11 @@ edit stops the check; the verdicts that came are kept.""",
     "agreement": PaneHelp(
         "AIRS and the embedded engine",
         """\
-The last scan held against the embedded engine, on the definition that was scanned: how often both
-say the same, beyond what chance alone would give (kappa: 1 is always, 0 is chance), and who
-triggers more. Where the engine is too strict or too lax, a threshold fitted to AIRS's verdicts
-brings its previews nearer; the cross-validated figure is the one to trust. Scores of previews
-before and after that are the same, their verdicts are not: a comparison across the two says so.""",
+The last scan compared with the embedded engine, on the scanned definition: how often they agree
+beyond chance (kappa: 1 is always, 0 is chance), and which one triggers more often. If the engine is
+too strict or too lax, a threshold fitted to AIRS's verdicts improves its previews; trust the
+cross-validated figure. A new threshold changes the verdicts of previews but not their scores: a
+comparison of previews with different thresholds says so.""",
         ("triggered", "threshold", "verdict"),
         (),
         (
@@ -62,18 +62,17 @@ before and after that are the same, their verdicts are not: a comparison across 
     "companions": PaneHelp(
         "Topics measured together",
         """\
-A profile holds several topics, and stops a prompt when any of those to block matches it, unless one
-to allow matches as well. Name the files of the other topics here, or a profile file that lists
-them, and the prompt set measures them all together: a prompt that only another topic stops shows
-its name after an arrow. A file that cannot be used is marked, says why, and is left out. What you
-change counts once you leave.""",
+A profile has several topics. It stops a prompt that matches a block topic, unless an allow topic
+matches too. Name the files of the other topics here, or a profile file that lists them, and all are
+measured together: the name of another topic that alone stops a prompt is shown after an arrow. An
+unusable file is marked with the reason and not used. Changes apply when you close the dialog.""",
         ("intent",),
         keys=(
             ("Enter", "In the line: add this file"),
-            ("→", "Take what is offered behind the cursor"),
+            ("→", "Accept the completion"),
             ("Del, d, x", "In the list: remove the chosen one"),
             NEXT,
-            ("Esc", "Leave, and measure with what is listed"),
+            ("Esc", "Close, and measure with the listed topics"),
         ),
     ),
     "remote_topics": PaneHelp(
@@ -81,13 +80,13 @@ change counts once you leave.""",
         """\
 All topics of the tenant: name and newest revision, and what the profile pins of each, “older” when
 that is not the newest text. → marks the one with the name of yours. Enter shows a text word by word
-against yours; from there it can be taken over into the editor, as one edit that Undo takes back.
+against yours; from there it can be taken over into the editor, as one edit that can be undone.
 
-Apply gives the topic of this name your text, pins it in the profile and waits until scans are
-judged by it; what changes is shown first. Take back undoes the last apply of this session: the text
-of before, and its pin; what others changed meanwhile stays. Create makes the topic without putting
-it into a profile. Delete is for good; a topic that profiles have goes out of all of them, when you
-say who does it.""",
+Apply updates the topic of this name with your text, pins it in the profile and waits until scans
+use it; the changes are shown first. Take back reverts the last apply of this session: the text and
+its pin are as before, and changes by others stay. Create makes the topic without adding it to a
+profile. Delete cannot be undone; a topic that profiles use is removed from all of them, if you give
+your address.""",
         ("topic", "intent"),
         (),
         (
@@ -104,10 +103,9 @@ say who does it.""",
     "remote_text": PaneHelp(
         "A topic of AIRS against yours",
         """\
-Its newest text: {+words+} are only in AIRS, [-words-] only in yours. The service gives no older
-text, so where the profile pins an older revision, this is not what it judges by. Taken over, it
-takes the place of your definition, with the intent that the profile gives it; Undo brings yours
-back.""",
+Its newest text: {+words+} are only in AIRS, [-words-] only in yours. The service does not return
+older texts, so if the profile pins an older revision, it judges by another text. Taking it over
+replaces your definition, with the intent in the profile; Undo restores yours.""",
         ("topic", "intent"),
         (),
         (("t", "Take it over"), MOVE, NEXT, CLOSE),
@@ -115,8 +113,8 @@ back.""",
     "remote_delete": PaneHelp(
         "A topic that profiles have",
         """\
-AIRS deletes such a topic only when it may take it out of every revision of every profile that names
-it, and when it is told who does that. Verdicts of those profiles change at once.""",
+AIRS deletes such a topic only together with its entries in every revision of every profile, and
+requires the address of the person who does it. Verdicts of those profiles change at once.""",
         ("topic",),
         (),
         (("Enter", "Delete the topic, with the address that was typed"), NEXT, CLOSE),
@@ -124,20 +122,19 @@ it, and when it is told who does that. Verdicts of those profiles change at once
     "panel": PaneHelp(
         "Scanners side by side",
         """\
-What each scanner says of every prompt, on the definition as it is: the embedded engine now, AIRS
-and judges as they were recorded last. ✓ triggers, · passes, ? has no verdict; “most” is what more
-than half of the verdicts say, – where there is no such half, ! where that contradicts the label.
-The lines above tell how well they agree: alpha over all of them and kappa of each two, 1 for
-always, 0 for no better than chance.
+The verdict of each scanner on every prompt, for the current definition: the embedded engine now,
+AIRS and judges by their last recorded scans. ✓ triggers, · passes, ? has no verdict; “most” is the
+verdict of more than half, – without a majority, ! if the majority contradicts the label. The lines
+above show the agreement: alpha over all scanners and kappa of each two, 1 for always, 0 for chance.
 
 Where scanners differ, the definition is unclear, or one of them is weak. Where most contradict the
-label, look at the label: you can take over what they say, and are asked before that is written.""",
+label, check the label: you can change it to their verdict, after a question.""",
         ("triggered", "verdict", "expected"),
         (),
         (
             ("f", "Next group: those that differ, majority against the label, all"),
-            ("/", "Find words in the prompts; Esc takes them away"),
-            ("s, S", "Sort by the next column; the other way round"),
+            ("/", "Find words in the prompts; Esc clears them"),
+            ("s, S", "Sort by the next column; reverse the order"),
             ("Enter", "Read the prompt, and why each scanner said so"),
             ("Space", "Mark the prompt"),
             ("l", "Label the marked prompts, or this one, as the majority says"),
@@ -155,12 +152,12 @@ by its newest answer. Independent are the embedded engine (all its encoders and 
 and the sandbox judges with it), AIRS, and judges that share no model; a panel of models is one.
 Some will be wrong labels, some hard prompts: read before you decide.
 
-f shows the engine's blind spot: prompts that it alone gets wrong, since another scanner confirms
-the label, or nobody else was asked and the prompt is in another language than the definition. Their
-labels are not in doubt.
+f shows the engine's blind spot: prompts that it alone gets wrong, because another scanner confirms
+the label, or because no other scanner has a verdict and the prompt is in another language than the
+definition. Their labels are not in doubt.
 
-Accepting turns the label in the prompt file, and can be taken back. Rejecting says that the label
-is right: the session remembers it, and does not list the prompt again.""",
+Accepting flips the label in the prompt file, and can be undone. Rejecting confirms the label: the
+session remembers it, and does not list the prompt again.""",
         ("expected", "verdict", "iteration"),
         (),
         (
@@ -178,17 +175,17 @@ is right: the session remembers it, and does not list the prompt again.""",
     "guardrail": PaneHelp(
         "The guardrail",
         """\
-What scans ask besides the embedded engine: a security profile of AIRS, a judge (a language model
-that is asked about each prompt), or nothing. Flags, environment variables and the files of airs-cli
-are filled in, and stand beside each line as its origin. Several models have blanks between them.
+The guardrail of scans: a security profile of AIRS, a judge (a language model that judges each
+prompt), or none. Values of flags, environment variables and the files of airs-cli are filled in,
+with their origin beside each line. Separate several models by blanks.
 
-A key that is typed here is masked. It stays in memory until you quit, unless you have it kept in
-the keyring of the system; that needs the extra 'keyring' of guardtui and a keyring that encrypts.
-It is never written to a file, a report, a picture or the history. What was chosen, without keys and
-without addresses that may hold one, is filled in again when this topic is opened the next time.
+A key typed here is masked. It stays in memory until you quit, or is stored in the keyring of the
+system if you choose that; it requires the extra 'keyring' of guardtui and a keyring that encrypts.
+It is never written to a file, a report, a picture or the history. The choice, without keys and
+without addresses that may contain one, is filled in again when this topic is opened the next time.
 
-Check asks about one harmless prompt (a judge about two), which is not recorded. Using a guardrail
-shows what is known of it at once: its recorded verdicts, or forecasts from them.""",
+Check scans one harmless prompt (with a judge two), which is not recorded. Using a guardrail shows
+its recorded verdicts at once, or forecasts from them.""",
         keys=(
             NEXT,
             ("Enter, Space", "On the first line: another kind of guardrail"),

@@ -15,33 +15,12 @@ from textual.widgets import Button, Static
 from guardtui.tui.help.panes import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.actions import (
-    ADVICE,
-    DETAIL,
-    EDITOR,
-    LISTS,
-    RESULTS,
-    SCORES,
-    SCREEN,
-    TABLE,
-    in_scope,
-    key_names,
-)
+from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names
 from guardtui.tui.textual_compat import keymap_of
 
 _KEY_CELLS = 20
 _USUAL_WIDTH = 110
 _NARROWEST = 20
-_TITLES = (
-    (SCREEN, "Everywhere"),
-    (LISTS, "In every list, table and page"),
-    (ADVICE, "In the list of advice"),
-    (RESULTS, "In the results"),
-    (TABLE, "In the table of results"),
-    (EDITOR, "In the definition"),
-    (DETAIL, "In the detail"),
-    (SCORES, "In the scores"),
-)
 
 Keymap = Mapping[str, str] | None
 """Keys that the author set, by the id of the binding."""
@@ -67,7 +46,7 @@ def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) ->
         text.append("\nWords\n", "bold")
         _rows(text, width, ((word, WORDS[word]) for word in known.words))
     if pane in OVERVIEW:
-        text.append("\nEverywhere\n", "bold")
+        text.append(f"\n{SCOPE_TITLES[SCREEN]}\n", "bold")
         _actions(text, SCREEN, keymap, width)
     return text
 
@@ -75,7 +54,7 @@ def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) ->
 def help_text(keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
     """Return the full help: introduction, every key, the filter, every term, every pane."""
     text = Text(f"{_flowing(INTRODUCTION)}\n")
-    for scope, title in _TITLES:
+    for scope, title in SCOPE_TITLES.items():
         text.append(f"\n{title}\n", "bold")
         _actions(text, scope, keymap, width)
     _rows(text, width, (("Tab, Enter", "Go to the next field"), ("^p", "The command palette")))

@@ -48,7 +48,7 @@ _SHORT_KEYS = "r restore · m mark · c compare · p pin · i import"
 
 
 class HistoryAction(Enum):
-    """What the main screen is to do after the dialog."""
+    """The main screen's task after the dialog."""
 
     RESTORE = auto()
     PIN = auto()

@@ -16,6 +16,7 @@ from guardtui.session.history import ImportedRow
 from guardtui.session.results_log import read_results
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.inputs.typed_path import typed_path
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.problem_line import ProblemLine
 
@@ -24,7 +25,7 @@ LOG = "results.tsv"
 _LINES = 6
 """Most lines of a problem, for a short screen."""
 _ABOUT = (
-    "A log of iterations that another tool kept, or another session exported. Its rows have rates "
+    "A log of iterations that another tool wrote, or another session exported. Its rows have rates "
     "and a definition, but no verdicts. A file of the same name that was imported before is "
     "replaced."
 )
@@ -39,9 +40,9 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
         """`folder` is that of the topic file, for paths that do not exist in the working folder."""
         super().__init__()
         self._folder = folder
-        near = folder / LOG
+        log_file = folder / LOG
         self._path = LineInput(
-            str(near) if near.is_file() else "",
+            str(log_file) if log_file.is_file() else "",
             placeholder=f"path of a {LOG}",
             suggester=PathSuggester(),
             compact=True,
@@ -87,16 +88,11 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
             rows = await asyncio.to_thread(self._rows, typed)
         except FileError as problem:
             self._show_problem(str(problem))
-        except (OSError, RuntimeError, ValueError) as error:
-            # A name may contain a null character, or the home folder of an unknown user.
-            self._show_problem(f"{typed}: not a valid file name ({error})")
         else:
             self.dismiss(rows)
 
     def _rows(self, typed: str) -> tuple[ImportedRow, ...]:
-        path = Path(typed).expanduser()
-        beside = self._folder / path
-        return read_results(beside if not path.exists() and beside.exists() else path)
+        return read_results(typed_path(typed, self._folder))
 
     def _show_problem(self, problem: str) -> None:
         lines = problem.splitlines()

@@ -184,7 +184,7 @@ def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
     return text.append(f"\n{entry.what_changed}")
 
 
-def definition_text(entry: HistoryEntry, here: Topic) -> Text:
+def definition_text(entry: HistoryEntry, current: Topic) -> Text:
     """Return the difference of a definition to its origin, and to the current definition."""
     text = Text()
     origin = entry.came_from
@@ -197,10 +197,10 @@ def definition_text(entry: HistoryEntry, here: Topic) -> Text:
         if not entry.changes:
             text.append("the same definition\n", "$text-muted")
     text.append("\nRestoring it changes the current definition:\n", "bold")
-    if here == entry.topic:
+    if current == entry.topic:
         text.append("nothing: it is the current definition\n", "$text-muted")
     else:
-        text.append_text(difference_text(here, entry.topic))
+        text.append_text(difference_text(current, entry.topic))
     return text
 
 

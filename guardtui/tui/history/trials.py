@@ -43,9 +43,9 @@ class TrialList(EditList[Trial]):
 
     help_pane = "trials"
 
-    def __init__(self, entries: Sequence[TrialEntry], here: Topic) -> None:
+    def __init__(self, entries: Sequence[TrialEntry], current: Topic) -> None:
         super().__init__([(entry.trial, trial_line(entry)) for entry in entries], [_NOTE])
-        self._entries, self._here = entries, here
+        self._entries, self._here = entries, current
 
     def described(self, index: int) -> Text:
         return trial_text(self._entries[index], self._here)
@@ -70,7 +70,7 @@ def trial_line(entry: TrialEntry) -> Text:
     return line.append(", ".join(entry.changes[:_CHANGES]) + more or "the oldest trial")
 
 
-def trial_text(entry: TrialEntry, here: Topic) -> Text:
+def trial_text(entry: TrialEntry, current: Topic) -> Text:
     """Return a trial in full: its figures, their guardrail, and the difference to the editor."""
     trial = entry.trial
     text = Text()
@@ -82,7 +82,7 @@ def trial_text(entry: TrialEntry, here: Topic) -> Text:
     if entry.is_current:
         return text.append("\nThis definition is in the editor.\n")
     text.append("\nFrom the definition in the editor to this one\n", "bold")
-    return text.append_text(difference_text(here, trial.topic))
+    return text.append_text(difference_text(current, trial.topic))
 
 
 def _rate(trial: Trial, name: str) -> str:
@@ -101,11 +101,11 @@ class TrialsFeature:
     async def show_trials(self) -> None:
         """Show the trials; the chosen one goes into the editor."""
         services = self._services
-        here = await services.editing.finish_typing()
+        current = await services.editing.finish_typing()
         entries = services.trials.listed()
         if not entries:
             self._window.notify(NO_TRIALS)
             return
-        chosen = await self._window.show(TrialList(entries, here))
+        chosen = await self._window.show(TrialList(entries, current))
         if chosen is not None:
             services.trials.bring_back(chosen)

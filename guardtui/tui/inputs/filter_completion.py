@@ -83,20 +83,20 @@ def completed(line: str, vocabulary: Vocabulary) -> str | None:
     if parts is None:
         return None
     if parts["field"] is None:
-        begun = parts["value"]
+        typed = parts["value"]
         names = (f"{name}:" for name in vocabulary.columns if _is_name(name))
-        rest = _rest(begun, [*vocabulary.words, *names]) if begun else None
+        rest = _rest(typed, [*vocabulary.words, *names]) if typed else None
     else:
         rest = _rest_of_value(parts["field"], parts["value"], vocabulary)
     return line + rest if rest else None
 
 
-def _rest(begun: str, known: Iterable[str]) -> str | None:
-    wanted = begun.lower()
+def _rest(typed: str, known: Iterable[str]) -> str | None:
+    wanted = typed.lower()
     for name in known:
-        if len(name) > len(begun) and name.lower().startswith(wanted):
+        if len(name) > len(typed) and name.lower().startswith(wanted):
             if display_text(name) == name:
-                return name[len(begun) :]
+                return name[len(typed) :]
         elif name.lower() == wanted:
             return None  # it is complete, and need not be the start of a longer one
     return None
@@ -114,10 +114,10 @@ def _rest_of_value(name: str, value: str, vocabulary: Vocabulary) -> str | None:
     if value.startswith('"'):
         if value.count('"') > 1:
             return None
-        begun = value[1:].rpartition(",")[2].lstrip()
-        rest = _rest(begun, (name for name in names if not {'"', ","} & set(name)))
+        typed = value[1:].rpartition(",")[2].lstrip()
+        rest = _rest(typed, (name for name in names if not {'"', ","} & set(name)))
         return f'{rest}"' if rest else None
-    begun = value.rpartition(",")[2]
+    typed = value.rpartition(",")[2]
     if not value and names and not _UNQUOTED.fullmatch(names[0]) and '"' not in names[0]:
         return f'"{names[0]}"' if display_text(names[0]) == names[0] else None
-    return _rest(begun, (name for name in names if _UNQUOTED.fullmatch(name)))
+    return _rest(typed, (name for name in names if _UNQUOTED.fullmatch(name)))

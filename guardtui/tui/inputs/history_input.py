@@ -56,8 +56,8 @@ class HistoryInput(LineInput):
 
     def action_earlier(self) -> None:
         """Show the previous line."""
-        line, at = self.value.strip(), self._index
-        if at == len(self.lines) or self.lines[at] != line:
+        line, index = self.value.strip(), self._index
+        if index == len(self.lines) or self.lines[index] != line:
             self.remember()  # the current line is not lost by going back
             self._index = len(self.lines) - bool(line)
         self._go(-1)

@@ -20,7 +20,7 @@ class PathSuggester(Suggester):
         self._endings = endings
 
     async def get_suggestion(self, value: str) -> str | None:
-        folder, begun = os.path.split(value)
+        folder, prefix = os.path.split(value)
         if not value:
             return None
         try:
@@ -28,12 +28,12 @@ class PathSuggester(Suggester):
         except (OSError, RuntimeError, ValueError):  # such as the home folder of an unknown user
             return None
         for name in names:
-            if name.startswith(begun) and name != begun and display_text(name) == name:
-                if name.startswith(".") and not begun:
+            if name.startswith(prefix) and name != prefix and display_text(name) == name:
+                if name.startswith(".") and not prefix:
                     continue
                 whole = Path(folder or ".").expanduser() / name
                 if whole.is_dir():
-                    return f"{value}{name[len(begun) :]}/"
+                    return f"{value}{name[len(prefix) :]}/"
                 if self._endings is None or whole.suffix.lower() in self._endings:
-                    return value + name[len(begun) :]
+                    return value + name[len(prefix) :]
         return None

@@ -19,7 +19,7 @@ from guardtui.tui.kit.styled_text import themed
 
 
 class ConfirmDialog(Modal[bool]):
-    """A question with two answers; Escape is no."""
+    """A question with two answers; Escape means no."""
 
     BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
 
@@ -66,7 +66,7 @@ def close_after_question(dialog: Modal[Any], question: str) -> None:
 
 
 class AnswersDialog(Modal[str | None]):
-    """A question with several answers, each with its key; Escape is none of them."""
+    """A question with several answers, each with its key; Escape returns None."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
 

@@ -62,9 +62,9 @@ def _move_half_page(options: OptionList, direction: int) -> None:
         return
     lines = max(1, options.virtual_size.height)
     half = options.scrollable_content_region.height * options.option_count // (2 * lines)
-    here = enabled.index(options.highlighted) if options.highlighted in enabled else 0
-    there = here + direction * max(1, half)
-    options.highlighted = enabled[max(0, min(there, len(enabled) - 1))]
+    position = enabled.index(options.highlighted) if options.highlighted in enabled else 0
+    target = position + direction * max(1, half)
+    options.highlighted = enabled[max(0, min(target, len(enabled) - 1))]
 
 
 def _scroll(page: ScrollableContainer, motion: Motion) -> None:

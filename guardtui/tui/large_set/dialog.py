@@ -179,11 +179,11 @@ class LargeSetDialog(Modal[None]):
             await self._show(merged.run, merged.counts, how)
             shown = await self._beside(WholeOutcomes.of_merged, merged)
         else:
-            begun = time.monotonic()
+            started = time.monotonic()
             evaluated = await self._beside(whole.evaluate, topic, scanner, self._take, stop.is_set)
             if evaluated is None:
                 return
-            how = f"evaluated in {time.monotonic() - begun:.2f} s"
+            how = f"evaluated in {time.monotonic() - started:.2f} s"
             shown = WholeOutcomes.of_whole(whole.large, evaluated)
             await self._show(shown.run, shown.counts, how)
         self.change = await self._beside(self._changed, shown)

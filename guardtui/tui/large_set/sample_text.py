@@ -28,5 +28,5 @@ def sample_text(workspace: Workspace) -> str:
 
 
 def no_sample_text(prompts: int) -> str:
-    """Return why there is no larger set to show."""
+    """Return the reason why the prompts are not a sample."""
     return f"All {prompts} prompts are here already: this is not a sample of a large set."

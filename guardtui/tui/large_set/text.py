@@ -52,10 +52,10 @@ def headline(run: Run, how: str, notes: Sequence[str]) -> Text:
 def rates_text(whole: Metrics, sample: Sample, of_sample: Metrics | None) -> Text:
     """Return the rates of all prompts with 95 % intervals, beside those of the sample."""
     intervals = rate_intervals(whole)
-    there = rate_intervals(of_sample) if of_sample is not None else {}
-    taken, every = len(sample.prompts), sample.of
+    sample_intervals = rate_intervals(of_sample) if of_sample is not None else {}
+    sampled, every = len(sample.prompts), sample.of
     text = Text(f"{'':<10}{'all ' + str(every):<23}", "$text-muted")
-    text.append(f"{'sample of ' + str(taken)}\n" if of_sample is not None else "\n")
+    text.append(f"{'sample of ' + str(sampled)}\n" if of_sample is not None else "\n")
     for name, title in RATE_TITLES.items():
         text.append(
             f"{title:<10}", "bold not dim $foreground" if name == "coverage" else "$foreground"
@@ -65,7 +65,7 @@ def rates_text(whole: Metrics, sample: Sample, of_sample: Metrics | None) -> Tex
         text.append(f"{bracketed(interval, 3):<17}", "$text-muted")
         if of_sample is not None:
             text.append(f"{rate_text(getattr(of_sample, name)):<6}", "$foreground")
-            interval = there.get(name)
+            interval = sample_intervals.get(name)
             if not sample.proportional and name not in ESTIMATED:
                 text.append("of the sample", "$text-muted")
             else:

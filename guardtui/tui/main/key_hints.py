@@ -27,11 +27,11 @@ def hint_of(pressed: str, panes: Panes, keymap: Mapping[str, str]) -> str:
     if action is None:
         return ""
     pane = _PANES[action.scope]
-    there = f"{key_name(pressed)} ({action.title}) works in the {pane}"
+    hint = f"{key_name(pressed)} ({action.title}) works in the {pane}"
     steps = panes.steps_to(pane)
     times = {1: "", 2: " twice", 3: " three times"}.get(steps)
     key = first_key("next_pane", keymap)
-    return f"{there}." if times is None else f"{there}: press {key}{times}."
+    return f"{hint}." if times is None else f"{hint}: press {key}{times}."
 
 
 def _actions_of(key: str, keymap: Mapping[str, str]) -> Iterator[Action]:

@@ -152,8 +152,8 @@ class Panes:
         """The panes in the order of `show_next`, and the current one."""
         names = (*STACKED, *SIDE) if self.broad else (*STACKED, "detail")
         if self._focused and (self.zoomed or not self.stacked):
-            here = self.zoomed or self._pane_in_focus  # the focus follows a moment later
-            return names, here if here in names else "editor"
+            pane = self.zoomed or self._pane_in_focus  # the focus follows a moment later
+            return names, pane if pane in names else "editor"
         return STACKED, self.shown
 
     # --- zoom -----------------------------------------------------------------------------

@@ -335,8 +335,8 @@ class MainScreen(Screen[None]):
     def remove_view(self, event: messages.RemoveView) -> None:
         self.files.remove_view(event)
 
-    @on(messages.ViewChanged)
-    def view_changed(self, event: messages.ViewChanged) -> None:
+    @on(messages.ResultsViewChanged)
+    def view_changed(self, event: messages.ResultsViewChanged) -> None:
         self.rows.build(event.view)
         self.tour.filtered()
 

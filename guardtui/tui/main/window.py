@@ -111,10 +111,10 @@ class Window:
         return await self.app.push_screen_wait(dialog)
 
     def open(
-        self, screen: Screen[Result], then: Callable[[Result | None], None] | None = None
+        self, screen: Screen[Result], callback: Callable[[Result | None], None] | None = None
     ) -> None:
-        """Show a screen; `then` gets its result."""
-        self.app.push_screen(screen, then)
+        """Show a screen; `callback` gets its result."""
+        self.app.push_screen(screen, callback)
 
     @property
     def app(self) -> App[object]:

@@ -115,8 +115,8 @@ class MetricsPane(VerticalScroll):
     @property
     def heading(self) -> str:
         """The title with the guardrail of the figures; it does not scroll."""
-        about = badge_text(self.dashboard)
-        return f"{self.BORDER_TITLE} · {about}" if about else self.BORDER_TITLE
+        badge = badge_text(self.dashboard)
+        return f"{self.BORDER_TITLE} · {badge}" if badge else self.BORDER_TITLE
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
         kind = "" if shown is None else badge(shown.evaluation.settings)[0]

@@ -86,11 +86,11 @@ class PromptActions:
                 for prompt in prompts:
                     self._pane.post_message(AddExample(prompt))
 
-        against = int((~results.prompts.expected[rows]).sum())
-        if not against:
+        contradicted = int((~results.prompts.expected[rows]).sum())
+        if not contradicted:
             answered(True)
             return
-        which = "This prompt is" if len(rows) == 1 else f"{against} of {len(rows)} prompts are"
+        which = "This prompt is" if len(rows) == 1 else f"{contradicted} of {len(rows)} prompts are"
         question = (
             f"{which} labelled “does not belong to the topic”:\n\n"
             f"  {display_start(prompts[0], CHARACTERS)}\n\n"
@@ -108,8 +108,8 @@ class PromptActions:
         texts = results.prompts.prompts[rows[:1]].to_list()
         hidden = hidden_characters(texts[0]) if len(rows) == 1 else 0
         note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
-        what = "" if len(rows) == 1 else f" {len(rows)} prompts"
-        self._copy(lambda: prompts_as_lines(results, rows), f"Copied{what}{note}.")
+        subject = "" if len(rows) == 1 else f" {len(rows)} prompts"
+        self._copy(lambda: prompts_as_lines(results, rows), f"Copied{subject}{note}.")
 
     def copy_rows(self) -> None:
         rows, results = self._chosen_rows(), self._pane.results
@@ -139,8 +139,8 @@ class PromptActions:
             self._pane.notify(message)
         # Not without a terminal, in tests and pictures; nor on a server, whose clipboard is not
         # that of the browser.
-        here = not self._pane.app.is_headless and not self._pane.app.is_web
-        copied = here and await asyncio.to_thread(copy_to_system, text)
+        has_desktop = not self._pane.app.is_headless and not self._pane.app.is_web
+        copied = has_desktop and await asyncio.to_thread(copy_to_system, text)
         if copied and not short:
             self._pane.notify(message)
         elif not short:
@@ -179,7 +179,7 @@ class PromptActions:
         assert self._pane.results is not None  # noqa: S101 - the rows are its own
         return frozenset(self._pane.results.evaluation.keys[rows].tolist())
 
-    def _edit(self, what: str, yes: str, edit: Callable[[frozenset[int]], PromptEdit]) -> None:
+    def _edit(self, action: str, yes: str, edit: Callable[[frozenset[int]], PromptEdit]) -> None:
         rows = None if self._refused() else self._chosen_rows()
         if rows is None or not len(rows):
             return
@@ -193,14 +193,14 @@ class PromptActions:
             answered(True)
         else:
             self._pane.app.push_screen(
-                ConfirmDialog(self._question(what, rows), yes, "Cancel"), answered
+                ConfirmDialog(self._question(action, rows), yes, "Cancel"), answered
             )
 
-    def _question(self, what: str, rows: NDArray[np.intp]) -> str:
+    def _question(self, action: str, rows: NDArray[np.intp]) -> str:
         results = self._pane.results
         assert results is not None  # noqa: S101 - the rows are its own
-        of = " of" if what.startswith("Turn") else ""
-        lines = [f"{what}{of} {len(rows)} prompts?"]
+        preposition = " of" if action.startswith("Turn") else ""
+        lines = [f"{action}{preposition} {len(rows)} prompts?"]
         lines += prompt_lines(results.prompts.prompts, rows)
         hidden = len(rows) - results.shown_count(rows)
         if hidden:

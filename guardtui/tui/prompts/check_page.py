@@ -93,9 +93,9 @@ class CheckFeature:
         column = prompts.category_column
         if column is not None and state.evaluation is not None:
             categories = metrics_by_group(state.evaluation.codes, *prompts.groups(column))
-        of = f"the {sample_text(workspace)}" if sample_text(workspace) else "the prompts"
+        subject = f"the {sample_text(workspace)}" if sample_text(workspace) else "the prompts"
         body.rstrip()
-        page = CheckPage(f"Check of the definition and {of}", body, categories)
+        page = CheckPage(f"Check of the definition and {subject}", body, categories)
         category = await self._window.show(page)
         if category is not None:
             self._window.panes.show("results")

@@ -94,7 +94,7 @@ class PromptSetDialog(Modal[PromptSelection | None]):
         elif page == "duplicates":
             lines = [pair_line(index, survey) for index in range(len(survey.duplicates.pairs))]
         else:
-            lines = [spot_line(spot, survey, width) for spot in survey.spots]
+            lines = [spot_line(suggestion, survey, width) for suggestion in survey.spots]
         self._list.clear_options()
         self._list.add_options(Option(themed(line)) for line in lines)
         self._list.highlighted = min(index, len(lines) - 1) if lines else None
@@ -132,8 +132,8 @@ class PromptSetDialog(Modal[PromptSelection | None]):
             pair = survey.duplicates.pairs[index]
             self._pick("near-duplicates", np.array([pair.first, pair.second]))
         else:
-            spot = survey.spots[index]
-            self._pick(f"to label near #{spot.cluster}", np.array(spot.rows))
+            suggestion = survey.spots[index]
+            self._pick(f"to label near #{suggestion.cluster}", np.array(suggestion.rows))
 
     def _pick(self, name: str, rows: NDArray[np.intp]) -> None:
         self.dismiss(PromptSelection(name, self.survey.prompts.keys[rows]))

@@ -51,9 +51,9 @@ def page_summary(page: str, survey: Survey) -> str:
     """Return what the page shows."""
     if page == "clusters":
         lacking = [cluster.lacks for cluster in survey.clusters if cluster.lacks]
-        who = remote_name(survey.evaluation.settings.name, "the embedded engine")
+        scanner = remote_name(survey.evaluation.settings.name, "the embedded engine")
         return (
-            f"Worst error rate first, as {who} judges; "
+            f"Worst error rate first, as {scanner} judges; "
             f"! without negatives: {lacking.count('no negatives')}, "
             f"· without positives: {lacking.count('no positives')}."
         )
@@ -64,14 +64,14 @@ def page_summary(page: str, survey: Survey) -> str:
             if duplicates.total > len(duplicates.pairs)
             else ""
         )
-        some = ""
+        note = ""
         if duplicates.among < len(survey.prompts):
-            some = f" Looked for among {duplicates.among} of {len(survey.prompts)} prompts."
+            note = f" Looked for among {duplicates.among} of {len(survey.prompts)} prompts."
         elif not duplicates.exact:
-            some = " Of so many prompts some pairs may be missed."
+            note = " Of so many prompts some pairs may be missed."
         return (
             f"Cosine {duplicates.near} or more; ! the labels contradict: "
-            f"{duplicates.contradicting}{shown}.{some}"
+            f"{duplicates.contradicting}{shown}.{note}"
         )
     return (
         "Where the engine hesitates, prompts are many, and labels of one kind are few: "
@@ -155,29 +155,29 @@ def pair_line(index: int, survey: Survey) -> Text:
     return line
 
 
-def spot_line(spot: LabelSuggestion, survey: Survey, width: int) -> Text:
+def spot_line(suggestion: LabelSuggestion, survey: Survey, width: int) -> Text:
     """Return a place to label: its score as bar and number, and its cluster."""
     line = Text()
-    line.append(bar(spot.score, _bar_cells(width)), "$text-accent")
-    line.append(f" {rate_text(spot.score)}  ", "bold")
-    cluster = survey.cluster(spot.cluster)
+    line.append(bar(suggestion.score, _bar_cells(width)), "$text-accent")
+    line.append(f" {rate_text(suggestion.score)}  ", "bold")
+    cluster = survey.cluster(suggestion.cluster)
     name = ", ".join(display_text(word) for word in cluster.words[:3]) or "(no typical words)"
     line.append(f"#{cluster.number} {name}")
-    line.append(f"  hesitates on {spot.near_threshold} of {cluster.size}", "$text-muted")
+    line.append(f"  hesitates on {suggestion.near_threshold} of {cluster.size}", "$text-muted")
     return line
 
 
-def spot_text(spot: LabelSuggestion, survey: Survey) -> Text:
+def spot_text(suggestion: LabelSuggestion, survey: Survey) -> Text:
     """Return why more labels help there, and its prompts."""
     text = Text()
-    few = _LABELS[spot.wanted]
+    few = _LABELS[suggestion.wanted]
     text.append(f"Few labels here are {few}", "bold")
     text.append(
-        f" (by nearness: true {spot.belong:.1f}, false {spot.others:.1f}). "
+        f" (by nearness: true {suggestion.belong:.1f}, false {suggestion.others:.1f}). "
         "Find prompts like these in your logs and label them; "
         f"one that is {few} would teach most.\n"
     )
-    for row in spot.rows:
+    for row in suggestion.rows:
         label = _LABELS[bool(survey.prompts.expected[row])]
         text.append(f"{label:<5}  ", "$text-muted")
         text.append(f"{_prompt(survey, row)}\n")

@@ -45,15 +45,15 @@ class JumpTarget:
 def jump_targets(screen: Screen[Any]) -> list[JumpTarget]:
     """Return all visible targets of a screen, from top to bottom and left to right."""
     matches = [*_focusable(screen), *_footer(screen), *_filters(screen)]
-    matches.sort(key=lambda spot: (spot.offset.y, spot.offset.x))
+    matches.sort(key=lambda target: (target.offset.y, target.offset.x))
     return matches
 
 
-def lettered(spots: list[JumpTarget]) -> dict[str, JumpTarget]:
+def lettered(targets: list[JumpTarget]) -> dict[str, JumpTarget]:
     """Return the targets by key; those after the last letter are left out."""
-    own = {spot.key: spot for spot in spots if spot.key}
+    own = {target.key: target for target in targets if target.key}
     letters = (letter for letter in LETTERS if letter not in own)
-    others = [spot for spot in spots if not spot.key]
+    others = [target for target in targets if not target.key]
     return own | dict(zip(letters, others, strict=False))
 
 
@@ -101,8 +101,8 @@ def _filters(screen: Screen[Any]) -> Iterator[JumpTarget]:
             column, index = max(0, matches.start() - 1), int(matches["place"])
             if index <= len(names) and column <= seen.width - _LABEL_CELLS:
                 name = names[index - 1]
-                at = Offset(seen.x + column, seen.y)
-                yield JumpTarget(at, name, _filtering(pane, name), str(index))
+                position = Offset(seen.x + column, seen.y)
+                yield JumpTarget(position, name, _filtering(pane, name), str(index))
         if not pane.query_one("#search", Input).display:
             offset = Offset(seen.right - _LABEL_CELLS, seen.y)
             yield JumpTarget(offset, "filter", pane.action_search, "/")
@@ -124,11 +124,11 @@ class JumpScreen(Modal[str | None]):
         self._spots, self._for = spots, size
 
     def compose(self) -> ComposeResult:
-        for key, spot in self._spots.items():
+        for key, target in self._spots.items():
             label = Static(Text(f"[{key}]"), classes="jump-letter", markup=False)
             label.styles.offset = (
-                min(spot.offset.x, max(0, self._for.width - _LABEL_CELLS)),
-                spot.offset.y,
+                min(target.offset.x, max(0, self._for.width - _LABEL_CELLS)),
+                target.offset.y,
             )
             yield label
         yield Static("Press a letter to go there, Esc to stay.", classes="jump-hint", markup=False)

@@ -99,8 +99,8 @@ def usable_keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], list[KeyProb
         names = [key_of_character(key) if len(key) == 1 else key for key in _split(text)]
         wrong = (_problem(binding, key) for key in names)
         if binding not in defaults:
-            near = get_close_matches(binding, list(defaults), n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else "ids are such as 'screen.keep'"
+            similar = get_close_matches(binding, list(defaults), n=1)
+            remedy = f"did you mean '{similar[0]}'?" if similar else "ids are such as 'screen.keep'"
             problems.append(KeyProblem(binding, "no action has this id", remedy))
         elif problem := next(filter(None, wrong), None):
             problems.append(problem)
@@ -185,9 +185,9 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             wanted[key].append(binding)
 
 
-def _at_once(one: str, other: str) -> bool:
+def _at_once(first_id: str, second_id: str) -> bool:
     """Return whether two bindings can be active at the same time."""
-    (first, name), (second, other_name) = one.split(".", 1), other.split(".", 1)
+    (first, name), (second, other_name) = first_id.split(".", 1), second_id.split(".", 1)
     if SCORES in (first, second):
         shared = (other_name if first == SCORES else name) in SHARED
         return first == second or TABLE in (first, second) or (shared and SCREEN in (first, second))

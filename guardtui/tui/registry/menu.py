@@ -123,8 +123,8 @@ class MenuScreen(Modal[Command | None]):
 
 def _line(item: MenuItem) -> Text:
     if item.refusal:
-        why = item.refusal.rstrip(".")
-        return Text().append(f"{item.display} {item.title} ({why})", "$text-disabled")
+        reason = item.refusal.rstrip(".")
+        return Text().append(f"{item.display} {item.title} ({reason})", "$text-disabled")
     line = Text().append(f"{item.display} ", "bold $text-accent")
     return (
         line.append(f"{item.title} …", "bold") if item.action is None else line.append(item.title)

@@ -42,13 +42,15 @@ def menu_items(
     path: Path, commands: Iterable[Command], keymap: Mapping[str, str] | None = None
 ) -> list[MenuItem]:
     """Return the lines of the menu at a path, submenus first; () is the top menu."""
-    ways = [(way, command) for command in commands for way in menu_paths(command.action, keymap)]
-    used = {way[0] for way, _ in ways}
+    paths = [
+        (letters, command) for command in commands for letters in menu_paths(command.action, keymap)
+    ]
+    used = {letters[0] for letters, _ in paths}
     groups = [MenuItem(letter, title) for letter, title in MENU_GROUPS.items() if letter in used]
     return ([] if path else groups) + [
-        MenuItem(way[-1], command.action.title, command.action, command.refusal)
-        for way, command in ways
-        if way[:-1] == path and (path or way[0] not in MENU_GROUPS)
+        MenuItem(letters[-1], command.action.title, command.action, command.refusal)
+        for letters, command in paths
+        if letters[:-1] == path and (path or letters[0] not in MENU_GROUPS)
     ]
 
 

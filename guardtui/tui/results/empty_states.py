@@ -36,10 +36,10 @@ def empty_text(results: Results) -> str:
             return "No regressions: nothing that was right is wrong now. 7 shows all prompts."
         return "No fixes: nothing that was wrong is right now. 7 shows all prompts."
     if view.filter == "errors":
-        asked = "every prompt that was asked" if counts["open"] else "every prompt"
-        return f"No errors: {asked} has a verdict. 7 shows all prompts."
+        subject = "every prompt that was asked" if counts["open"] else "every prompt"
+        return f"No errors: {subject} has a verdict. 7 shows all prompts."
     if view.filter == "flaky":
         if results.evaluation.verdicts.repeats is None:
-            return "Nothing was asked more than once: epochs are set at the start (--epochs)."
+            return "No prompt was scanned more than once: --epochs sets this at the start."
         return "No flaky prompts: every epoch says the same. 7 shows all prompts."
     return f"No {group} here: 7 shows all prompts."

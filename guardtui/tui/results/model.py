@@ -145,8 +145,10 @@ class Results(OrderedRows):
     def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the rows of the prompt set, intp [m], those shown first; unknown ids have none."""
         rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids, assume_unique=True))
-        places = self.positions[rows]
-        return rows[np.argsort(np.where(places < 0, len(self.positions), places), kind="stable")]
+        positions = self.positions[rows]
+        return rows[
+            np.argsort(np.where(positions < 0, len(self.positions), positions), kind="stable")
+        ]
 
     def shown_count(self, rows: NDArray[np.intp]) -> int:
         """Return how many of these rows of the prompt set are shown."""
@@ -163,15 +165,15 @@ class Results(OrderedRows):
         """
         if self.comparison is None:
             return None
-        places = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
-        if not len(places):
+        positions = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
+        if not len(positions):
             return None
-        here = self.position_of(row_id) if row_id is not None else None
+        current = self.position_of(row_id) if row_id is not None else None
         if step > 0:
-            later = places[places > (-1 if here is None else here)]
-            return self.row_id(int(later[0] if len(later) else places[0]))
-        earlier = places[places < (len(self.order) if here is None else here)]
-        return self.row_id(int(earlier[-1] if len(earlier) else places[-1]))
+            later = positions[positions > (-1 if current is None else current)]
+            return self.row_id(int(later[0] if len(later) else positions[0]))
+        earlier = positions[positions < (len(self.order) if current is None else current)]
+        return self.row_id(int(earlier[-1] if len(earlier) else positions[-1]))
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         rows = self.order[start:stop]

@@ -26,7 +26,7 @@ from guardtui.session.views import (
     write_history,
 )
 from guardtui.tui.inputs.filter_input import FilterInput
-from guardtui.tui.messages import RemoveView, SaveSettings, SaveView, ViewChanged
+from guardtui.tui.messages import RemoveView, ResultsViewChanged, SaveSettings, SaveView
 from guardtui.tui.prompts.actions import PromptActions
 from guardtui.tui.registry.actions import RESULTS, bindings
 from guardtui.tui.results.column_layout import ColumnLayout, layout_of, saved_columns
@@ -154,7 +154,7 @@ class ResultsPane(Vertical):
 
     def _request_view(self, **changes: object) -> None:
         self.view = replace(self.view, **changes)  # type: ignore[arg-type]
-        self.post_message(ViewChanged(self.view))
+        self.post_message(ResultsViewChanged(self.view))
 
     def pick(self, picked: PromptSelection) -> None:
         """Show only these prompts until Escape restores the previous group."""
@@ -238,8 +238,10 @@ class ResultsPane(Vertical):
 
     @on(FrameTable.HeaderClicked)
     def sort_by(self, event: HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        self._request_view(sort=event.column_key, descending=again and not self.view.descending)
+        same_column = event.column_key == self.view.sort
+        self._request_view(
+            sort=event.column_key, descending=same_column and not self.view.descending
+        )
 
     # --- columns --------------------------------------------------------------------------
 
@@ -273,7 +275,7 @@ class ResultsPane(Vertical):
         wanted = (self._touched, self.view.sort, "prompt")
         key = next((key for key in wanted if key in shown), None)
         if key is not None and not self.table.widen_column(key, by):
-            self.notify("There is no room for that.", timeout=2)
+            self.notify("Not enough room for this width.", timeout=2)
 
     @on(FrameTable.ColumnResized)
     def column_resized(self, event: ColumnResized) -> None:
@@ -314,7 +316,7 @@ class ResultsPane(Vertical):
 
     def action_show_views(self) -> None:
         if not self._views:
-            self.notify("There is no saved view yet: V saves what is shown now.")
+            self.notify("No saved views yet: V saves the current one.")
             return
         self.app.push_screen(SavedViewsDialog(self._views, self._remove_view), self._apply)
 

@@ -34,8 +34,8 @@ def plan_text(plan: ScanPlan) -> Text:
         text.append("\nEach prompt is sent to the model, with the definition as it is here.")
     elif plan.changes is None:
         text.append(
-            "\nNo service account is set, so the definition is not put into effect: verdicts "
-            "are on what the profile has now.",
+            "\nNo service account is set, so the definition is not applied: verdicts are on the "
+            "profile's current one.",
             "$text-warning",
         )
     elif not plan.changes:
@@ -52,7 +52,7 @@ def plan_text(plan: ScanPlan) -> Text:
 
 
 class ScanDialog(Modal[ScanChoice | None]):
-    """What a scan would change and cost, shown before anything is sent."""
+    """Shows the changes and cost of a scan before anything is sent."""
 
     BINDINGS = [
         ("l", "choose('likely')", "Likely changes only"),

@@ -16,7 +16,7 @@ _RESUMING = {
     "scan_missing": "scans what is missing",
     "check_flips": "goes on with the check",
 }
-"""What the key that resumes a stopped scan does, by its action."""
+"""Effect of the key that resumes a stopped scan, by its action."""
 
 
 class ScanFeature:
@@ -41,14 +41,14 @@ class ScanFeature:
     def _with_guardrail(self, scan: Callable[[], None]) -> None:
         """Scan; without a guardrail the author chooses one first."""
         with problems_shown(self._window):
-            why = "" if self._scans.under_way else self._guardrails.refusal
-            if why:
-                self._window.start(self._choose_first(why, scan), group="dialog", exclusive=True)
+            reason = "" if self._scans.under_way else self._guardrails.refusal
+            if reason:
+                self._window.start(self._choose_first(reason, scan), group="dialog", exclusive=True)
             else:
                 scan()
 
-    async def _choose_first(self, why: str, scan: Callable[[], None]) -> None:
-        if await self._guardrail.choose(why):
+    async def _choose_first(self, reason: str, scan: Callable[[], None]) -> None:
+        if await self._guardrail.choose(reason):
             scan()
 
     def state_changed(self, old: AppState, new: AppState) -> None:
@@ -62,10 +62,10 @@ class ScanFeature:
             keys = f"{self._window.first_key(action)} {_RESUMING[action]}"
         self._window.panes.scan.show(new.scan, keys)
         if stopped is StopReason.EDIT and new.scan is not None:
-            again = self._window.first_key("scan"), self._window.first_key("undo")
+            scan_key, undo_key = self._window.first_key("scan"), self._window.first_key("undo")
             self._window.notify(
-                f"{new.scan.who} {new.scan.step}. {again[0]} scans the definition as it is now; "
-                f"{again[1]} goes back to the one that was scanned.",
+                f"{new.scan.who} {new.scan.step}. {scan_key} scans the definition as it is now; "
+                f"{undo_key} goes back to the one that was scanned.",
                 severity="warning",
             )
         if _keys_of(new.scan) != _keys_of(old.scan):
@@ -94,5 +94,5 @@ def _keys_of(scan: ScanStatus | None) -> object:
     """Return what the keys of the footer depend on."""
     if scan is None:
         return None
-    held = scan.traffic is not None and scan.traffic.held
-    return scan.progress is not None, held, scan.stopped
+    paused = scan.traffic is not None and scan.traffic.held
+    return scan.progress is not None, paused, scan.stopped

@@ -21,7 +21,7 @@ from guardtui.tui.scan.dialogs import cost_text, plan_text
 
 
 class FlipDialog(Modal[ScanChoice | None]):
-    """What a check would change and cost, and its goal, shown before anything is sent."""
+    """Shows the changes, cost and goal of a check before anything is sent."""
 
     BINDINGS = [
         ("g", "choose('all')", "Check"),
@@ -37,15 +37,16 @@ class FlipDialog(Modal[ScanChoice | None]):
 
     def compose(self) -> ComposeResult:
         plan, scan = self._plan, self._plan.scan
-        who = scan.who if scan.judge else "AIRS"
+        scanner = scan.who if scan.judge else "AIRS"
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = f"Check the likely flips with {who}"
+            dialog.border_title = f"Check the likely flips with {scanner}"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)), markup=False)
             yield Label(
                 f"Coverage is expected at {expected_text(plan.coverage)}, from "
-                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are asked until it is within",
+                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is "
+                "within",
                 markup=False,
             )
             with Horizontal(classes="flip-goal"):

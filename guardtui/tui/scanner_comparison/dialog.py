@@ -226,13 +226,13 @@ class ScannerComparisonDialog(PromptListDialog):
                 f"{display_start(name, _SHOWN)} {SIGNS[Triggered(answer)]}"
                 for name, answer in zip(panel.names, panel.answers[:, row].tolist(), strict=True)
             )
-            what = "Relabel this prompt as the majority says?"
+            question = "Relabel this prompt as the majority says?"
             summary = f"label {str(label).lower()} → {str(not label).lower()}\n{answers}"
         else:
             to_false = int(np.count_nonzero(prompts.expected[doubted]))
-            what = f"Relabel {count_text(len(doubted), 'prompt')} as the majority says?"
+            question = f"Relabel {count_text(len(doubted), 'prompt')} as the majority says?"
             summary = f"{len(doubted) - to_false} to true, {to_false} to false"
-        question = f"{what}\n{self.listed(doubted)}\n{summary}"
+        question = f"{question}\n{self.listed(doubted)}\n{summary}"
         if left := len(rows) - len(doubted):
             question += f"\n{left} more marked: as the majority says already, or there is none."
         return question

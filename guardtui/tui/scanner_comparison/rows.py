@@ -59,8 +59,8 @@ class ScannerRows(PromptRows):
         ]
         labels = self.sight.prompts.expected[rows].tolist()
         columns.append([("true" if label else "false", "dim") for label in labels])
-        answer, against = panel.majority[rows].tolist(), panel.against[rows].tolist()
-        columns.append([_majority(one, wrong) for one, wrong in zip(answer, against, strict=True)])
+        majorities, contradicts = panel.majority[rows].tolist(), panel.against[rows].tolist()
+        columns.append(list(map(_majority, majorities, contradicts)))
         columns.append(self._prompts(rows))
         return list(zip(*columns, strict=True))
 
@@ -75,13 +75,11 @@ def _answer(answers: int, should_trigger: bool) -> Cell:
     return sign, "fp" if answers == Triggered.YES else "fn"
 
 
-def _majority(answer: int, against: bool) -> Cell:
+def _majority(answer: int, wrong: bool) -> Cell:
     if answer == Triggered.NO_VERDICT:
         return "–", "dim"
     return (
-        (f"{SIGNS[Triggered(answer)]} !", "regression")
-        if against
-        else (SIGNS[Triggered(answer)], "")
+        (f"{SIGNS[Triggered(answer)]} !", "regression") if wrong else (SIGNS[Triggered(answer)], "")
     )
 
 
@@ -219,5 +217,7 @@ def among(
     sight: ScannerVerdicts, rows: NDArray[np.intp], keys: frozenset[int]
 ) -> NDArray[np.bool_]:
     """Return which of these rows (intp [n]) have one of the keys, bool [n]."""
-    found: NDArray[np.bool_] = np.isin(sight.prompts.keys[rows], np.array(sorted(keys), np.uint64))
-    return found
+    members: NDArray[np.bool_] = np.isin(
+        sight.prompts.keys[rows], np.array(sorted(keys), np.uint64)
+    )
+    return members

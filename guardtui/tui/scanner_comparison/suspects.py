@@ -107,8 +107,8 @@ class SuspectsDialog(PromptListDialog):
         sight, text = self.sight, Text()
         blind = len(sight.suspects.blind_spot)
         doubt = f"{count_text(count, 'label')} in doubt"
-        spot = f"engine's blind spot {blind}"
-        for title, chosen in ((doubt, not self._blind), (spot, self._blind)):
+        blind_spot = f"engine's blind spot {blind}"
+        for title, chosen in ((doubt, not self._blind), (blind_spot, self._blind)):
             text.append(f"[{title}]" if chosen else f" {title} ", "bold reverse" if chosen else "")
             text.append(" ")
         if self._blind:

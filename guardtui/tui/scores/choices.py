@@ -35,10 +35,10 @@ _MOST_GROUPS = 500
 def scorer_options() -> Options:
     """Return all scorers with their signatures; blocks while they are loaded."""
     options = []
-    for name, shown, about in scorer_list():
+    for name, shown, description in scorer_list():
         text = Text()
         text.append(display_text(shown), "bold")
-        text.append(f"\n    {display_text(about)}", "$text-muted")
+        text.append(f"\n    {display_text(description)}", "$text-muted")
         options.append((name, text))
     return options
 

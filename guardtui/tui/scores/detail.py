@@ -113,7 +113,7 @@ def _append_score(text: Text, column: ScoreColumn, row: int, output: str) -> Non
     if score.explanation is not None:
         text.append("\n  explanation ", "$text-muted")
         same = score.explanation.strip() == output.strip()
-        text.append("the output as it stands" if same else _inert(score.explanation))
+        text.append("the output as in the file" if same else _inert(score.explanation))
     if score.metadata:
         for name, value_of in score.metadata.items():
             text.append(f"\n  {_inert(str(name), 60)} ", "$text-muted")
@@ -133,10 +133,10 @@ def _output(text: Text, output: str, answer: str) -> list[tuple[int, int]]:
     signs = []
     text.append(display_text(shown[:start], newlines=True))
     for part, style in ((BEGINS, "bold $text-accent"), (shown[start:end], "bold underline")):
-        begun = len(text.plain)
+        part_start = len(text.plain)
         text.append(display_text(part, newlines=True), style)
         if part is BEGINS:
-            signs.append((begun, len(text.plain)))
+            signs.append((part_start, len(text.plain)))
     signs.append((len(text.plain), len(text.plain) + 1))
     text.append(ENDS, "bold $text-accent")
     text.append(display_text(shown[end:], newlines=True))

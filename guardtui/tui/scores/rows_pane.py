@@ -40,7 +40,7 @@ _NO_ROW_PASSES = "No row passes the filter line: Esc takes it away."
 class ScoredRowsPane(Vertical):
     """Owns the view, and computes its rows in a thread."""
 
-    class Shown(Message):
+    class RowsChanged(Message):
         """Rows or values changed."""
 
     def __init__(self, runs: ScoreRuns, no_rows: str) -> None:
@@ -110,7 +110,7 @@ class ScoredRowsPane(Vertical):
         self.table.empty_text = _NO_ROW_PASSES if self.view.search else self._no_rows
         self.table.set_source(rows, keep_row=self._chosen)
         self._mark_hits()
-        self.post_message(self.Shown())
+        self.post_message(self.RowsChanged())
 
     @on(FrameTable.RowSelected)
     def row_selected(self) -> None:
@@ -118,8 +118,8 @@ class ScoredRowsPane(Vertical):
 
     @on(FrameTable.HeaderClicked)
     def sort_by(self, event: HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        self.ask(sort=event.column_key, descending=again and not self.view.descending)
+        same_column = event.column_key == self.view.sort
+        self.ask(sort=event.column_key, descending=same_column and not self.view.descending)
 
     def ask(self, **changes: Any) -> None:
         """Change the view."""

@@ -161,7 +161,7 @@ class ScoresScreen(Screen[None]):
                 self.runs.pinned.append(run)
                 self._score(run)
         self.line.begin(last)
-        self._try(last, asked=self.options.asked)
+        self._try(last, entered=self.options.asked)
 
     @on(Input.Changed, "#score-expression")
     def expression_changed(self, event: Input.Changed) -> None:
@@ -174,17 +174,17 @@ class ScoresScreen(Screen[None]):
         self.action_run_scorer()
 
     @work(exclusive=True, group="try")
-    async def _try(self, text: str, *, asked: bool = False) -> None:
+    async def _try(self, text: str, *, entered: bool = False) -> None:
         """Score by an expression after a pause; a newer line cancels this."""
-        if not asked:
+        if not entered:
             await asyncio.sleep(self._pause)
         scorer = await self.line.parsed(text)
         if scorer is None:
             return
         same = self.runs.known(text.strip())
-        if same is not None and not same.stopped and not (asked and same.problem):
+        if same is not None and not same.stopped and not (entered and same.problem):
             self._use(same)
-        elif uses_models(scorer) and not asked:
+        elif uses_models(scorer) and not entered:
             rows = f"{len(self.outputs):,} rows"
             self.line.show_message(
                 f"This scorer sends {rows} to a model: Enter starts it, Esc stops it."
@@ -240,10 +240,10 @@ class ScoresScreen(Screen[None]):
         text = Text(f"guardtui scores  {name}  {len(self.outputs):,} rows")
         tried = self.pane.tried
         if tried is not None:
-            for what, count in tried.states.items():
-                if count or what in ("scored", "unscored", "errors"):
-                    style = "bold $text-error" if what == "errors" and count else ""
-                    text.append("  ").append(f"{what} {count:,}", style)
+            for state, count in tried.states.items():
+                if count or state in ("scored", "unscored", "errors"):
+                    style = "bold $text-error" if state == "errors" and count else ""
+                    text.append("  ").append(f"{state} {count:,}", style)
         if self.pane.rows is not None and len(self.pane.rows) != len(self.outputs):
             text.append(f"  shown {len(self.pane.rows):,}", "bold $text-accent")
         if self.warnings.heard:
@@ -263,7 +263,7 @@ class ScoresScreen(Screen[None]):
             self.detail.scroll_home(animate=False)
         self.detail.show(detail)
 
-    @on(ScoredRowsPane.Shown)
+    @on(ScoredRowsPane.RowsChanged)
     def rows_shown(self) -> None:
         self._show_header()
         self._show_metrics()
@@ -282,7 +282,7 @@ class ScoresScreen(Screen[None]):
     def action_run_scorer(self) -> None:
         """Score by the line now, even if that uses a model."""
         self.line.input.remember()
-        self._try(self.line.input.value, asked=True)
+        self._try(self.line.input.value, entered=True)
 
     def action_pin_scorer(self) -> None:
         """Pin or unpin the scorer of the line."""
@@ -307,7 +307,7 @@ class ScoresScreen(Screen[None]):
         """Show the pinned scorers; the chosen one goes back into the line."""
         columns = [column for column in self.pane.scores.columns if column.pinned]
         if not columns:
-            self.notify("Nothing is pinned: F3 keeps the scorer of the line beside others.")
+            self.notify("No pinned scorers: F3 pins the current one.")
             return
         chosen = await self._choose(
             "Pinned scorers",
@@ -384,7 +384,7 @@ class ScoresScreen(Screen[None]):
     def action_next_score_pane(self) -> None:
         """Focus the next of line, rows, detail and metrics."""
         panes = (self.line.input, self.pane.table, self.detail, self.metrics_pane)
-        index = next((at for at, pane in enumerate(panes) if pane.has_focus), -1)
+        index = next((index for index, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(index + 1) % len(panes)].focus()
 
     def action_leave_scores(self) -> None:

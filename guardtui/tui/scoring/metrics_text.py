@@ -134,6 +134,6 @@ def scorer_list() -> list[tuple[str, str, str]]:
     scorers = []
     for name in names("scorer"):
         factory = lookup("scorer", name)
-        about = (factory.__doc__ or "").strip().split("\n")[0]
-        scorers.append((name, FactorySignature(name, factory).shown(), about))
+        description = (factory.__doc__ or "").strip().split("\n")[0]
+        scorers.append((name, FactorySignature(name, factory).shown(), description))
     return scorers

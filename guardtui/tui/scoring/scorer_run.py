@@ -208,7 +208,9 @@ class ScorerRun:
             (scored,) = await score_rows(
                 _part(self.outputs, start, stop), [self.judge], scorers=self._others
             )
-            self.result.errors.update({start + row: why for row, why in scored.errors.items()})
+            self.result.errors.update(
+                {start + row: reason for row, reason in scored.errors.items()}
+            )
             self.result.scores[start:stop] = scored.scores
             self.texts[start:stop] = [
                 FAILED if row in scored.errors else value_text(score)
@@ -220,10 +222,10 @@ class ScorerRun:
     async def _graded(self) -> None:
         """Score all rows concurrently, and store each result as it arrives."""
         outputs, inner = self.outputs, self.judge.scorer
-        places = {key: row for row, key in enumerate(zip(outputs.ids, outputs.epochs, strict=True))}
+        row_of = {key: row for row, key in enumerate(zip(outputs.ids, outputs.epochs, strict=True))}
 
         async def noted(state: TaskState, target: Target) -> Score | None:
-            row = places[str(state.sample_id), state.epoch]
+            row = row_of[str(state.sample_id), state.epoch]
             try:
                 score = await inner(state, target)
             except (ScoreError, NoModelError):

@@ -124,8 +124,8 @@ class SettingsScreen(Modal[None]):
                 warning = f"! {cause} set: it overrides the file."
                 text.append(warning, "bold $text-warning")
         self._about.update(themed(text))
-        about, note = self._note
-        shown = f"! {display_text(note, newlines=True)}" if note and about is setting else ""
+        key, note = self._note
+        shown = f"! {display_text(note, newlines=True)}" if note and key is setting else ""
         self._problem.update(themed(Text(shown, "$text-error")))
 
     # --- changes --------------------------------------------------------------------------

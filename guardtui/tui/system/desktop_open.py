@@ -28,7 +28,7 @@ def open_refusal(environment: Mapping[str, str] = os.environ, platform: str = sy
     if platform != "darwin" and not any(
         environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_INTEROP")
     ):
-        return "there is no display here"
+        return "there is no display"
     if _opener(environment, platform) is None:
         return "no program that opens files was found (xdg-open)"
     return ""

@@ -98,12 +98,12 @@ def resizing(slots: Sequence[PlacedColumn], key: str) -> ResizeTarget | None:
 
     A flexible column has no width of its own: its edge resizes the next fixed column, if any.
     """
-    found = next((index for index, slot in enumerate(slots) if slot.column.key == key), None)
-    if found is None:
+    index = next((index for index, slot in enumerate(slots) if slot.column.key == key), None)
+    if index is None:
         return None
-    if slots[found].column.width:
-        return ResizeTarget(slots[found], 1)
-    after = next((slot for slot in slots[found + 1 :] if slot.column.width), None)
+    if slots[index].column.width:
+        return ResizeTarget(slots[index], 1)
+    after = next((slot for slot in slots[index + 1 :] if slot.column.width), None)
     return None if after is None else ResizeTarget(after, -1)
 
 

@@ -42,9 +42,9 @@ def _reduced(ordered: Ids, fewer: Ids) -> Ids:
         return ordered
     # A sorted search is faster: neighbours are near each other in memory.
     fewer = np.sort(fewer)
-    places = np.minimum(ordered.searchsorted(fewer), len(ordered) - 1)
+    positions = np.minimum(ordered.searchsorted(fewer), len(ordered) - 1)
     left = np.ones(len(ordered), bool)
-    left[places[ordered[places] == fewer]] = False
+    left[positions[ordered[positions] == fewer]] = False
     return ordered[left]
 
 
@@ -99,8 +99,10 @@ class Marks:
         new = {row_id for row_id in more.tolist() if row_id not in self}
         if not new:
             return self
-        again = new & self._removed
-        return Marks(self._block, self._added | (new - again), self._removed - again)._settled()
+        restored = new & self._removed
+        return Marks(
+            self._block, self._added | (new - restored), self._removed - restored
+        )._settled()
 
     def without(self, ids: Iterable[int]) -> Marks:
         """Return these marks without some; the same object if nothing is removed."""

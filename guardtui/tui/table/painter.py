@@ -229,11 +229,11 @@ class Painter:
     ) -> None:
         if self._hit is None:
             self._hit = self._overlay("frame-table--hit")
-        struck = style + self._hit
+        hit_style = style + self._hit
         done = 0
         for start, stop in find_hits(text, pattern):
             line.add(text[done:start], style)
-            line.add(text[start:stop], struck)
+            line.add(text[start:stop], hit_style)
             done = stop
         line.add(text[done:], style)
 

@@ -124,9 +124,9 @@ class ThresholdDialog(Modal[float | None]):
             return
         curves, index = self._sweep, self._best.place if self._best is not None else None
         self._views.update(themed(views_line(self.view, table=self.shows_table)))
-        here = here_text(curves, self.threshold, self._before)
-        here.append(f"  {areas_text(curves, self.view)}", "$text-muted")
-        self._here.update(themed(here))
+        current = here_text(curves, self.threshold, self._before)
+        current.append(f"  {areas_text(curves, self.view)}", "$text-muted")
+        self._here.update(themed(current))
         size = self._chart.size
         if size.width and size.height:
             draw = table_text if self.shows_table else chart_text
@@ -164,14 +164,14 @@ class ThresholdDialog(Modal[float | None]):
             self._moved(threshold)
             self._draw()
 
-    def action_fine(self, way: int) -> None:
+    def action_fine(self, step: int) -> None:
         """Move to the next threshold with other verdicts."""
-        self._move(neighbour(self._sweep, self.threshold, way))
+        self._move(neighbour(self._sweep, self.threshold, step))
 
-    def action_coarse(self, way: int) -> None:
+    def action_coarse(self, step: int) -> None:
         """Move by a coarse step."""
-        there = round(self.threshold + way * COARSE, 3)
-        self._move(min(max(there, 0.001), 0.999))
+        target = round(self.threshold + step * COARSE, 3)
+        self._move(min(max(target, 0.001), 0.999))
 
     def action_best(self) -> None:
         """Move to the best threshold, as soon as it is known."""

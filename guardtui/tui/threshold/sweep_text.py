@@ -104,10 +104,10 @@ def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
     within = f" with {floors}" if str(floors) else ""
     if best is None:
         nearest = curves.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
-        near = curves.metrics(curves.place(nearest))
+        metrics = curves.metrics(curves.place(nearest))
         text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
-        text.append(f"nearest {short(nearest)}: TPR {rate_text(near.true_positive_rate)}")
-        return text.append(f" TNR {rate_text(near.true_negative_rate)}")
+        text.append(f"nearest {short(nearest)}: TPR {rate_text(metrics.true_positive_rate)}")
+        return text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
     text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
     text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
     text.append("\n")
@@ -149,7 +149,7 @@ def areas_text(curves: Sweep, view: str) -> str:
 
 def chart_text(
     curves: Sweep,
-    places: NDArray[np.intp],
+    cuts: NDArray[np.intp],
     view: str,
     threshold: float,
     best: int | None,
@@ -158,23 +158,23 @@ def chart_text(
 ) -> Text:
     """Return a view of `width` × `height` characters with its axes; at least 20 × 4.
 
-    `places` are the thresholds that stand for all, from `thinned`.
+    `cuts` are the thresholds that stand for all, from `thinned`.
     """
     width, height = max(width - _AXIS, 16), max(height - 2, 2)
     if view == RATES:
         return _rates_chart(curves, threshold, best, width, height)
-    return _area_chart(curves, places, view, curves.place(threshold), width, height)
+    return _area_chart(curves, cuts, view, curves.place(threshold), width, height)
 
 
 def _rates_chart(
     curves: Sweep, threshold: float, best: int | None, width: int, height: int
 ) -> Text:
-    at = (np.arange(width) + 0.5) / width
-    here = min(int(threshold * width), width - 1)
-    at[here] = threshold  # the column of the threshold shows its exact rates
-    places = [curves.place(float(x)) for x in at]
-    tpr = _rows(curves.true_positive_rate[places], height)
-    tnr = _rows(curves.true_negative_rate[places], height)
+    thresholds = (np.arange(width) + 0.5) / width
+    threshold_column = min(int(threshold * width), width - 1)
+    thresholds[threshold_column] = threshold  # the column of the threshold shows its exact rates
+    cuts = [curves.place(float(x)) for x in thresholds]
+    tpr = _rows(curves.true_positive_rate[cuts], height)
+    tnr = _rows(curves.true_negative_rate[cuts], height)
     # The lower rate is the lower line; no coverage if one of them is undefined.
     top = [max(pair) if min(pair) >= 0 else height for pair in zip(tpr, tnr, strict=True)]
 
@@ -185,26 +185,26 @@ def _rates_chart(
             return _TPR, _TPR_STYLE
         if row == tnr[column]:
             return _TNR, _TNR_STYLE
-        if column == here:
+        if column == threshold_column:
             return "┃", "bold $text-accent"
         if column:
             for line, style in ((tpr, _TPR_STYLE), (tnr, _TNR_STYLE)):
-                one, other = sorted((line[column - 1], line[column]))
-                if 0 <= one < row < other:
+                lower, upper = sorted((line[column - 1], line[column]))
+                if 0 <= lower < row < upper:
                     return "│", style
         return ("░", "$text-muted") if top[column] < row else (" ", "")
 
-    marks = {here: "▲"}
+    marks = {threshold_column: "▲"}
     if best is not None:
         column = min(int(curves.setting(best) * width), width - 1)
-        marks[column] = "b" if column != here else "▲"
+        marks[column] = "b" if column != threshold_column else "▲"
     return _framed(cell, width, height, marks, "threshold")
 
 
 def _area_chart(
-    curves: Sweep, places: NDArray[np.intp], view: str, index: int, width: int, height: int
+    curves: Sweep, cuts: NDArray[np.intp], view: str, index: int, width: int, height: int
 ) -> Text:
-    across, up = points(curves, places, view)
+    across, up = points(curves, cuts, view)
     x = (np.arange(width) + 0.5) / width
     values: list[float | None] = [None] * width
     if len(across):
@@ -218,30 +218,30 @@ def _area_chart(
     lines = columns(values, height)
     metrics = curves.metrics(index)
     tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
-    at = None if tnr is None else 1 - tnr, tpr
+    point = None if tnr is None else 1 - tnr, tpr
     if view == PRECISION:
-        at = tpr, metrics.precision
+        point = tpr, metrics.precision
     column = row = -1
-    if at[0] is not None and at[1] is not None:
-        column = min(int(at[0] * width), width - 1)
-        row = _rows(np.array([at[1]]), height)[0]
+    if point[0] is not None and point[1] is not None:
+        column = min(int(point[0] * width), width - 1)
+        row = _rows(np.array([point[1]]), height)[0]
 
-    def cell(line: int, here: int) -> tuple[str, str]:
-        if (line, here) == (row, column):
+    def cell(line: int, cell_column: int) -> tuple[str, str]:
+        if (line, cell_column) == (row, column):
             return _HERE, "bold $text-warning"
-        return lines[line][here], "$text-primary"
+        return lines[line][cell_column], "$text-primary"
 
     name = "1 − TNR (false positives)" if view == ROC else "recall (TPR)"
     return _framed(cell, width, height, {column: "▲"} if column >= 0 else {}, name)
 
 
 def points(
-    curves: Sweep, places: NDArray[np.intp], view: str
+    curves: Sweep, cuts: NDArray[np.intp], view: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return x and y of a view's curve, each float64 [n] by ascending x; empty if undefined."""
-    across, up = curves.true_positive_rate[places], curves.precision[places]
+    across, up = curves.true_positive_rate[cuts], curves.precision[cuts]
     if view == ROC:
-        across, up = 1 - curves.true_negative_rate[places], across
+        across, up = 1 - curves.true_negative_rate[cuts], across
     defined = ~(np.isnan(across) | np.isnan(up))
     across, up = across[defined], up[defined]
     # TPR and FPR both fall with the threshold of a blocking topic.
@@ -289,7 +289,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 def table_text(
     curves: Sweep,
-    places: NDArray[np.intp],
+    cuts: NDArray[np.intp],
     view: str,
     threshold: float,
     best: int | None,
@@ -298,21 +298,21 @@ def table_text(
 ) -> Text:
     """Return the chart as numbers, the highest threshold first, around the current one.
 
-    Lists `places`; ▸ marks the current threshold, b the best.
+    Lists `cuts`; ▸ marks the current threshold, b the best.
     """
-    here = curves.place(threshold)
-    listed = np.union1d(places, [here] if best is None else [here, best])[::-1].tolist()
+    current = curves.place(threshold)
+    listed = np.union1d(cuts, [current] if best is None else [current, best])[::-1].tolist()
     names = _COLUMNS[view]
     text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
     room = max(height - 1, 1)
-    start = min(max(listed.index(here) - room // 2, 0), max(len(listed) - room, 0))
+    start = min(max(listed.index(current) - room // 2, 0), max(len(listed) - room, 0))
     for index in listed[start : start + room]:
-        marks = ("▸" if index == here else " ") + ("b" if index == best else " ")
-        shown = threshold if index == here else curves.setting(index)
+        marks = ("▸" if index == current else " ") + ("b" if index == best else " ")
+        shown = threshold if index == current else curves.setting(index)
         line = f"{marks} {short(shown):<11}"
         cells = zip(names, _cells(curves.metrics(index), names), strict=True)
         line += "  ".join(f"{value:<{max(len(name), 5)}}" for name, value in cells)
-        text.append("\n" + line[:width].rstrip(), "bold" if index == here else "")
+        text.append("\n" + line[:width].rstrip(), "bold" if index == current else "")
     return text
 
 

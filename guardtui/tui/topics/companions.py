@@ -16,9 +16,11 @@ from textual.widgets.option_list import Option
 from guardtui.app.services import Services
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileError
 from guardtui.session.companions import Companion, Companions, kept_path, load_companions
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.inputs.typed_path import typed_path
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.problem_line import ProblemLine
 from guardtui.tui.kit.styled_text import themed
@@ -107,10 +109,9 @@ class CompanionsDialog(Modal[list[str] | None]):
         async with self._changing:
             before = self._companions
             try:
-                kept = await asyncio.to_thread(_resolved, before.topic_path, typed)
-            except (OSError, RuntimeError, ValueError) as error:
-                # A name may contain a null character, or the home folder of an unknown user.
-                self._problem.show(f"{typed}: not a valid file name ({error})")
+                kept = await asyncio.to_thread(_stored, before.topic_path, typed)
+            except FileError as error:
+                self._problem.show(str(error))
                 return
             if kept in before.paths:
                 self._problem.show(f"{typed}: this topic is measured already")
@@ -157,11 +158,9 @@ class CompanionsDialog(Modal[list[str] | None]):
             self.dismiss(None if paths == self._before else list(paths))
 
 
-def _resolved(topic_path: Path, typed: str) -> str:
-    """Return the path to store; relative to the working folder, else to the topic file."""
-    path = Path(typed).expanduser()
-    beside = topic_path.parent / path
-    return kept_path(topic_path, beside if not path.exists() and beside.exists() else path)
+def _stored(topic_path: Path, typed: str) -> str:
+    """Return the path to store. Raises FileError for an invalid name."""
+    return kept_path(topic_path, typed_path(typed, topic_path.parent))
 
 
 def _line(companion: Companion) -> Text:

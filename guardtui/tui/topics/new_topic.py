@@ -66,7 +66,7 @@ class NewTopicDialog(Modal[Workspace | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "New topic"
-            dialog.border_subtitle = "Tab goes on, ^s creates, Esc closes"
+            dialog.border_subtitle = "Tab moves on, ^s creates, Esc closes"
             for caption, widget in self._rows():
                 with Horizontal(classes="row"):
                     yield Label(caption, classes="row-caption", markup=False)

@@ -81,8 +81,8 @@ class RecentTopicsDialog(Modal[Workspace | str | None]):
         prompts = topic.prompts
 
         def opened() -> Workspace:
-            there = prompts is not None and prompts.exists()
-            return self._opens(topic.path, prompts if there else None)
+            has_prompts = prompts is not None and prompts.exists()
+            return self._opens(topic.path, prompts if has_prompts else None)
 
         try:
             workspace = await asyncio.to_thread(opened)

@@ -141,8 +141,8 @@ class TourBox(Vertical):
         self.step = max(0, min(len(self._steps) - 1, step))
         self._noticed, self._start = "", now
         self.border_title = f"Tour {self.step + 1} of {len(self._steps)}: {self.current.title}"
-        back, following, _ = self._buttons
-        back.disabled = not self.step
+        previous, following, _ = self._buttons
+        previous.disabled = not self.step
         following.label = "Done" if self.is_last else "Next →"
         self._draw()
 
@@ -151,9 +151,9 @@ class TourBox(Vertical):
         self.set_class(over, "-over")
         self._draw()
 
-    def notice(self, what: str, message: str) -> None:
-        """Show that the task of the step was done, if it is `what`."""
-        if what == self.current.wanted:
+    def notice(self, subject: str, message: str) -> None:
+        """Show that the task of the step was done, if it is `subject`."""
+        if subject == self.current.wanted:
             self._noticed = message
             self._draw()
 
@@ -249,7 +249,7 @@ class TourFeature:
     def chose_row(self) -> None:
         """Notice that a row was chosen."""
         if self.box is not None and self._panes.results.table.has_focus:
-            self.box.notice(CHOSEN, "chosen: the detail below tells its reason")
+            self.box.notice(CHOSEN, "chosen: the detail below shows its reason")
 
     def filtered(self) -> None:
         """Notice that the table was filtered."""

@@ -45,14 +45,14 @@ class Element:
 
     def all(self, name: str) -> list[Element]:
         """All elements of a name in it, in their order."""
-        found = [self] if self.name == name else []
-        return found + [one for child in self.children for one in child.all(name)]
+        result = [self] if self.name == name else []
+        return result + [one for child in self.children for one in child.all(name)]
 
     def at(self, anchor: str) -> Element:
         """The element of an id."""
-        found = self.find(anchor)
-        assert found is not None, anchor
-        return found
+        result = self.find(anchor)
+        assert result is not None, anchor
+        return result
 
     def find(self, anchor: str) -> Element | None:
         if self.attributes.get("id") == anchor:

@@ -64,11 +64,11 @@ const took = async (work) => {
 async def run(page: Page, script: str) -> Any:
     """What an async function body of JavaScript returns, run in the page."""
     expression = f"(async () => {{ {_STEPS} {script} }})()"
-    told = await page.ask(
+    reply = await page.ask(
         "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
     )
-    assert "exceptionDetails" not in told, told
-    return told["result"].get("value")
+    assert "exceptionDetails" not in reply, reply
+    return reply["result"].get("value")
 
 
 Look = Callable[[Page], Awaitable[None]]
@@ -132,7 +132,7 @@ async def test_a_large_report_is_searched_sorted_and_scrolled(
 
     async def look(page: Page) -> None:
         assert await run(page, "return status()") == f"{false_positives} rows"
-        told = await run(
+        measured = await run(
             page,
             """
             const times = {};
@@ -155,16 +155,16 @@ async def test_a_large_report_is_searched_sorted_and_scrolled(
               drawn: shown(0).length, rows: table.getAttribute('aria-rowcount') };
             """,
         )
-        assert told["found"][0] == f"{sum('77' in str(k) for k in range(ROWS))} of {ROWS} rows"
-        assert all("77" in text for text in told["found"][1])
-        assert told["one"] == f"1 of {ROWS} rows"
-        assert told["none"] == f"0 of {ROWS} rows"
-        assert told["least"] == [f"{lowest:.3f}", "ascending"]
-        assert told["most"] == ["1.000", "descending"]
-        assert told["end"] == str(ROWS + 1)
-        assert (told["drawn"] < 40, told["rows"]) == (True, str(ROWS + 1))
+        assert measured["found"][0] == f"{sum('77' in str(k) for k in range(ROWS))} of {ROWS} rows"
+        assert all("77" in text for text in measured["found"][1])
+        assert measured["one"] == f"1 of {ROWS} rows"
+        assert measured["none"] == f"0 of {ROWS} rows"
+        assert measured["least"] == [f"{lowest:.3f}", "ascending"]
+        assert measured["most"] == ["1.000", "descending"]
+        assert measured["end"] == str(ROWS + 1)
+        assert (measured["drawn"] < 40, measured["rows"]) == (True, str(ROWS + 1))
         # Far above what it takes, so that only a table that draws everything fails.
-        assert max(told["times"].values()) < 1_000, told["times"]
+        assert max(measured["times"].values()) < 1_000, measured["times"]
         await picture(page, "html-1-large")
 
     await shown_in(tmp_path, load_writer("html")(large), look)
@@ -172,7 +172,7 @@ async def test_a_large_report_is_searched_sorted_and_scrolled(
 
 async def test_rows_are_chosen_by_keyboard(report: ReportInput, tmp_path: Path) -> None:
     async def look(page: Page) -> None:
-        told = await run(
+        state = await run(
             page,
             """
             views.at(-1).click();
@@ -182,7 +182,7 @@ async def test_rows_are_chosen_by_keyboard(report: ReportInput, tmp_path: Path) 
             const detail = () => document.querySelector('.chosen-row').textContent;
             const steps = [chosen().length];
             for (const key of ['ArrowDown', 'ArrowDown', 'End', 'ArrowUp', 'Home', 'PageDown']) {
-              press(key); steps.push(document.querySelector('[aria-selected=true]').dataset.place);
+              press(key); steps.push(document.querySelector('[aria-selected=true]').dataset.index);
             }
             press('Home');
             const before = detail();
@@ -190,15 +190,15 @@ async def test_rows_are_chosen_by_keyboard(report: ReportInput, tmp_path: Path) 
             return { steps, before, gone: chosen().length, after: detail() };
             """,
         )
-        assert told["steps"] == [0, "0", "1", "7", "6", "0", "7"]
-        assert "![x](http://evil.example/a.png) <script>alert(1)</script>" in told["before"]
-        assert told["gone"] == 0
-        assert told["after"].startswith("Choose a row")
+        assert state["steps"] == [0, "0", "1", "7", "6", "0", "7"]
+        assert "![x](http://evil.example/a.png) <script>alert(1)</script>" in state["before"]
+        assert state["gone"] == 0
+        assert state["after"].startswith("Choose a row")
 
     await shown_in(tmp_path, load_writer("html")(report), look)
 
 
-async def test_hostile_texts_do_nothing(tmp_path: Path, report: ReportInput) -> None:
+async def test_hostile_texts_do_not_act(tmp_path: Path, report: ReportInput) -> None:
     path = tmp_path / "evil.csv"
     quoted = [text.replace('"', '""') for text in EVIL]
     lines = [f'"{text}",{"true" if k % 2 else "false"},block' for k, text in enumerate(quoted)]
@@ -218,7 +218,7 @@ async def test_hostile_texts_do_nothing(tmp_path: Path, report: ReportInput) -> 
     )
 
     async def look(page: Page) -> None:
-        told = await run(
+        state = await run(
             page,
             """
             views.at(-1).click();
@@ -233,7 +233,7 @@ async def test_hostile_texts_do_nothing(tmp_path: Path, report: ReportInput) -> 
               shown: getComputedStyle(document.body).display };
             """,
         )
-        assert told == {
+        assert state == {
             "hit": True,
             "title": f"Guardrail topic report: {EVIL[0]}",
             "foreign": 0,
@@ -279,9 +279,9 @@ async def test_the_prompts_are_there_without_scripts(report: ReportInput, tmp_pa
     async def look(page: Page) -> None:
         seen = "return [...document.querySelectorAll('.rows-printed tr')]"
         await run(page, "document.querySelector('.rows-printed').scrollIntoView()")
-        told = await run(page, f"{seen}.map((one) => [one.checkVisibility(), one.innerText])")
-        assert all(visible for visible, _ in told)
-        assert any("@someone https://evil.example/" in text for _, text in told)
+        tables = await run(page, f"{seen}.map((one) => [one.checkVisibility(), one.innerText])")
+        assert all(visible for visible, _ in tables)
+        assert any("@someone https://evil.example/" in text for _, text in tables)
         await picture(page, "html-6-no-script")
 
     await shown_in(tmp_path, load_writer("html")(report), look, scripts=False)

@@ -70,7 +70,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     ]
     listed = root.at("history").all("table")[0].cells()
     assert [row[:2] for row in listed[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
-    told = lead + root.at("provenance").text
+    shown = lead + root.at("provenance").text
     for part in (
         report.topic.fingerprint,
         report.evaluation.prompt_set,
@@ -79,7 +79,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
         "profile|<i>",
         "prompts.csv",
     ):
-        assert part in told
+        assert part in shown
     assert [row[0] for row in root.at("categories").all("table")[0].cells()[1:]] == [
         name or "(none)" for name in report.by_category
     ]
@@ -144,9 +144,9 @@ def test_the_difference_of_the_definition_is_shown(report: ReportInput) -> None:
 
 def test_violated_limits_are_shown(report: ReportInput) -> None:
     topic = TOPIC.model_copy(update={"description": "x" * 30_000, "examples": ()})
-    told = read(write(replace(report, topic=topic))).at("definition").text
-    assert "description has 30000 bytes, 29750 more than the 250 allowed" in told
-    assert "0 examples: at least 2 are needed" in told
+    definition = read(write(replace(report, topic=topic))).at("definition").text
+    assert "description has 30000 bytes, 29750 more than the 250 allowed" in definition
+    assert "0 examples: at least 2 are needed" in definition
 
 
 def test_curves_agree_with_another_implementation(report: ReportInput) -> None:
@@ -154,11 +154,11 @@ def test_curves_agree_with_another_implementation(report: ReportInput) -> None:
     scores = random.random(8).astype(np.float32)
     verdicts = replace(report.evaluation.verdicts, score=scores)
     evaluation = replace(report.evaluation, verdicts=verdicts)
-    told = read(write(replace(report, evaluation=evaluation))).at("threshold")
+    section = read(write(replace(report, evaluation=evaluation))).at("threshold")
     area = roc_auc_score(evaluation.should_trigger, scores)
     precision = average_precision_score(evaluation.should_trigger, scores)
-    assert f"ROC curve {area:.3f}, average precision {precision:.3f}" in told.text
-    rows = told.all("table")[0].cells()
+    assert f"ROC curve {area:.3f}, average precision {precision:.3f}" in section.text
+    rows = section.all("table")[0].cells()
     now = next(row for row in rows if "now (0.5)" in row[1])
     above = scores >= 0.5
     assert now[-4] == str(int(np.count_nonzero(above & evaluation.should_trigger)))
@@ -169,11 +169,11 @@ def test_curves_agree_with_another_implementation(report: ReportInput) -> None:
 def test_charts_follow_the_page_and_hold_nothing_else(report: ReportInput) -> None:
     root = read(write(report))
     drawings = root.all("svg")
-    labels = [str(one.attributes["aria-label"]) for one in drawings]
+    labels = [str(drawing.attributes["aria-label"]) for drawing in drawings]
     assert [label.split(" ")[0] for label in labels] == ["Coverage,", "TPR,", "ROC", "Precision"]
-    for one in drawings:
-        assert one.attributes["role"] == "img"
-        assert one.all("path")
+    for drawing in drawings:
+        assert drawing.attributes["role"] == "img"
+        assert drawing.all("path")
     page = write(report)
     drawn = "".join(re.findall(r"<svg .*?</svg>", page, re.DOTALL))
     colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', drawn))
@@ -246,22 +246,22 @@ def test_clusters_are_shown(report: ReportInput) -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     matrix = FloatMatrix(8, 12)
     matrix.fill(0, vectors)
-    found = survey_of(report.prompts, report.evaluation, matrix, np.zeros(8, np.float32))
-    root = read(write(replace(report, survey=found)))
+    result = survey_of(report.prompts, report.evaluation, matrix, np.zeros(8, np.float32))
+    root = read(write(replace(report, survey=result)))
     rows = root.at("clusters").all("table")[0].cells()[1:]
     assert sum(int(row[1]) for row in rows) == 8
-    assert [row[0] for row in rows] == [display_text(one.name) for one in found.clusters]
+    assert [row[0] for row in rows] == [display_text(cluster.name) for cluster in result.clusters]
     assert "Near-duplicates" in root.at("clusters").text
 
 
 def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     evaluation = report.evaluation
     many = [Iteration(k, "2026", Decision.DISCARD, evaluation) for k in range(230)]
-    told = read(write(replace(report, iterations=many))).at("history")
-    cells = told.all("table")[0].cells()
+    section = read(write(replace(report, iterations=many))).at("history")
+    cells = section.all("table")[0].cells()
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
     assert cells[1][6:8] == ["engine (stand-in)", "unchanged"]
-    assert "… and 30 iterations before these." in told.text
+    assert "… and 30 iterations before these." in section.text
 
 
 @pytest.mark.process
@@ -313,8 +313,8 @@ def test_hostile_texts_do_not_act(
         stopped_by={0: (first, second)},
         reasons={1: first},
     )
-    told = replace(report.evaluation.settings, name=first, identity=second, revision=first)
-    evaluation = replace(report.evaluation, topic=topic, verdicts=verdicts, settings=told)
+    settings = replace(report.evaluation.settings, name=first, identity=second, revision=first)
+    evaluation = replace(report.evaluation, topic=topic, verdicts=verdicts, settings=settings)
     baseline = evaluation_of(prompts, topic=before)
     changed = replace(
         report,

@@ -33,8 +33,8 @@ def result(violation: Any = False, **more: Any) -> dict[str, Any]:
 
 
 def details(blocked: Any = None, allowed: Any = None) -> dict[str, Any]:
-    found = {"blocked_topics": blocked, "allowed_topics": allowed}
-    there = {name: value for name, value in found.items() if value is not None}
+    results = {"blocked_topics": blocked, "allowed_topics": allowed}
+    there = {name: value for name, value in results.items() if value is not None}
     return {"prompt_detection_details": {"topic_guardrails_details": there}}
 
 

@@ -38,11 +38,11 @@ def count_submissions(client: ScanClient, on_batch: Callable[[Batch], None]) -> 
 async def outcomes(
     client: ScanClient, prompts: list[tuple[int, str]], **more: Any
 ) -> dict[int, Outcome]:
-    found: dict[int, Outcome] = {}
+    results: dict[int, Outcome] = {}
     async for index, outcome in scan_in_batches(client, prompts, **more):
-        assert index not in found
-        found[index] = outcome
-    return found
+        assert index not in results
+        results[index] = outcome
+    return results
 
 
 def triggered(found: dict[int, Outcome]) -> dict[int, bool | None]:
@@ -114,7 +114,7 @@ async def test_failed_rows_have_no_verdict(stage: Stage) -> None:
 async def test_wrong_key_fails_every_prompt(stage: Stage) -> None:
     stage.change(faults=["403=after:0"])
     found = await outcomes(stage.scans, [(k, TAX) for k in range(12)])
-    assert {one.kind for one in errors(found).values()} == {ErrorKind.CREDENTIALS}
+    assert {error.kind for error in errors(found).values()} == {ErrorKind.CREDENTIALS}
     assert len(found) == 12
 
 
@@ -132,7 +132,7 @@ async def test_large_prompts_make_small_batches(stage: Stage) -> None:
     prompts = [(k, "long " * 380_000) for k in range(5)]
     count_submissions(stage.scans, batches.append)
     found = await outcomes(stage.scans, prompts, size=20)
-    assert sorted(len(one.rows) for one in batches) == [1, 2, 2]
+    assert sorted(len(batch.rows) for batch in batches) == [1, 2, 2]
     assert len(found) == 5
     assert not errors(found)
 
@@ -317,20 +317,20 @@ async def test_invalid_id_does_not_affect_other_batches() -> None:
     found, _ = await asked(results)
     assert len(names(found)) == 12 - len(errors(found))
     assert len(errors(found)) in (2, 5)  # whichever batch was taken as the second
-    assert all("scan-1" in str(one) for one in errors(found).values())
+    assert all("scan-1" in str(error) for error in errors(found).values())
     assert all(ALL[k] == name for k, name in names(found).items())
 
 
 async def test_silent_service_is_given_up() -> None:
     found, service = await asked(lambda rows, number: answer([]), patience=60.0)
     assert len(found) == 12
-    assert all("submitted as scan" in str(one) for one in errors(found).values())
+    assert all("submitted as scan" in str(error) for error in errors(found).values())
     assert 5 < len(service.queries) < 20
 
 
 async def test_revoked_key_ends_the_scan() -> None:
     found, _ = await asked(lambda rows, number: answer({}, 403))
-    assert {one.kind for one in errors(found).values()} == {ErrorKind.CREDENTIALS}
+    assert {error.kind for error in errors(found).values()} == {ErrorKind.CREDENTIALS}
     assert len(found) == 12
 
 
@@ -344,7 +344,7 @@ async def test_unusable_receipt_is_an_unknown_state(step: Step) -> None:
     async with Server(lambda request: step) as server, client_of(server) as client:
         found = await outcomes(client, [(0, "a"), (1, "b")])
         assert len(server.received) == 1
-    assert all("unknown state" in str(one) for one in errors(found).values())
+    assert all("unknown state" in str(error) for error in errors(found).values())
     assert len(errors(found)) == 2
 
 
@@ -357,7 +357,9 @@ async def test_batches_with_equal_ids_are_errors() -> None:
     async with Server(step) as server, client_of(server) as client:
         found = await outcomes(client, [(k, f"p{k}") for k in range(10)], patience=20.0)
     assert len(errors(found)) == 10
-    assert sum("two batches have the scan id" in str(one) for one in errors(found).values()) == 5
+    assert (
+        sum("two batches have the scan id" in str(error) for error in errors(found).values()) == 5
+    )
 
 
 async def test_batch_body_has_numbered_requests() -> None:

@@ -29,11 +29,11 @@ def connection(stage: Stage) -> AirsConnection:
 async def test_applied_change_is_planned_back_and_reverted(
     stage: Stage, connection: AirsConnection
 ) -> None:
-    told: list[UndoRecord | None] = []
+    records: list[UndoRecord | None] = []
     shown = await connection.look(TAX_TOPIC)
     assert shown is not None
-    done = await connection.apply(TAX_TOPIC, shown, journal=told.append)
-    assert (told, done.warnings) == ([done.before], ())
+    done = await connection.apply(TAX_TOPIC, shown, journal=records.append)
+    assert (records, done.warnings) == ([done.before], ())
     back = await connection.plan_revert(done.before)
     assert (await connection.revert(done.before)).changes == back.changes
     assert "is in its previous state again" in back.changes[0]
@@ -93,13 +93,13 @@ async def test_path_and_default_are_passed_on(stage: Stage, connection: AirsConn
 async def test_wait_reports_its_probes(stage: Stage, connection: AirsConnection) -> None:
     stage.change(propagation="7s")
     done = await connection.apply(TAX_TOPIC)
-    told: list[tuple[int, str]] = []
+    reports: list[tuple[int, str]] = []
     live = await connection.wait(
-        TAX_TOPIC, done.profile, report=lambda probes, _, reason: told.append((probes, reason))
+        TAX_TOPIC, done.profile, report=lambda probes, _, reason: reports.append((probes, reason))
     )
     assert live.live
-    assert [probes for probes, _ in told] == list(range(1, live.probes))
-    assert {reason for _, reason in told} == {"an older revision of the profile still answers"}
+    assert [probes for probes, _ in reports] == list(range(1, live.probes))
+    assert {reason for _, reason in reports} == {"an older revision of the profile still answers"}
 
 
 async def test_profile_without_topics_is_waited_for_too(

@@ -202,7 +202,7 @@ async def test_foreign_change_is_reported_and_kept(stage: Stage) -> None:
     other = CHANGED.model_copy(update={"name": "Third"})
     third = await apply(stage.management, other, "sandbox")
     back = await revert(stage.management, done.before)
-    assert any("the profile was changed since" in one for one in back.warnings)
+    assert any("the profile was changed since" in warning for warning in back.warnings)
     policy = await stage.policy()
     assert pinned(policy, baking.topic.topic_id)
     assert pinned(policy, third.topic.topic_id)
@@ -315,31 +315,31 @@ def test_unknown_profile_data_is_kept() -> None:
 
 
 async def test_journal_gets_a_record_before_each_step(stage: Stage) -> None:
-    told: list[UndoRecord | None] = []
-    first = await apply(stage.management, TAX_TOPIC, "sandbox", journal=told.append)
+    records: list[UndoRecord | None] = []
+    first = await apply(stage.management, TAX_TOPIC, "sandbox", journal=records.append)
     # A topic that is made has no id before, and nothing to give back.
-    assert told == [first.before]
-    told.clear()
-    second = await apply(stage.management, CHANGED, "sandbox", journal=told.append)
-    assert told == [second.before]  # what is known before is what comes of it
-    told.clear()
-    await apply(stage.management, CHANGED, "sandbox", journal=told.append)
-    assert told == []  # nothing was sent
+    assert records == [first.before]
+    records.clear()
+    second = await apply(stage.management, CHANGED, "sandbox", journal=records.append)
+    assert records == [second.before]  # what is known before is what comes of it
+    records.clear()
+    await apply(stage.management, CHANGED, "sandbox", journal=records.append)
+    assert records == []  # nothing was sent
 
 
 @pytest.mark.parametrize("fault", ["500@profile-update=after:0", "400@profile-update=after:0"])
 async def test_interrupted_apply_can_be_reverted(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     before = await stage.policy()
-    told: list[UndoRecord | None] = []
+    records: list[UndoRecord | None] = []
     stage.change(faults=[fault])
     with pytest.raises(ServiceError, match="the topic has revision 2"):
-        await apply(stage.management, CHANGED, "sandbox", journal=told.append)
+        await apply(stage.management, CHANGED, "sandbox", journal=records.append)
     stage.change(faults=[])
-    assert told[-1] is not None
-    shown = await plan_revert(stage.management, told[-1])
+    assert records[-1] is not None
+    shown = await plan_revert(stage.management, records[-1])
     assert shown.changes == ("topic Tax advice gets its previous text: revision 2 → 3",)
-    back = await revert(stage.management, told[-1])
+    back = await revert(stage.management, records[-1])
     assert (shown.warnings, back.warnings) == ((), ())
     assert back.changes == ("topic Tax advice has its previous text again, as revision 3",)
     assert await stage.policy() == before
@@ -351,15 +351,15 @@ async def test_interrupted_apply_can_be_reverted(stage: Stage, fault: str) -> No
 async def test_revert_before_the_first_step_changes_nothing(stage: Stage) -> None:
     """The process ended before the text was sent: going back does nothing, and warns of nothing."""
     first = await apply(stage.management, TAX_TOPIC, "sandbox")
-    told: list[UndoRecord | None] = []
+    records: list[UndoRecord | None] = []
     stage.change(faults=["400@topic-update=after:0"])
     with pytest.raises(ServiceError):
-        await apply(stage.management, CHANGED, "sandbox", journal=told.append)
-    assert len(told) == 2
-    assert told[0] is not None
-    assert told[1] is None  # the service refused: nothing is to be taken back
+        await apply(stage.management, CHANGED, "sandbox", journal=records.append)
+    assert len(records) == 2
+    assert records[0] is not None
+    assert records[1] is None  # the service refused: nothing is to be taken back
     stage.change(faults=[])
-    back = await revert(stage.management, told[0])
+    back = await revert(stage.management, records[0])
     assert (back.changes, back.warnings) == ((), ())
     assert back.profile == first.profile
 

@@ -133,9 +133,9 @@ async def test_newest_profile_is_found_in_any_list_order(stage: Stage) -> None:
         await client.update_profile(profile, profile.policy)
     for order in ("newest", "oldest", "shuffled"):
         stage.change(list_order=order)
-        found = await client.profile("sandbox")
-        assert found is not None
-        assert found.revision == 4
+        result = await client.profile("sandbox")
+        assert result is not None
+        assert result.revision == 4
         rows = await client.profiles()
         assert sorted(one.revision for one in rows if one.profile_name == "sandbox") == [1, 2, 3, 4]
 

@@ -43,8 +43,8 @@ def member(topic_id: str, revision: int = 1, **more: Any) -> dict[str, Any]:
 
 
 def guardrail(*groups: Any, action: str = "allow", **more: Any) -> dict[str, Any]:
-    found = {"name": GUARDRAIL, "action": action, "options": [], "topic-list": list(groups)}
-    return {**found, **more}
+    results = {"name": GUARDRAIL, "action": action, "options": [], "topic-list": list(groups)}
+    return {**results, **more}
 
 
 def group(action: str, *topics: Any) -> dict[str, Any]:
@@ -59,9 +59,9 @@ def classic(*items: Any) -> dict[str, Any]:
 
 
 def item_of(policy: Any) -> Any:
-    found = [item for _, item in guardrails(policy)]
-    assert len(found) == 1
-    return found[0]
+    results = [item for _, item in guardrails(policy)]
+    assert len(results) == 1
+    return results[0]
 
 
 def test_first_topic_makes_the_guardrail() -> None:

@@ -188,9 +188,9 @@ async def test_lost_connection_ends_the_scan_without_losses(stage: Stage, tmp_pa
     missing = checked(verdicts, true)
     assert 0 < missing <= 40
     assert len(cache.found) == 60 - missing
-    told = Counter(verdicts.errors.values())
-    assert sum(told[one] for one in told if one.startswith("not sent: ")) >= missing - 20
-    assert any("cannot connect" in one for one in told)
+    errors = Counter(verdicts.errors.values())
+    assert sum(errors[one] for one in errors if one.startswith("not sent: ")) >= missing - 20
+    assert any("cannot connect" in one for one in errors)
 
 
 async def test_long_scan_keeps_only_its_results_in_memory(

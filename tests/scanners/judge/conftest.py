@@ -30,9 +30,9 @@ _FENCE = re.compile(r"<<<prompt (\w+)>>>\n(.*)\n<<<end \1>>>", re.DOTALL)
 
 def fenced_in(text: str) -> str:
     """The prompt between the marks of a message."""
-    found = _FENCE.search(text)
-    assert found is not None
-    return found[2]
+    result = _FENCE.search(text)
+    assert result is not None
+    return result[2]
 
 
 def asked(request: Received) -> str:
@@ -80,7 +80,7 @@ def prompts_of(server: Server) -> Counter[str]:
 
 def judge(*servers: Server, **more: Any) -> JudgeScanner:
     """A scanner of models named a, b, …, one on each server; time jumps."""
-    models = [ModelAddress(f"{one.url}/v1", "abcdef"[at]) for at, one in enumerate(servers)]
+    models = [ModelAddress(f"{server.url}/v1", "abcdef"[at]) for at, server in enumerate(servers)]
     return JudgeScanner(models, **{"clock": JumpClock(), **more})
 
 

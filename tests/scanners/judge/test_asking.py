@@ -311,8 +311,8 @@ async def test_retry_needs_its_part_of_the_budget(tmp_path: Path) -> None:
         budget = CallBudget(most_tokens=9_000, answer_tokens=500)
         scanner = judge(server, budget=budget, timeout=0.5, retries=5)
         verdicts = await scanner.scan(TOPIC, some(tmp_path, "x", "y"), nothing)
-        assert all("exceed the budget of 9000 tokens" in one
-                   for one in verdicts.errors.values())  # fmt: skip
+        assert all("exceed the budget of 9000 tokens" in error
+                   for error in verdicts.errors.values())  # fmt: skip
         assert 2 <= len(server.received) < 6
         assert budget.spent.calls == budget.spent.uncounted == len(server.received)
         assert budget.spent.input_tokens + budget.spent.output_tokens <= 9_000

@@ -331,9 +331,9 @@ def test_settings_identify_all_dependencies_of_verdicts() -> None:
 
 
 def test_models_are_parsed_from_addresses() -> None:
-    found = ModelAddress.parse("http://localhost:11434/v1#qwen3:8b", {"GUARDTUI_MODEL_KEY": "k"})
-    assert (found.full, found.name) == ("http://localhost:11434/v1#qwen3:8b", "qwen3:8b")
-    assert found.key is not None
+    result = ModelAddress.parse("http://localhost:11434/v1#qwen3:8b", {"GUARDTUI_MODEL_KEY": "k"})
+    assert (result.full, result.name) == ("http://localhost:11434/v1#qwen3:8b", "qwen3:8b")
+    assert result.key is not None
     with pytest.raises(ValueError, match="has no model"):
         ModelAddress.parse("http://localhost:11434/v1", {})
     with pytest.raises(ScannerError, match="the judge needs a model"):
@@ -359,13 +359,13 @@ def gullible(request: Received) -> Answer:
 
 
 def sceptical(request: Received) -> Answer:
-    belongs = {one.prompt: one.belongs for one in attacks()}[asked(request)]
+    belongs = {attack.prompt: attack.belongs for attack in attacks()}[asked(request)]
     return said(f"ANSWER: {'yes' if belongs else 'no'}")
 
 
 async def test_attacks_distinguish_gullible_and_sceptical_judges(tmp_path: Path) -> None:
-    prompts = some(tmp_path, *(one.prompt for one in attacks()))
-    wanted = [int(one.belongs) for one in attacks()]
+    prompts = some(tmp_path, *(attack.prompt for attack in attacks()))
+    wanted = [int(attack.belongs) for attack in attacks()]
     async with model(sceptical) as server:
         verdicts = await judge(server).scan(GARDENING, prompts, nothing)
         assert verdicts_of(verdicts) == wanted

@@ -72,8 +72,8 @@ def test_every_prefix_of_the_order_has_each_class_by_its_share(belonging: int) -
     order = embedding_order(prompts)
     assert sorted(order.tolist()) == list(range(300))
     for count in (20, 100, 250):
-        found = int(prompts.expected[order[:count]].sum())
-        assert abs(found - count * belonging / 300) <= 1
+        result = int(prompts.expected[order[:count]].sum())
+        assert abs(result - count * belonging / 300) <= 1
 
 
 def test_order_is_random_but_determined_by_the_prompts() -> None:
@@ -100,9 +100,9 @@ def test_parts_score_like_the_whole_set(tmp_path: Path) -> None:
         some = PromptSet(prompts.frame[part.rows], Intent.BLOCK, "part")
         beside = scanner.beside()
         beside.adopt(some.keys, part.vectors)
-        found = beside.scan_now(TOPIC, some, lambda progress: None)
-        assert found is not None
-        np.testing.assert_array_equal(found.score, whole.score[part.rows])
+        result = beside.scan_now(TOPIC, some, lambda progress: None)
+        assert result is not None
+        np.testing.assert_array_equal(result.score, whole.score[part.rows])
 
 
 @pytest.mark.usefixtures("small_parts")

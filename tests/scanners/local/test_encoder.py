@@ -173,5 +173,7 @@ def test_importing_does_not_load_the_runtimes() -> None:
         "guardtui.scanners.local.explanation\n"
         "print({'onnxruntime', 'tokenizers', 'scipy', 'sklearn'} & set(sys.modules))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "set()"

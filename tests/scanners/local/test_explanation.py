@@ -34,12 +34,12 @@ def assert_adds_up(found: Explanation) -> None:
 )
 def test_explanation_score_equals_that_of_the_scanner(name: str, prompt: str) -> None:
     encoder, model = load_encoder(name), load_scoring(name)
-    found = explain(encoder, model, TOPIC, prompt)
+    result = explain(encoder, model, TOPIC, prompt)
     z = model.score(TOPIC, encoder.encode(TOPIC), encoder.encode([prompt]))
-    assert found.z == pytest.approx(float(z[0]), abs=1e-3)
-    assert found.score == pytest.approx(1 / (1 + math.exp(-found.z)), abs=1e-5)
-    assert found.exact == (name == "static")
-    for word in found.words:
+    assert result.z == pytest.approx(float(z[0]), abs=1e-3)
+    assert result.score == pytest.approx(1 / (1 + math.exp(-result.z)), abs=1e-5)
+    assert result.exact == (name == "static")
+    for word in result.words:
         assert prompt[word.start : word.end] == word.word
 
 
@@ -51,18 +51,18 @@ def test_important_words_have_the_largest_contributions(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_example_is_its_own_match(name: str) -> None:
-    found = explained(name, EXAMPLES[1])
-    assert found.matched == 2
-    assert found.similarities[2] == pytest.approx(1, abs=0.01)
+    result = explained(name, EXAMPLES[1])
+    assert result.matched == 2
+    assert result.similarities[2] == pytest.approx(1, abs=0.01)
 
 
 @given(st.text(st.sampled_from("tax office deduct ?!,.'éß漢😀\ud800\0\u0301I"), max_size=60))
 @settings(max_examples=up_to(60), deadline=None)
 def test_static_shares_add_up_for_any_text(prompt: str) -> None:
-    found = explained("static", prompt)
-    if found.words:
-        assert_adds_up(found)
-    for word in found.words:
+    result = explained("static", prompt)
+    if result.words:
+        assert_adds_up(result)
+    for word in result.words:
         assert prompt[word.start : word.end] == word.word
 
 
@@ -76,22 +76,22 @@ def test_static_shares_add_up_for_any_text(prompt: str) -> None:
     ],
 )
 def test_static_shares_add_up_in_mid_edit(texts: list[str]) -> None:
-    found = explained("static", PROMPT, texts)
-    assert_adds_up(found)
-    missing = [math.isnan(value) for value in found.similarities]
+    result = explained("static", PROMPT, texts)
+    assert_adds_up(result)
+    missing = [math.isnan(value) for value in result.similarities]
     assert missing == [not text for text in texts]
 
 
 def test_empty_topic_has_no_explanation() -> None:
-    found = explained("static", PROMPT, topic_texts("", "", []))
-    assert found.words == ()
-    assert found.matched == 0
+    result = explained("static", PROMPT, topic_texts("", "", []))
+    assert result.words == ()
+    assert result.matched == 0
 
 
 @pytest.mark.exhaustive
 def test_words_of_long_prompts_are_grouped() -> None:
     prompt = "how do I deduct my office from taxes " * 30
-    found = explained("minilm", prompt)
-    assert 10 < len(found.words) < VARIANTS_AT_MOST
-    for word in found.words:
+    result = explained("minilm", prompt)
+    assert 10 < len(result.words) < VARIANTS_AT_MOST
+    for word in result.words:
         assert prompt[word.start : word.end] == word.word

@@ -61,9 +61,9 @@ def test_json_has_the_agreed_keys_and_intent_does_not_matter(tmp_path: Path) -> 
     file = tmp_path / "cases.jsonl"
     allow = CASE | {"id": "other/tax", "intent": "allow"}
     file.write_text(json.dumps(CASE) + "\n\n" + json.dumps(allow) + "\n")
-    found = run(str(file), "--encoder", "static", "--json")
-    assert (found.returncode, found.stderr) == (0, "")
-    figures = json.loads(found.stdout)
+    result = run(str(file), "--encoder", "static", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    figures = json.loads(result.stdout)
     assert set(figures) == {"overall", "families"}
     assert set(figures["overall"]) == {"cases", "auc", "coverage", "best_coverage"}
     assert figures["overall"]["cases"] == 2

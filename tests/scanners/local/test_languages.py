@@ -15,7 +15,7 @@ from guardtui.scanners.local.languages import LEARNT, NAMES, language_not_learnt
 FIT_DATA = Path(__file__).parents[3] / "scripts" / "fit_data"
 
 
-def test_sentences_are_told_by_their_language() -> None:
+def test_languages_of_sentences_are_identified() -> None:
     for text, code in (
         ("How do I file my tax return this year?", "en"),
         ("Kann ich mein Arbeitszimmer von der Steuer absetzen?", "de"),
@@ -30,7 +30,7 @@ def test_sentences_are_told_by_their_language() -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "42 + 7", "?!", "\x1b[2J\x07", "\ud800", "🧾🧾", "x" * 9999]
 )
-def test_what_is_no_language_is_not_guessed(text: str) -> None:
+def test_text_without_a_language_has_none(text: str) -> None:
     assert language_not_learnt("pair", text) == ""
 
 
@@ -52,7 +52,7 @@ def test_labelled_prompts_in_languages_that_the_pair_has_not_learnt_are_found() 
         if row["language"]
     ]
     strange = [row for row in rows if row["language"] not in LEARNT["pair"]]
-    found = [row for row in rows if language_not_learnt("pair", row["prompt"])]
+    results = [row for row in rows if language_not_learnt("pair", row["prompt"])]
     assert len(strange) > 50
-    assert [row for row in found if row not in strange] == []
-    assert len(found) >= 0.85 * len(strange)
+    assert [row for row in results if row not in strange] == []
+    assert len(results) >= 0.85 * len(strange)

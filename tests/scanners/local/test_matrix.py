@@ -41,11 +41,11 @@ def filled(kind: type[FloatMatrix] | type[CompactMatrix], vectors: np.ndarray) -
 def test_cosines_equal_those_of_float_vectors(count: int, size: int, seed: int) -> None:
     vectors, text = unit(count, size, seed), unit(1, size, seed + 1)[0]
     exact = vectors.astype(np.float64) @ text
-    found = np.full((2, count), np.nan, np.float32)
-    for kind, out in zip((FloatMatrix, CompactMatrix), found, strict=True):
+    result = np.full((2, count), np.nan, np.float32)
+    for kind, out in zip((FloatMatrix, CompactMatrix), result, strict=True):
         filled(kind, vectors).product(text, out)
         np.testing.assert_allclose(out, exact, atol=0.01)
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*result)
 
 
 @pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])

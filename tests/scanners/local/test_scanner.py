@@ -91,14 +91,14 @@ def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     for edit in edits:
         prompts = edit_prompts(path, prompts, edit).prompts
         embedded.clear()
-        found = scanner.scan_now(TOPIC, prompts, quiet)
+        result = scanner.scan_now(TOPIC, prompts, quiet)
         assert embedded == ([edit.prompt] if isinstance(edit, Add) else [])
         fresh = LocalScanner("static").scan_now(TOPIC, prompts, quiet)
-        assert found is not None
+        assert result is not None
         assert fresh is not None
-        np.testing.assert_array_equal(found.score, fresh.score)
-        np.testing.assert_array_equal(found.triggered, fresh.triggered)
-        np.testing.assert_array_equal(found.matched, fresh.matched)
+        np.testing.assert_array_equal(result.score, fresh.score)
+        np.testing.assert_array_equal(result.triggered, fresh.triggered)
+        np.testing.assert_array_equal(result.matched, fresh.matched)
 
 
 def test_prompts_of_the_topic_trigger() -> None:
@@ -142,11 +142,11 @@ def test_topic_without_text_triggers_nothing_and_matches_nothing() -> None:
 
 
 async def test_scan_in_a_thread_is_equal_and_reports_progress() -> None:
-    told: list[Progress] = []
-    verdicts = await LocalScanner("static").scan(TOPIC, PROMPTS, told.append)
+    reports: list[Progress] = []
+    verdicts = await LocalScanner("static").scan(TOPIC, PROMPTS, reports.append)
     np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), TOPIC).score)
-    assert told[-1] == Progress("embedding prompts", len(PROMPTS), len(PROMPTS))
-    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert reports[-1] == Progress("embedding prompts", len(PROMPTS), len(PROMPTS))
+    assert [one.done for one in reports] == sorted(one.done for one in reports)
 
 
 async def test_cancelled_scanner_stays_usable() -> None:
@@ -318,8 +318,8 @@ async def test_concurrent_scans_are_independent(eager_threads: None) -> None:
         for text in PROMPTS.prompts.head(40)
         for count in (1, 3)
     ]
-    found = await asyncio.gather(*(scanner.scan(topic, PROMPTS, quiet) for topic in topics))
-    for topic, verdicts in zip(topics, found, strict=True):
+    result = await asyncio.gather(*(scanner.scan(topic, PROMPTS, quiet) for topic in topics))
+    for topic, verdicts in zip(topics, result, strict=True):
         np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), topic).score)
 
 

@@ -191,9 +191,9 @@ def test_z_is_the_documented_sum(scorer: Scorer) -> None:
         features["examples act"] = (examples @ act.direction).mean()
     assert weights.keys() == features.keys()
     expected = scorer.model.constant + sum(weights[name] * features[name] for name in weights)
-    found = scorer.model.score(texts, vectors.astype(np.float32), prompt)
+    result = scorer.model.score(texts, vectors.astype(np.float32), prompt)
     # By vectors that are rounded to int8, unlike the sum above.
-    assert found[0] == pytest.approx(expected, abs=0.05)
+    assert result[0] == pytest.approx(expected, abs=0.05)
 
 
 def test_matched_part_is_the_nearest_present_one() -> None:

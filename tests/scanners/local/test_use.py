@@ -33,8 +33,8 @@ def test_pieces_are_those_of_the_package(use: Use) -> None:
 
 def test_vectors_are_those_of_the_package_up_to_rounding(use: Use) -> None:
     expected = np.array([entry["vector"] for entry in REFERENCE])
-    found = use.directions(TEXTS)[:, : expected.shape[1]]
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    result = use.directions(TEXTS)[:, : expected.shape[1]]
+    np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 def test_sign_of_control_in_a_text_is_no_piece(use: Use) -> None:

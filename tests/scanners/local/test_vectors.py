@@ -108,7 +108,7 @@ def test_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None
     np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
 
 
-def test_without_a_place_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+def test_unusable_folder_disables_the_cache_without_an_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
     encoder = Counting()
@@ -159,9 +159,9 @@ def test_two_caches_on_one_file_see_what_the_other_keeps(tmp_path: Path) -> None
     one.write(keys[:1], vectors[:1])
     other.write(keys[1:], vectors[1:])
     for cache in (one, other):
-        found = np.zeros_like(vectors)
-        assert cache.read(keys, found) == []
-        np.testing.assert_array_equal(found, rounded(vectors))
+        result = np.zeros_like(vectors)
+        assert cache.read(keys, result) == []
+        np.testing.assert_array_equal(result, rounded(vectors))
 
 
 @pytest.mark.parametrize("damage", ["folder deleted", "file deleted", "file overwritten"])

@@ -33,13 +33,13 @@ async def measured(pilot: Pilot[int], main: MainScreen) -> NextSteps:
     """The steps of the definition as it is."""
 
     def steps() -> NextSteps | None:
-        found = main.state.next
-        return found if found is not None and found.topic == main.state.topic else None
+        result = main.state.next
+        return result if result is not None and result.topic == main.state.topic else None
 
     await until(pilot, lambda: steps() is not None)
-    found = steps()
-    assert found is not None
-    return found
+    result = steps()
+    assert result is not None
+    return result
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, NextSteps]:
@@ -96,7 +96,8 @@ async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
         await until(pilot, lambda: "measuring edits" in frame(app))
         await pilot.press("ctrl+@", "y")
         await until(
-            pilot, lambda: any("still being measured" in one.message for one in app.said.messages)
+            pilot,
+            lambda: any("still being measured" in message.message for message in app.said.messages),
         )
         assert not isinstance(app.screen, ConfirmDialog)
 
@@ -131,8 +132,8 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         pane = main.panes.results
         await until(pilot, lambda: pane.results is not None and len(pane.results) == 6)
         assert pane.results is not None
-        assert {pane.results.row_id(place) for place in range(6)} == set(keys)
-        assert any("I adds one like" in one.message for one in app.said.messages)
+        assert {pane.results.row_id(index) for index in range(6)} == set(keys)
+        assert any("I adds one like" in message.message for message in app.said.messages)
         await pilot.press("escape")
         await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)
 

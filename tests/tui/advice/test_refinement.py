@@ -149,7 +149,7 @@ async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
         await until(pilot, lambda: app.screen is above)
         search.action_stop()
         held.set()
-        await until(pilot, lambda: not [one for one in app.workers if one.node is search])
+        await until(pilot, lambda: not [worker for worker in app.workers if worker.node is search])
         await pilot.pause()
         assert app.screen is above
         await pilot.press("escape")
@@ -164,7 +164,7 @@ def edit(main: MainScreen, **changes: str) -> Topic:
 
 
 def told(app: GuardtuiApp) -> str:
-    return "\n".join(one.message for one in app.said.messages)
+    return "\n".join(message.message for message in app.said.messages)
 
 
 async def test_a_proposal_after_an_external_change_says_so(sample: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_definition_without_possible_edits_is_reported(sample: Path) -> 
         for action in ("what_if", "refine"):
             app.said.messages.clear()
             main.perform(action)
-            await until(pilot, lambda: "There is no edit to try" in told(app))
+            await until(pilot, lambda: "No edits to try" in told(app))
 
 
 async def test_effects_need_no_split_and_count_every_prompt(sample: Path) -> None:
@@ -226,7 +226,7 @@ async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threa
         assert "all prompts" in shown
         screen = app.screen
         assert isinstance(screen, ProposalList)
-        assert all(one.gain.low > 0 for one in screen.proposals)
+        assert all(proposal.gain.low > 0 for proposal in screen.proposals)
 
 
 async def test_a_search_ended_at_once_does_not_claim_that_nothing_can_be_tried(
@@ -240,7 +240,7 @@ async def test_a_search_ended_at_once_does_not_claim_that_nothing_can_be_tried(
         await pilot.press("escape")
         held.set()
         await until(pilot, lambda: app.screen is main)
-        assert "no edit to try" not in told(app)
+        assert "No edits to try" not in told(app)
 
 
 PASTA = (

@@ -86,7 +86,7 @@ async def applied(cloud: Cloud, topic: Topic) -> None:
 
 
 def topic_of(listing: TenantTopics, name: str) -> CustomTopic:
-    return next(one for one in listing.topics if one.topic_name == name)
+    return next(topic for topic in listing.topics if topic.topic_name == name)
 
 
 async def shows(play: Play, kind: type[Screen[Any]], text: str = "") -> str:
@@ -177,7 +177,7 @@ async def test_loading_is_shown_and_can_be_closed_at_once(cloud: Cloud, topic_pa
         await shows(play, RemoteTopicsDialog, "loading")
         await play.press("escape")
         await play.until(lambda: play.app.screen is play.main)
-        assert not [one for one in play.app.workers if one.group in ("load", "remote")]
+        assert not [worker for worker in play.app.workers if worker.group in ("load", "remote")]
 
 
 async def test_a_failure_is_shown_in_the_dialog_and_reloading_helps(
@@ -378,9 +378,9 @@ async def test_create_attaches_to_nothing_and_refuses_a_name_that_is_there(
         await play.press("y")
         frame = await done(play, "Created Tax advice, revision 1; no profile uses it yet.")
         assert "not pinned · text as here" in frame
-        found = await there(cloud)
-        assert found.profile is not None
-        assert (found.profile.revision, len(found.topics)) == (1, 1)
+        result = await there(cloud)
+        assert result.profile is not None
+        assert (result.profile.revision, len(result.topics)) == (1, 1)
         await play.press("c")
         await done(play, "The topic Tax advice exists already")
 
@@ -418,7 +418,7 @@ async def test_delete_asks_and_for_one_that_profiles_have_wants_an_address(
         await shows(play, LineDialog)
         await play.press(*"me@example.com", "enter")
         await done(play, "Deleted Tax advice, also from all profiles.")
-        assert [one.topic_name for one in (await there(cloud)).topics] == ["Baking"]
+        assert [topic.topic_name for topic in (await there(cloud)).topics] == ["Baking"]
         assert cloud.pinned() == []
         await play.press("d")
         await shows(play, ConfirmDialog, "Delete topic Baking (revision 1)? This cannot be undone.")

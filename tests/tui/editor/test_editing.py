@@ -21,7 +21,7 @@ __all__ = ["topic_path"]
 
 def said(app: GuardtuiApp) -> str:
     """What the author was told, now and before."""
-    return " ".join(one.message for one in app.said.messages)
+    return " ".join(message.message for message in app.said.messages)
 
 
 FIRST, SECOND = "How can I pay less tax?", "Can I deduct my home office?"

@@ -47,7 +47,7 @@ def rows_of(app: App[object], field: TopicField) -> list[str]:
 
 def problems(app: App[object], editor: TopicEditor) -> list[str]:
     """Fields in sight and without the focus that do not show their text from its start."""
-    found = []
+    results = []
     for field in editor.query(TopicField):
         if field.has_focus or not editor.content_region.contains_region(field.region):
             continue
@@ -59,8 +59,8 @@ def problems(app: App[object], editor: TopicEditor) -> list[str]:
         if not text:
             continue
         if not whole and not (cut and len(rows) == ROWS.get(field.field, 2)):
-            found.append(f"{app.size} {field.field}: {rows} of {field.text!r}")
-    return found
+            results.append(f"{app.size} {field.field}: {rows} of {field.text!r}")
+    return results
 
 
 @pytest.mark.exhaustive
@@ -75,13 +75,13 @@ async def test_fields_show_their_text_from_the_start_at_every_size(
         main.services.session.edit(LONG)
         main.services.editing.published()
         await at_rest(pilot, main)
-        found = []
+        results = []
         for size in (first, *SIZES, *reversed(SIZES), (100, 30), (60, 20), (120, 40)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             if main.panes.editor.region:
-                found += problems(app, main.panes.editor)
-        assert found == []
+                results += problems(app, main.panes.editor)
+        assert results == []
 
 
 async def test_fields_on_a_fresh_start_show_their_text_from_the_start() -> None:

@@ -94,14 +94,14 @@ class BenchApp(App[None]):
 
 async def undone(pilot: Pilot[None], app: BenchApp, read: Callable[[], str], key: str) -> list[str]:
     """What a value becomes, pressing a key until nothing changes any more."""
-    found: list[str] = []
+    results: list[str] = []
     while True:
         before = app.topic
         await pilot.press(key)
         await pilot.pause()
         if app.topic == before:
-            return found
-        found.append(read())
+            return results
+        results.append(read())
 
 
 # --- undo -------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ async def test_enter_pressed_twice_writes_once(topic_path: Path) -> None:
         await until(pilot, lambda: "written already" in told(dialog))
 
     await drive(topic_path, run)
-    assert [one.name for one in topic_path.parent.glob("*report*")] == ["tax-report-0.csv"]
+    assert [path.name for path in topic_path.parent.glob("*report*")] == ["tax-report-0.csv"]
 
 
 async def test_an_existing_file_is_overwritten_only_after_a_question(topic_path: Path) -> None:
@@ -206,9 +206,9 @@ async def test_a_failed_write_loses_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(REPORTS, fail)
             dialog = await opened(pilot, app)
-            said = await write(pilot, dialog)
-            assert words in said
-            assert "secret" not in said
+            status = await write(pilot, dialog)
+            assert words in status
+            assert "secret" not in status
             assert dialog.path is None
         assert "tax-report-draft" in await write(pilot, dialog)
         assert main.services.session.topic.description == "Personal tax advice on money"
@@ -252,10 +252,10 @@ async def test_the_report_of_an_iteration_compares_it_with_the_one_before(topic_
     reports = [
         json.loads((topic_path.parent / f"tax-report-{one}.json").read_text()) for one in range(3)
     ]
-    said = [one["definition"]["description"] for one in reports]
-    assert said[0] == "Personal tax advice"
-    assert said[1].endswith("on money")
-    assert said[2].endswith("and soup")
+    descriptions = [one["definition"]["description"] for one in reports]
+    assert descriptions[0] == "Personal tax advice"
+    assert descriptions[1].endswith("on money")
+    assert descriptions[2].endswith("and soup")
     compared = [one["comparison"] and one["comparison"]["baseline_iteration"] for one in reports]
     assert compared == [None, 0, 1]
     assert all(len(one["iterations"]) == 3 for one in reports)
@@ -321,7 +321,9 @@ async def test_the_screen_goes_on_while_a_report_is_written(
         await pilot.press("tab", *" x")
         await until(pilot, lambda: main.services.session.topic.description.endswith(" x"))
         let.set()
-        await until(pilot, lambda: any("Written" in one.message for one in app.said.messages))
+        await until(
+            pilot, lambda: any("Written" in message.message for message in app.said.messages)
+        )
 
     await drive(topic_path, run)
     assert len([*topic_path.parent.glob("tax-report-0*")]) == 1
@@ -352,7 +354,7 @@ async def test_o_opens_the_report_or_copies_its_path_with_the_reason(
         await until(pilot, lambda: "Opened." in told(dialog))
         assert shown == [dialog.path]
         assert app.clipboard == ""
-        trouble[0] = "there is no display here"
+        trouble[0] = "there is no display"
         await pilot.press("o")
         await until(pilot, lambda: "no display" in told(dialog))
         assert app.clipboard == str(dialog.path)
@@ -422,7 +424,7 @@ async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: P
         rows = [*csv.reader(app.clipboard.splitlines(), delimiter="\t")]
         assert len(rows) == 4
         assert all("tax" in row[1] for row in rows[1:])
-        assert any("3 rows" in one.message for one in app.said.messages)
+        assert any("3 rows" in message.message for message in app.said.messages)
         app._clipboard = ""
         monkey = "guardtui.tui.prompts.actions.TERMINAL_CHARACTERS"
         with pytest.MonkeyPatch.context() as patch:
@@ -430,7 +432,7 @@ async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: P
             await pilot.press("A")
             await until(
                 pilot,
-                lambda: any("it takes 10" in one.message for one in app.said.messages),
+                lambda: any("it takes 10" in message.message for message in app.said.messages),
             )
         assert app.clipboard == ""
 

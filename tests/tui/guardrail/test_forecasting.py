@@ -53,7 +53,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
 
 
 def told(app: GuardtuiApp) -> str:
-    return "\n".join(one.message for one in app.said.messages)
+    return "\n".join(message.message for message in app.said.messages)
 
 
 async def test_an_edit_after_a_scan_shows_a_forecast(

@@ -71,6 +71,12 @@ async def fill(shown: GuardrailDialog, **values: str) -> None:
     await settle()
 
 
+UNENCRYPTED = (
+    "http://elsewhere.example would send key and prompts unencrypted: "
+    "write https://, or allow http for this service"
+)
+
+
 def result(shown: GuardrailDialog) -> str:
     return " ".join(str(shown.query_one("#guardrail-result").render()).split())  # type: ignore[attr-defined]
 
@@ -109,7 +115,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         await until(pilot, lambda: main.state.evaluation.settings.name == "judge")  # type: ignore[union-attr]
         await until(pilot, lambda: not main.services.scans.under_way)
         assert KEY in app.secrets().values()
-        assert KEY not in frame(app) + "".join(one.line for one in app.said.messages)
+        assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
         assert backend.kept == {}
         # The engine alone: what the judge said is no longer what is shown.
         shown = await dialog(pilot, app, "alt+shift+g")
@@ -177,7 +183,7 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
         await pilot.press("space")
         await fill(shown, models="http://elsewhere.example/v1#m")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "unencrypted" in result(shown))
+        await until(pilot, lambda: UNENCRYPTED in result(shown))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.connections.kind is None

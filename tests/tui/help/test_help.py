@@ -74,10 +74,10 @@ async def test_the_filter_line_is_explained_with_its_terms(topic_path: Path) -> 
 
 async def test_every_place_of_the_main_screen_has_help(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        places = [widget for widget in main.query("*") if widget.can_focus]
-        assert len(places) > 10
-        assert {pane_of(widget) for widget in places} >= set(OVERVIEW)
-        assert not [widget for widget in places if pane_of(widget) is None]
+        positions = [widget for widget in main.query("*") if widget.can_focus]
+        assert len(positions) > 10
+        assert {pane_of(widget) for widget in positions} >= set(OVERVIEW)
+        assert not [widget for widget in positions if pane_of(widget) is None]
 
     await drive(topic_path, run)
 
@@ -97,9 +97,9 @@ async def test_every_place_of_a_dialog_has_help(topic_path: Path, key: str, pane
         await pilot.press(key)
         await until(pilot, lambda: app.screen is not main and app.screen.focused is not None)
         dialog = app.screen
-        places = [widget for widget in dialog.query("*") if widget.can_focus]
-        assert places
-        assert {pane_of(widget) for widget in places} == {pane}
+        positions = [widget for widget in dialog.query("*") if widget.can_focus]
+        assert positions
+        assert {pane_of(widget) for widget in positions} == {pane}
         await helped(pilot, app)
         assert body(app).startswith(PANES[pane].title)
         await pilot.press("escape")
@@ -157,7 +157,7 @@ def test_keys_of_the_pane_stand_before_those_that_work_everywhere() -> None:
 
 
 def test_the_authors_keys_are_shown() -> None:
-    keep = next(one for one in ACTIONS if one.name == "keep")
+    keep = next(action for action in ACTIONS if action.name == "keep")
     keymap = {keep.binding.id or "": "ctrl+k"}
     for text in (help_text(keymap).plain, context_text("detail", keymap).plain):
         line = next(line for line in text.splitlines() if f" {keep.title}: " in line)

@@ -84,7 +84,7 @@ async def history_of(
 
 
 def told(app: GuardtuiApp) -> list[str]:
-    return [one.message for one in app.said.messages]
+    return [message.message for message in app.said.messages]
 
 
 async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
         await pilot.press("r")
         await until(pilot, lambda: app.screen is main and settled(main))
         assert main.services.session.topic.description == STEPS[2][1]
-        assert [one.number for one in main.services.session.iterations] == [0, 1, 2, 3]
+        assert [iteration.number for iteration in main.services.session.iterations] == [0, 1, 2, 3]
         assert any("Restored #2" in text for text in told(app))
         main.perform("undo")
         assert main.services.session.topic == before
@@ -199,7 +199,7 @@ async def test_keeping_a_chance_difference_leads_to_a_question(topic_path: Path)
         await until(pilot, lambda: settled(main))
         main.perform("keep")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-        question = " ".join(str(one.render()) for one in app.screen.query(Static))
+        question = " ".join(str(widget.render()) for widget in app.screen.query(Static))
         assert "No demonstrable change against #" in question
 
     await history_of(topic_path, run)
@@ -297,14 +297,14 @@ def test_times_are_local(
     with monkeypatch.context() as patch:
         patch.setenv("TZ", zone)
         time.tzset()
-        found = local_time(created)
+        result = local_time(created)
     time.tzset()
-    assert found == shown
+    assert result == shown
 
 
 def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
     def chart(*values: float) -> list[str]:
-        rows = [ImportedRow(1, one, 1, 1, 1, Decision.KEEP, "d", (), "f") for one in values]
+        rows = [ImportedRow(1, value, 1, 1, 1, Decision.KEEP, "d", (), "f") for value in values]
         return chart_text(history([], rows, Topic()), 3, 40, 0).plain.split("\n")
 
     lines = chart(0.67, 0.74)

@@ -89,6 +89,8 @@ async def test_without_trials_the_key_shows_why(topic_path: Path) -> None:
         main.services.trials._pending = None
         main.panes.results.table.focus()
         await pilot.press("T")
-        await until(pilot, lambda: any("No trials yet" in one.message for one in app.said.messages))
+        await until(
+            pilot, lambda: any("No trials yet" in message.message for message in app.said.messages)
+        )
 
     await drive(topic_path, run)

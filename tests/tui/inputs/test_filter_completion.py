@@ -54,12 +54,12 @@ def prompts(topic_path: Path) -> PromptSet:
     ],
 )
 def test_terms_are_completed(prompts: PromptSet, line: str, full: str | None) -> None:
-    found = completed(line, prompt_vocabulary(prompts))
-    assert found == full
-    if found:
-        assert found.startswith(line)
-        if not found.endswith((":", ">")):
-            parse_filter(found, prompts.extra_columns)
+    result = completed(line, prompt_vocabulary(prompts))
+    assert result == full
+    if result:
+        assert result.startswith(line)
+        if not result.endswith((":", ">")):
+            parse_filter(result, prompts.extra_columns)
 
 
 def test_values_with_signs_are_not_offered(prompts: PromptSet, tmp_path: Path) -> None:

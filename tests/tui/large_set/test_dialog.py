@@ -118,7 +118,7 @@ class Stage:
 
     @property
     def told(self) -> list[str]:
-        return [one.message for one in self.app.said.messages]
+        return [message.message for message in self.app.said.messages]
 
 
 Play = Callable[[Stage], Awaitable[None]]
@@ -150,7 +150,7 @@ def inert(text: str) -> bool:
 
 def whole_set(main: MainScreen) -> LargeSetFeature:
     """The feature that evaluates all of a large set."""
-    return next(one for one in main.features if isinstance(one, LargeSetFeature))
+    return next(feature for feature in main.features if isinstance(feature, LargeSetFeature))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_another_size_of_the_window_is_handled_too(folder: Path) -> None:
 @pytest.mark.parametrize("key", first_is_fast("t", "x", "d", "i", "I", "u"))
 async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> None:
     def files() -> dict[Path, bytes]:
-        return {one: one.read_bytes() for one in (folder / "set").rglob("*.*")}
+        return {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
 
     async def run(stage: Stage) -> None:
         before, prompts = files(), stage.main.services.workspace.prompts
@@ -249,9 +249,9 @@ async def test_the_whole_set_is_evaluated_saved_and_listed(
 
     await play(folder, run, size)
     [run_] = runs_of(open_set(folder / "set"))
-    found = merge(run_)
+    result = merge(run_)
     assert (run_.folder / "merged.json").is_file()
-    assert found.metrics == by_commands(folder).metrics
+    assert result.metrics == by_commands(folder).metrics
 
 
 async def test_an_edit_is_compared_with_the_previous_whole_evaluation(folder: Path) -> None:
@@ -403,7 +403,7 @@ async def test_wrong_rows_are_filtered_searched_and_read(folder: Path) -> None:
         await stage.pilot.press("f", "f", "s", "s", "S")
         await until(stage.pilot, lambda: dialog.table.sort == ("score", True))
         assert dialog.table.source.cells(0, 1)[0][1][0] == f"{wrong.frame['_score'].max():.2f}"
-        ids = [dialog.table.source.row_id(place) for place in range(len(wrong))]
+        ids = [dialog.table.source.row_id(index) for index in range(len(wrong))]
         assert [dialog.table.source.position_of(one) for one in ids] == list(range(len(ids)))
         assert dialog.table.source.position_of(10**6) is None
 

@@ -107,11 +107,11 @@ async def test_actions_on_all_prompts_report_how_many_are_missing(
 ) -> None:
     async with first_shown(path, held) as (app, pilot):
         main = main_screen(app)
-        told: list[str] = []
-        monkeypatch.setattr(main, "notify", lambda message, **others: told.append(message))
+        messages: list[str] = []
+        monkeypatch.setattr(main, "notify", lambda message, **others: messages.append(message))
         main.perform(action)
-        await until(pilot, lambda: bool(told))
-        assert told == [
+        await until(pilot, lambda: bool(messages))
+        assert messages == [
             "Not yet: 40 of 60 prompts are still being embedded, and this needs all of them."
         ]
         assert app.screen is main

@@ -151,11 +151,11 @@ async def test_the_exit_report_stays_in_the_terminal(
     monkeypatch.setattr(files, "DRAFT_EVERY", 86400.0)  # this test says when the draft is saved
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        said = str(exit_report(main.services.workspace, main.state))
-        assert "tax.yaml" in said
-        assert "coverage" in said
-        assert "1 iteration in" in said
-        assert "come back" not in said
+        report = str(exit_report(main.services.workspace, main.state))
+        assert "tax.yaml" in report
+        assert "coverage" in report
+        assert "1 iteration in" in report
+        assert "come back" not in report
         await pilot.press("tab", *" half")
         await until(pilot, lambda: main.services.session.topic.description.endswith("half"))
         assert "your edits come back" not in str(

@@ -39,7 +39,9 @@ async def test_the_first_screen_shows_everything(topic_path: Path) -> None:
         for text in ("Tax advice", "Personal tax advice", "coverage", "TPR", "regressions 0"):
             assert text in shown
         assert "best #0" in shown
-        assert [one.decision for one in main.services.session.iterations] == [Decision.KEEP]
+        assert [iteration.decision for iteration in main.services.session.iterations] == [
+            Decision.KEEP
+        ]
 
     await drive(topic_path, run)
 
@@ -101,7 +103,7 @@ async def test_discard_restores_and_undo_brings_the_edit_back(topic_path: Path) 
         await until(pilot, lambda: settled(main) and main.services.session.topic != best)
         await pilot.press("f3")
         await until(pilot, lambda: main.services.session.topic == best)
-        assert [one.decision for one in main.services.session.iterations] == [
+        assert [iteration.decision for iteration in main.services.session.iterations] == [
             Decision.KEEP,
             Decision.DISCARD,
         ]
@@ -324,14 +326,16 @@ async def test_every_action_exists_where_it_says(topic_path: Path) -> None:
 
 def test_every_action_of_the_screen_has_a_second_key() -> None:
     # Terminals swallow F10, F11 and the flow control keys; window managers take what holds Alt.
-    assert not [one.name for one in ACTIONS if one.scope == "screen" and "," not in one.keys]
+    assert not [
+        action.name for action in ACTIONS if action.scope == "screen" and "," not in action.keys
+    ]
 
 
 def test_no_key_is_taken_twice() -> None:
     for scope in ("results", "editor", "detail"):
         # What the screen binds holds everywhere, and so may not be bound below it.
         both = ("screen", scope)
-        keys = [key for one in ACTIONS if one.scope in both for key in one.keys.split(",")]
+        keys = [key for action in ACTIONS if action.scope in both for key in action.keys.split(",")]
         assert len(keys) == len(set(keys))
 
 

@@ -24,7 +24,7 @@ __all__ = ["topic_path"]
 
 
 def mistakes(scores: list[SampleScore]) -> float:
-    return float(sum(one.score.value == "I" for one in scores))
+    return float(sum(score.score.value == "I" for score in scores))
 
 
 def undefined(scores: list[SampleScore]) -> float:
@@ -81,7 +81,7 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
         assert shown()["mistakes"] == f"{now.metrics.fp + now.metrics.fn:.3f}"
 
 
-async def test_without_any_nothing_is_shown(topic_path: Path) -> None:
+async def test_without_own_metrics_the_line_is_hidden(topic_path: Path) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)

@@ -94,17 +94,17 @@ async def test_the_worst_cluster_stands_first_with_its_interval(topic_path: Path
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
-        found = dialog.survey
-        assert lines(dialog).option_count == len(found.clusters)
-        worst = found.clusters[0]
+        result = dialog.survey
+        assert lines(dialog).option_count == len(result.clusters)
+        worst = result.clusters[0]
         text = frame(app)
         assert "The prompt set: 41 prompts" in text
         assert bracketed(wilson_interval(worst.mistakes, worst.metrics.total)) in text
         assert f"{worst.mistakes}/{worst.metrics.total}" in text
-        assert text.index(f"#{worst.number} ") < text.index(f"#{found.clusters[1].number} ")
+        assert text.index(f"#{worst.number} ") < text.index(f"#{result.clusters[1].number} ")
         assert f"labels true {worst.belong}, false {worst.others}" in text
         await pilot.press("down")
-        await until(pilot, lambda: f"#{found.clusters[1].number}: " in frame(app))
+        await until(pilot, lambda: f"#{result.clusters[1].number}: " in frame(app))
 
     await on_pages(topic_path, run)
 
@@ -115,13 +115,13 @@ async def test_enter_shows_a_cluster_and_escape_restores_the_group(topic_path: P
         assert pane.view.filter == "mistakes"
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
-        found = dialog.survey
-        wanted = set(main.state.prompts.keys[found.clusters[1].rows].tolist())
+        result = dialog.survey
+        wanted = set(main.state.prompts.keys[result.clusters[1].rows].tolist())
         await pilot.press("down", "enter")
         await until(pilot, lambda: shown(main) == wanted)
         assert app.screen is main
         assert pane.table.has_focus
-        assert f"only cluster #{found.clusters[1].number}" in frame(app)
+        assert f"only cluster #{result.clusters[1].number}" in frame(app)
         assert f"shown {len(wanted)}" in frame(app)
         # Sorted, filtered and searched like all others.
         await pilot.press("s")
@@ -147,8 +147,8 @@ async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -
         pane = main.panes.results
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
-        found = dialog.survey
-        clean = next(place for place, one in enumerate(found.clusters) if not one.mistakes)
+        result = dialog.survey
+        clean = next(index for index, cluster in enumerate(result.clusters) if not cluster.mistakes)
         await pilot.press(*["down"] * clean, "enter")
         await until(pilot, lambda: pane.view.picked is not None)
         await pilot.press("2")

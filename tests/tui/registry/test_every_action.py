@@ -217,8 +217,10 @@ async def by_score(stage: Stage) -> None:
 
 
 async def duplicated(stage: Stage) -> None:
+    workspace = stage.main.services.workspace
+    before = len(workspace.prompts)
     stage.pane.action_duplicate_prompts()
-    await until(stage.pilot, lambda: stage.main.services.workspace.can_undo_prompts)
+    await until(stage.pilot, lambda: len(workspace.prompts) > before)
     await stage.rest()
 
 
@@ -410,7 +412,7 @@ CASES: dict[str, Case] = {
     "list_scorers": opens(ChoiceDialog),
     "next_score_pane": of_scores(lambda screen: screen.focused),
     "score_groups": opens(ChoiceDialog),
-    "pinned_scorers": tells("Nothing is pinned"),
+    "pinned_scorers": tells("No pinned scorers"),
     "export_scores": opens(ChoiceDialog),
     "choose_reducer": tells("Each sample occurs once"),
     "open_outputs": opens(OpenOutputsDialog),
@@ -869,7 +871,7 @@ def keys_told(pane: str) -> list[str]:
                 modifiers, name = ["ctrl"], name[1:]
             if len(name) > 1:
                 name = name.lower()
-            keys.append("+".join([*(one.lower() for one in modifiers), name]))
+            keys.append("+".join([*(modifier.lower() for modifier in modifiers), name]))
     return keys
 
 
@@ -883,7 +885,7 @@ def test_every_key_of_the_footer_does_something(tmp_path: Path) -> None:
     deaf: dict[str, list[str]] = {}
 
     def footer(stage: Stage) -> set[str]:
-        return {one.key for one in stage.main.query(FooterKey)}
+        return {widget.key for widget in stage.main.query(FooterKey)}
 
     async def footers(stage: Stage) -> None:
         for pane, selector in PLACES.items():
@@ -892,8 +894,8 @@ def test_every_key_of_the_footer_does_something(tmp_path: Path) -> None:
             # It is drawn anew a moment after the focus moved, and is empty in between.
             help_key = "f1" if selector in TYPED else "question_mark"
             assert await stage.comes(lambda key=help_key: {key} <= footer(stage) <= bound(stage))
-            told = footer(stage)
-            for key in sorted(told, key=lambda one: one == "ctrl+q"):
+            keys = footer(stage)
+            for key in sorted(keys, key=lambda widget: widget == "ctrl+q"):
                 for _ in range(ATTEMPTS):
                     await stage.reset()
                     await stage.focus(selector)

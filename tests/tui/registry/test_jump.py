@@ -115,7 +115,7 @@ async def test_letters_stand_apart_and_on_the_screen(
             spots = lettered(jump_targets(main))
             taken: set[tuple[int, int]] = set()
             for spot in spots.values():
-                cells = {(spot.offset.x + place, spot.offset.y) for place in range(3)}
+                cells = {(spot.offset.x + index, spot.offset.y) for index in range(3)}
                 assert not cells & taken
                 taken |= cells
             assert all(0 <= x < size[0] and 0 <= y < size[1] for x, y in taken)

@@ -97,14 +97,14 @@ def test_of_two_that_want_a_key_the_first_has_it_and_others_stay() -> None:
         {"screen.keep": "f13", "screen.discard": "f13", "screen.export": "f14"}
     )
     assert usable == {"screen.keep": "f13", "screen.export": "f14"}
-    assert [one.binding for one in problems] == ["screen.discard"]
+    assert [problem.binding for problem in problems] == ["screen.discard"]
 
 
 def test_a_refused_entry_that_goes_back_to_a_key_given_away_is_seen() -> None:
     # Export takes the key of Keep, and Keep cannot leave it: then Export cannot have it either.
     usable, problems = usable_keymap({"screen.export": "f2", "screen.keep": "f3"})
     assert usable == {}
-    assert {one.binding for one in problems} == {"screen.keep", "screen.export"}
+    assert {problem.binding for problem in problems} == {"screen.keep", "screen.export"}
     assert list(clashes({**default_keys(), **usable})) == []
 
 
@@ -172,7 +172,7 @@ async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> No
             return {key.action: key.key_display for key in main.query(FooterKey)}
 
         await until(pilot, lambda: shown().get("perform('keep')") == "F13")
-        said = {one.title: one.help for one in app.get_system_commands(main)}
+        said = {command.title: command.help for command in app.get_system_commands(main)}
         assert said["Keep"].endswith("(F13)")
         assert said["Discard"].endswith("(F3 or ^b)")
         assert app.change_setting("keys", {"screen.keep": "f14"}) == ""
@@ -194,10 +194,10 @@ async def test_at_the_start_a_clash_is_reported_and_only_that_entry_is_ignored(
     app = app_with(topic_path, {"screen.keep": "f3", "screen.undo": "f13", "x\x1b]52;": "f14"})
     async with app.run_test() as pilot:
         await ready(pilot, app)
-        told = [one.message for one in app.said.messages if one.severity == "error"]
-        assert len(told) == 2
-        assert any("screen.keep: 'f3' is taken by screen.discard" in text for text in told)
-        assert all(text.replace("\n", "").isprintable() for text in told)
+        messages = [message.message for message in app.said.messages if message.severity == "error"]
+        assert len(messages) == 2
+        assert any("screen.keep: 'f3' is taken by screen.discard" in text for text in messages)
+        assert all(text.replace("\n", "").isprintable() for text in messages)
         assert keymap_of(app) == {"screen.undo": "f13"}
 
 

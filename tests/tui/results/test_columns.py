@@ -84,7 +84,7 @@ async def test_the_last_column_stays(topic_path: Path) -> None:
         for _ in DEFAULT_COLUMNS:
             await pilot.press("space", "down")
         await pilot.pause()
-        assert [one.key for one in main.panes.results.table.columns] == ["category"]
+        assert [column.key for column in main.panes.results.table.columns] == ["category"]
 
     await on_all(topic_path, run)
 
@@ -159,7 +159,7 @@ def test_a_set_without_a_category_does_not_offer_it(tmp_path: Path) -> None:
     layout = ColumnLayout().toggled("column:score", prompts)
     assert layout.shown(prompts)[-1] == "column:score"
     # What this set does not have is kept for the one that does.
-    assert "category" in {one.key for one in layout.columns}
+    assert "category" in {column.key for column in layout.columns}
 
 
 STEPS = st.lists(
@@ -183,7 +183,9 @@ def test_no_steps_lose_a_column(steps: list[tuple[str, str, int]]) -> None:
             layout = layout.moved(key, number, prompts)
         else:
             layout = layout.sized(key, number, prompts)
-    assert sorted(one.key for one in layout.choices(prompts)) == sorted(known_columns(prompts))
+    assert sorted(choice.key for choice in layout.choices(prompts)) == sorted(
+        known_columns(prompts)
+    )
     assert layout.shown(prompts)
     assert all(2 <= width <= MOST for width in layout.widths.values())
     assert "prompt" not in layout.widths

@@ -77,9 +77,7 @@ VIEWS = st.builds(
 
 @settings(max_examples=up_to(200), deadline=None)
 @given(view=VIEWS, compared=st.booleans())
-def test_every_view_shows_what_it_says(
-    prompts: PromptSet, view: ResultsView, compared: bool
-) -> None:
+def test_every_view_shows_its_rows(prompts: PromptSet, view: ResultsView, compared: bool) -> None:
     now, comparison = pair(prompts)
     results = build_results(prompts, now, comparison if compared else None, view)
     changes = comparison.changes if compared else np.zeros(COUNT, np.int8)
@@ -104,10 +102,10 @@ def test_every_view_shows_what_it_says(
         and (view.category is None or f"c{row % 4}" == view.category)
     ]
     assert sorted(results.order.tolist()) == shown
-    assert [results.position_of(results.row_id(place)) for place in range(len(results))] == list(
+    assert [results.position_of(results.row_id(index)) for index in range(len(results))] == list(
         range(len(results))
     )
-    keys = [_sort_key(view, results, place) for place in range(len(results))]
+    keys = [_sort_key(view, results, index) for index in range(len(results))]
     assert keys == sorted(keys, reverse=view.descending)
 
 
@@ -133,8 +131,8 @@ def _sort_key(view: ResultsView, results: Results, place: int) -> object:
 def test_cells_show_outcomes_and_changes(prompts: PromptSet) -> None:
     now, comparison = pair(prompts)
     results = build_results(prompts, now, comparison, ResultsView(filter="all", sort="score"))
-    for place, cells in enumerate(results.cells(0, COUNT)):
-        row = int(results.order[place])
+    for index, cells in enumerate(results.cells(0, COUNT)):
+        row = int(results.order[index])
         mark, outcome, prompt, score, part, was, category = (text for text, _ in cells)
         assert outcome == Outcome(int(now.codes[row])).name
         assert prompt == prompts.prompts[row]
@@ -163,10 +161,14 @@ def test_the_topic_that_stopped_a_prompt_and_open_prompts_are_shown(prompts: Pro
     results = build_results(prompts, now, None, ResultsView(filter="all", sort="line"))
     results = results.with_columns(("outcome", "matched", "stopped"))
     cells = results.cells(0, COUNT)
-    assert [one[0] for one in cells[4:7]] == [("OPEN", "dim"), ("OPEN", "dim"), ("ERROR", "error")]
-    matched = [one[1][0] for one in cells[:5]]
+    assert [cell[0] for cell in cells[4:7]] == [
+        ("OPEN", "dim"),
+        ("OPEN", "dim"),
+        ("ERROR", "error"),
+    ]
+    matched = [cell[1][0] for cell in cells[:5]]
     assert matched == ["desc", "→ other", "→ b, [/b]", "desc", "desc"]
-    assert [one[2][0] for one in cells[:5]] == ["own, other", "other", "b, [/b]", NO_ALLOW, ""]
+    assert [cell[2][0] for cell in cells[:5]] == ["own, other", "other", "b, [/b]", NO_ALLOW, ""]
     view = ResultsView(filter="all", sort="stopped", descending=True)
     results = build_results(prompts, now, None, view).with_columns(("stopped",))
     assert [cells[0][0] for cells in results.cells(0, 5)] == [
@@ -194,11 +196,11 @@ def test_selected_prompts_keep_their_order(
     unknown = np.array([0], np.uint64)
     keys = np.concatenate([prompts.keys[sorted(rows)], unknown])
     every = build_results(prompts, now, comparison, view)
-    found = build_results(
+    result = build_results(
         prompts, now, comparison, replace(view, picked=PromptSelection("some", keys))
     )
-    assert found.order.tolist() == [row for row in every.order.tolist() if row in rows]
-    assert found.counts == every.counts
+    assert result.order.tolist() == [row for row in every.order.tolist() if row in rows]
+    assert result.counts == every.counts
 
 
 def test_a_forecast_is_sorted_by_the_probability_of_a_flip(prompts: PromptSet) -> None:

@@ -153,7 +153,7 @@ async def test_a_prompt_is_edited_with_all_its_columns(topic_path: Path, sent: S
         await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         assert "Edit the prompt of line 5" in frame(app)
         assert app.screen.query_one(TextArea).text == ROWS[3][0]
-        values = [one.value for one in app.screen.query(Input)]
+        values = [widget.value for widget in app.screen.query(Input)]
         assert values == ["two words", "2.5", "\x1b[31mred"]
         assert "[b]␛]0;x␇note" in frame(app)
         await pilot.press("!", "tab", "space", "tab", "tab", "end", "0", "enter")
@@ -262,12 +262,12 @@ async def test_the_chosen_group_is_visible_and_clickable(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         bar = main.panes.results.query_one(FilterBar)
         await pilot.press("c", "c", "m")
-        for place, name in enumerate(FILTERS, start=1):
-            await pilot.press(str(place))
+        for index, name in enumerate(FILTERS, start=1):
+            await pilot.press(str(index))
             await until(pilot, lambda name=name: main.rows.results.view.filter == name)  # type: ignore[misc, union-attr]
             await pilot.pause()
             line = bar.render().plain
-            assert f"[{place} " in line[: bar.size.width]
+            assert f"[{index} " in line[: bar.size.width]
             assert "marked" in line[: bar.size.width]
         await pilot.press("7")
         await until(pilot, lambda: "[7 all" in bar.render().plain)
@@ -337,8 +337,10 @@ async def test_an_edited_prompt_stays_selected_and_is_shown_as_it_is_now(topic_p
         await until(pilot, lambda: selected("prompt") == text)
         await edited(*" now?")
         await until(pilot, lambda: selected("prompt") == f"{text} now?")
-        messages = [one.message for one in app.said.messages]
-        assert any("verdicts recorded for its old text no longer count" in one for one in messages)
+        messages = [message.message for message in app.said.messages]
+        assert any(
+            "verdicts recorded for its old text no longer count" in message for message in messages
+        )
         # Another category is no other prompt: the row, its key and its verdicts stay.
         key = pane.table.cursor_row_id
         await edited("tab", "tab", "end", *" 3")

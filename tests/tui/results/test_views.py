@@ -50,7 +50,7 @@ async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent)
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
         await pilot.press("v")
-        await until(pilot, lambda: "no saved view yet" in notes(app))
+        await until(pilot, lambda: "No saved views yet" in notes(app))
         pane._request_view(sort="score", descending=True)
         await pilot.press("c", "slash", *"tax", "enter")
         await until(pilot, lambda: pane.view.search == "tax")
@@ -99,7 +99,7 @@ async def test_a_name_replaces_its_view(topic_path: Path, sent: Sent) -> None:
         await until(pilot, lambda: "it will be replaced" in frame(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
-        assert [(one.name, one.filter) for one in main.panes.results._views] == [("one", "fp")]
+        assert [(view.name, view.filter) for view in main.panes.results._views] == [("one", "fp")]
 
     await on_all(topic_path, run)
 
@@ -167,7 +167,7 @@ def test_damaged_settings_do_not_matter(settings: dict[str, object]) -> None:
 def test_a_damaged_view_does_not_affect_others() -> None:
     good = {"name": "good", "filter": "fn"}
     known = read_remembered({"saved_views": [{"name": 3}, good, {"name": "", "filter": "fn"}]})
-    assert [one.name for one in known.views] == ["good"]
+    assert [view.name for view in known.views] == ["good"]
 
 
 async def test_external_changes_are_not_lost(topic_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_external_changes_are_not_lost(topic_path: Path) -> None:
         await pilot.press("greater_than_sign")  # another width
         await until(pilot, lambda: store.setting("results_columns") is not None)
         await until(pilot, lambda: len(read_remembered(store.settings()).views) == 2)
-        assert [one.name for one in read_remembered(store.settings()).views] == ["theirs", "mine"]
+        assert [view.name for view in read_remembered(store.settings()).views] == ["theirs", "mine"]
         assert log.ways() == [{"way": "back"}]
 
     await on_all(topic_path, run)
@@ -192,8 +192,8 @@ def test_a_view_is_added_to_those_of_another_window_and_removed_alone() -> None:
     saved = with_view(with_view([3, {"name": 4}], theirs), mine)
     replaced = with_view(saved, SavedView(name="theirs", filter="fp"))
     known = read_remembered({VIEWS: replaced})
-    assert [(one.name, one.filter) for one in known.views] == [("mine", "fn"), ("theirs", "fp")]
+    assert [(view.name, view.filter) for view in known.views] == [("mine", "fn"), ("theirs", "fp")]
     left = without_view(replaced, "mine")
-    assert [one.name for one in read_remembered({VIEWS: left}).views] == ["theirs"]
+    assert [view.name for view in read_remembered({VIEWS: left}).views] == ["theirs"]
     assert left[:2] == [3, {"name": 4}]  # what a newer version wrote stays
     assert with_view(None, mine) == with_view("damaged", mine) == [mine.model_dump(mode="json")]

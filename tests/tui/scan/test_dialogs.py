@@ -236,11 +236,11 @@ def line(width: int = 120, *, done: int = 40, total: int = 100, **traffic: Any) 
 
 
 def test_the_line_shows_progress_and_rate() -> None:
-    told = line(rate=5.0, in_flight=4, retries=2, refused=3, known=7, errors=1)
+    shown = line(rate=5.0, in_flight=4, retries=2, refused=3, known=7, errors=1)
     for words in ("40/100", "5/s", "12 s left", "in flight 4", "known 7", "retries 2", "429s 3"):
-        assert words in told
-    assert told.endswith("errors 1")
-    assert told.count("█") / told.count("░") == pytest.approx(0.4 / 0.6, rel=0.2)
+        assert words in shown
+    assert shown.endswith("errors 1")
+    assert shown.count("█") / shown.count("░") == pytest.approx(0.4 / 0.6, rel=0.2)
 
 
 def test_the_line_shows_why_a_scan_waits() -> None:
@@ -252,18 +252,18 @@ def test_the_line_shows_why_a_scan_waits() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_narrow_line_has_the_essentials(width: int) -> None:
-    told = line(width, rate=5.0, in_flight=4, retries=2, refused=3, known=7, errors=1)
-    assert "in flight" not in told
-    assert "40/100" in told
-    assert "errors 1" in told
+    shown = line(width, rate=5.0, in_flight=4, retries=2, refused=3, known=7, errors=1)
+    assert "in flight" not in shown
+    assert "40/100" in shown
+    assert "errors 1" in shown
     if width >= 80:
-        assert len(told) <= width - 2
+        assert len(shown) <= width - 2
 
 
 def test_a_problem_has_a_sign_and_is_inert() -> None:
-    told = scan_text(ScanStatus(f"not scanned: {ATTACK}\nmore", problem=True), 80).plain
-    assert told.startswith("AIRS ✗ ")
-    assert not {ord(one) for one in told} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+    shown = scan_text(ScanStatus(f"not scanned: {ATTACK}\nmore", problem=True), 80).plain
+    assert shown.startswith("AIRS ✗ ")
+    assert not {ord(one) for one in shown} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,9 @@ async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) 
 def test_the_line_shows_calls_and_interval_of_a_check() -> None:
     status = FlipStatus(GOAL, COVERAGE, 15)
     progress = Progress("scanning", 13, 15)
-    told = scan_text(ScanStatus("", progress, Traffic(in_flight=2, rate=3.0), check=status), 120)
-    assert "13/50 calls  coverage ±0.054, wanted ±0.02" in told.plain
-    assert "left" not in told.plain
+    shown = scan_text(ScanStatus("", progress, Traffic(in_flight=2, rate=3.0), check=status), 120)
+    assert "13/50 calls  coverage ±0.054, wanted ±0.02" in shown.plain
+    assert "left" not in shown.plain
 
 
 def test_an_ended_check_shows_its_reason() -> None:

@@ -235,4 +235,4 @@ async def test_without_a_model_nothing_is_proposed(
         main = await ready(pilot, app)
         main.perform("suggest")
         await until(pilot, lambda: bool(app.said.messages))
-        assert any("No model is named" in one.message for one in app.said.messages)
+        assert any("No model is named" in message.message for message in app.said.messages)

@@ -239,9 +239,9 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
         assert load_topic(topic_path).topic.description == OTHER
         stored = play.main.services.workspace.store.iterations()
         assert [one.decision for one in stored] == [Decision.KEEP] * 3
-        told = len(play.told)
+        count = len(play.told)
         await play.press("f2")
-        await play.until(lambda: len(play.told) > told)
+        await play.until(lambda: len(play.told) > count)
         assert "No changes since the last kept iteration" in play.told[-1]
 
 
@@ -258,7 +258,7 @@ async def test_discard_goes_back_and_leaves_the_profile_when_nothing_was_agreed(
             lambda: play.main.services.session.topic.description == "Personal tax advice"
         )
         await play.ended()
-        assert [one.decision for one in play.scans] == [Decision.KEEP, Decision.DISCARD]
+        assert [scan.decision for scan in play.scans] == [Decision.KEEP, Decision.DISCARD]
         assert cloud.pinned() == [WORSE]
         assert play.shown == "airs"  # the scan of the best one is known
 
@@ -388,9 +388,9 @@ async def test_errors_are_counted_and_only_they_are_retried(start: Start, topic_
         (scan,) = play.scans
         assert scan.decision is Decision.KEEP  # the first one that is complete
         assert play.main.services.workspace.store.iterations()[-1].decision is Decision.KEEP
-        told = len(play.told)
+        count = len(play.told)
         await play.press("shift+f3")
-        await play.until(lambda: len(play.told) > told)
+        await play.until(lambda: len(play.told) > count)
         assert play.told[-1] == "Every prompt has a verdict."
         assert cloud.asked == before + failed
 
@@ -454,7 +454,7 @@ async def test_stop_keeps_received_verdicts(cloud: Cloud, topic_path: Path) -> N
         await play.ended()
         assert [cloud.times(prompt) for prompt in PROMPTS] == [1] * COUNT
         assert no_verdict(play) == []
-        assert [one.decision for one in play.scans] == [Decision.KEEP]
+        assert [scan.decision for scan in play.scans] == [Decision.KEEP]
 
 
 async def test_an_edit_cancels_the_scan_and_the_next_one_resumes(
@@ -677,7 +677,7 @@ async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_a_profile_that_is_not_there(cloud: Cloud, topic_path: Path) -> None:
+async def test_missing_profile_is_reported(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": "[/b]no \x1b[31mred\u202e"}
     async with playing(topic_path, remote(cloud, variables)) as play:
         play.recording = True
@@ -890,7 +890,7 @@ async def test_secrets_are_never_shown_or_saved(
         assert KEY not in "".join(play.frames) + "".join(play.told)
         assert len(play.frames) > 3
     for folder in (topic_path.parent, own_folders):
-        files = [one for one in folder.rglob("*") if one.is_file()]
+        files = [path for path in folder.rglob("*") if path.is_file()]
         assert files
         for file in files:
             assert KEY.encode() not in file.read_bytes(), file

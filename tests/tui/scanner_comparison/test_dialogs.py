@@ -70,7 +70,7 @@ class Stage:
     @property
     def told(self) -> list[str]:
         """Messages, the oldest first."""
-        return [one.message for one in reversed(self.app.said.messages)]
+        return [message.message for message in reversed(self.app.said.messages)]
 
     @property
     def workspace(self) -> Workspace:

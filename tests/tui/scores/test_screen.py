@@ -98,7 +98,7 @@ async def scored(pilot: Pilot[int], screen: ScoresScreen, wanted: str = MATCH) -
         pilot,
         lambda: (
             values(screen) == wanted
-            and all(one.run.measured is not None for one in screen.pane.scores.columns)
+            and all(column.run.measured is not None for column in screen.pane.scores.columns)
             and "measuring" not in text_of(screen, "#score-metrics-text")
         ),
     )
@@ -168,7 +168,9 @@ async def test_of_lines_typed_in_a_row_the_last_one_counts(path: Path) -> None:
             screen.line.input.value = line
             await pilot.pause()
         await scored(pilot, screen, INCLUDES)
-        assert [one.run.judge.expression for one in screen.pane.scores.columns] == ["includes()"]
+        assert [column.run.judge.expression for column in screen.pane.scores.columns] == [
+            "includes()"
+        ]
 
     await show(path, run)
 
@@ -277,7 +279,7 @@ async def test_several_of_the_same_name_are_distinguished(path: Path) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
         await until(pilot, lambda: len(screen.pane.scores.columns) == 2)
         await scored(pilot, screen, INCLUDES)
-        assert [one.name for one in screen.pane.scores.columns] == ["match", "match1"]
+        assert [column.name for column in screen.pane.scores.columns] == ["match", "match1"]
         assert await filtered(pilot, screen, "scorer:match1 I") == "d"
 
     await show(path, run, "match()", 'match("any")')
@@ -646,8 +648,8 @@ async def test_an_export_equals_the_report_of_the_command(path: Path) -> None:
     await show(path, run, "match()", "includes()")
     command = [sys.executable, "-m", "guardtui", "score", str(path), "--format", "csv"]
     command += ["--scorer", "match()", "--scorer", "includes()"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [list(csv.reader(io.StringIO(text))) for text in (target.read_text("utf-8"), told)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [list(csv.reader(io.StringIO(text))) for text in (target.read_text("utf-8"), output)]
     assert rows[0] == rows[1]
     assert len(rows[0]) == 9
 
@@ -761,7 +763,7 @@ async def test_everything_is_visible_at_every_size(path: Path, size: tuple[int, 
             "line 1",
         ):
             assert text in picture
-        keys = [one.key for one in screen.query(FooterKey)]
+        keys = [widget.key for widget in screen.query(FooterKey)]
         assert {"f1", "ctrl+space"} <= set(keys)  # the menu leads to all others
         assert len(picture.split("\n")[-1].rstrip()) <= size[0]
         assert screen.pane.table.size.height >= 4
@@ -772,8 +774,8 @@ async def test_everything_is_visible_at_every_size(path: Path, size: tuple[int, 
 async def test_every_place_has_help(path: Path) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
         await scored(pilot, screen)
-        places = [one for one in screen.query("*") if one.can_focus]
-        panes = {pane_of(one) for one in places}
+        positions = [one for one in screen.query("*") if one.can_focus]
+        panes = {pane_of(one) for one in positions}
         assert panes == {
             "score_line", "score_metrics", "score_filter", "score_rows", "score_detail",
         }  # fmt: skip

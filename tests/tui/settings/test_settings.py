@@ -45,7 +45,7 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp) -> SettingsScreen:
 
 
 def keys_shown(screen: SettingsScreen) -> list[str | None]:
-    return [one.id for one in screen.query_one("#settings", OptionList).options]
+    return [option.id for option in screen.query_one("#settings", OptionList).options]
 
 
 async def go_to(pilot: Pilot[int], screen: SettingsScreen, key: str) -> None:
@@ -190,9 +190,9 @@ async def test_values_of_others_are_inert(topic_path: Path) -> None:
             shown = frame(app)
             assert not [one for one in shown if one != "\n" and not one.isprintable()]
             assert "\u202e" not in shown
-        told = [one.message for one in app.said.messages]
-        assert any("there is no theme" in text for text in told)
-        assert all(text.replace("\n", "").isprintable() for text in told)
+        messages = [one.message for one in app.said.messages]
+        assert any("there is no theme" in text for text in messages)
+        assert all(text.replace("\n", "").isprintable() for text in messages)
 
 
 # --- themes -------------------------------------------------------------------------------
@@ -241,10 +241,10 @@ async def test_all_themes_can_be_previewed(topic_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         options = await chooser(pilot, app)
-        assert {one.id for one in options.options} == set(app.available_themes)
-        for place in range(1, len(options.options)):
+        assert {option.id for option in options.options} == set(app.available_themes)
+        for index in range(1, len(options.options)):
             await pilot.press("down")
-            name = options.get_option_at_index(place).id
+            name = options.get_option_at_index(index).id
             await until(pilot, lambda name=name: app.theme == name)
         await pilot.press("escape")
         await until(pilot, lambda: app.theme == "guardtui-dark")
@@ -263,7 +263,7 @@ async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
         await pilot.press("enter")
         await until(pilot, lambda: not isinstance(app.screen, ThemeScreen))
         assert app.theme == "guardtui-light"
-        assert ["environment" in one.message for one in app.said.messages] == [True]
+        assert ["environment" in message.message for message in app.said.messages] == [True]
     assert "theme: guardtui-light" in path.read_text("utf-8")
 
 
@@ -271,7 +271,7 @@ async def test_the_palette_opens_our_chooser(topic_path: Path) -> None:
     app = make(topic_path, Config())
     async with app.run_test() as pilot:
         main = await ready(pilot, app)
-        commands = {one.title: one.callback for one in app.get_system_commands(main)}
+        commands = {command.title: command.callback for command in app.get_system_commands(main)}
         assert [title for title in commands if "heme" in title] == ["Theme"]
         await commands["Theme"]()
         await until(pilot, lambda: isinstance(app.screen, ThemeScreen))

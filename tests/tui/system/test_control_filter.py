@@ -101,8 +101,8 @@ def lines_of(app: GuardtuiApp) -> list[str]:
 
 def assert_inert(app: GuardtuiApp, where: str) -> None:
     for line in lines_of(app):
-        found = {hex(ord(one)) for one in line if ord(one) in FORBIDDEN}
-        assert not found, f"{where}: {found} in {line!r}"
+        results = {hex(ord(one)) for one in line if ord(one) in FORBIDDEN}
+        assert not results, f"{where}: {results} in {line!r}"
 
 
 async def shown(pilot: Pilot[int], app: GuardtuiApp, where: str) -> None:
@@ -255,7 +255,7 @@ def test_lines_names_and_messages(
             main.services.engine.evaluator.evaluate = failing  # type: ignore[method-assign, assignment]
             main.services.preview.request()
             await shown(pilot, app, "a scan that failed")
-            await until(pilot, lambda: any(one.title for one in app.said.messages))
+            await until(pilot, lambda: any(message.title for message in app.said.messages))
             await shown(pilot, app, "a scan that failed")
 
     asyncio.run(play())

@@ -32,8 +32,8 @@ async def taken(pilot: Pilot[int], app: GuardtuiApp, *keys: str) -> str:
     """Press keys; what is told of the picture then."""
     app.said.messages.clear()
     await pilot.press(*keys)
-    await until(pilot, lambda: any("icture" in one.message for one in app.said.messages))
-    return next(one.message for one in app.said.messages if "icture" in one.message)
+    await until(pilot, lambda: any("icture" in message.message for message in app.said.messages))
+    return next(message.message for message in app.said.messages if "icture" in message.message)
 
 
 async def test_a_picture_is_written_beside_the_topic_and_never_overwrites(
@@ -89,7 +89,9 @@ async def test_from_the_palette_the_palette_is_not_in_it(topic_path: Path) -> No
         await pilot.press("ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, CommandPalette))
         await pilot.press(*"Screenshot")
-        commands = [one for one in app.get_system_commands(main) if "creenshot" in one.title]
+        commands = [
+            command for command in app.get_system_commands(main) if "creenshot" in command.title
+        ]
         assert len(commands) == 1
         await until(pilot, lambda: bool(app.screen.query("OptionList")))
         await pilot.pause()
@@ -116,9 +118,9 @@ async def test_no_picture_is_made_of_a_secret(
         field = main.query_one("#field-description")
         field.load_text(f"Tax advice for the key {KEY}")  # type: ignore[attr-defined]
         await until(pilot, lambda: KEY in main.services.session.topic.description)
-        said = await taken(pilot, app, "ctrl+f8")
-        assert "no picture was made" in said
-        assert KEY not in said
+        message = await taken(pilot, app, "ctrl+f8")
+        assert "no picture was made" in message
+        assert KEY not in message
         # The same by a variable that is only called like a secret.
         main.services.connections.options = replace(
             main.services.connections.options, environment={}

@@ -173,7 +173,7 @@ async def test_other_buttons_drag_nothing(button: int) -> None:
 def test_a_resized_column_drives_no_other_away(
     fixed: list[int], width: int, gutter: int, wanted: int, chosen: int
 ) -> None:
-    columns = [TableColumn(str(place), "", size) for place, size in enumerate(fixed)]
+    columns = [TableColumn(str(index), "", size) for index, size in enumerate(fixed)]
     before = place_columns(columns, width, gutter, {})
     for slot in before:
         assert slot.left >= gutter

@@ -212,8 +212,8 @@ class ManyRows:
         return int(self._ids[index])
 
     def position_of(self, row_id: int) -> int | None:
-        found = np.flatnonzero(self._ids == np.uint64(row_id))
-        return int(found[0]) if len(found) else None
+        result = np.flatnonzero(self._ids == np.uint64(row_id))
+        return int(result[0]) if len(result) else None
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         return [(("FP", "fp"), (f"prompt {i}", ""), ("0.5", "")) for i in range(start, stop)]

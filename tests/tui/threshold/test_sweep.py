@@ -84,7 +84,7 @@ def dialog(app: GuardtuiApp) -> ThresholdDialog:
 
 def threshold(main: MainScreen) -> ThresholdFeature:
     """The feature that shows the threshold's curves."""
-    return next(one for one in main.features if isinstance(one, ThresholdFeature))
+    return next(feature for feature in main.features if isinstance(feature, ThresholdFeature))
 
 
 async def relabel(main: MainScreen) -> None:
@@ -111,7 +111,7 @@ async def follows(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None
 
 
 def told(app: GuardtuiApp) -> list[str]:
-    return [one.message for one in app.said.messages]
+    return [message.message for message in app.said.messages]
 
 
 async def test_the_table_behind_is_of_the_threshold_that_is_moved(topic_path: Path) -> None:
@@ -138,11 +138,11 @@ async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         here = dialog(app)
         start = here.threshold
-        found = here._sweep
+        result = here._sweep
         await pilot.press("right")
-        assert found.place(here.threshold) > found.place(start)
+        assert result.place(here.threshold) > result.place(start)
         await pilot.press("left", "left")
-        assert found.place(here.threshold) < found.place(start)
+        assert result.place(here.threshold) < result.place(start)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         here = await opened(pilot, app, main)
@@ -336,17 +336,17 @@ def test_charts_and_tables_have_the_requested_size(
     width: int,
     height: int,
 ) -> None:
-    found = sweep(
+    result = sweep(
         np.array([score for score, _ in rows], np.float32),
         np.array([duty for _, duty in rows], bool),
         intent,
     )
     arguments: Any = (
-        found,
-        thinned(found),
+        result,
+        thinned(result),
         view,
         threshold,
-        found.place(found.best() or 0),
+        result.place(result.best() or 0),
         width,
         height,
     )
@@ -354,16 +354,16 @@ def test_charts_and_tables_have_the_requested_size(
     assert len(chart) == height
     assert all(len(line) <= width for line in chart)
     table = table_text(*arguments).plain.splitlines()
-    assert len(table) == min(height, len(found) + 1)
+    assert len(table) == min(height, len(result) + 1)
     assert sum(line.startswith("▸") for line in table) == 1
-    assert best_text(found, None, Floors(0.9)).plain
+    assert best_text(result, None, Floors(0.9)).plain
 
 
 def test_the_chart_shows_where_the_lines_are() -> None:
     # Those that belong score 0.3 and 0.9, the others 0.1 and 0.6.
-    found = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
+    result = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     assert chart_text(
-        found, thinned(found), "rates", 0.5, found.place(found.best() or 0), 24, 6
+        result, thinned(result), "rates", 0.5, result.place(result.best() or 0), 24, 6
     ).plain.splitlines() == [
         "1.0 ●●●●●●    ┃ ○○○○○○○○",
         "          │   ┃ │       ",
@@ -375,9 +375,9 @@ def test_the_chart_shows_where_the_lines_are() -> None:
 
 
 def test_the_roc_chart_is_its_area() -> None:
-    found = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
+    result = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     # Through (0, 0), (0, ½), (½, ½), (½, 1), (1, 1); the point is at FPR ½, TPR ½.
-    assert chart_text(found, thinned(found), "roc", 0.5, None, 24, 6).plain.splitlines()[:5] == [
+    assert chart_text(result, thinned(result), "roc", 0.5, None, 24, 6).plain.splitlines()[:5] == [
         "1.0           ██████████",
         "              ██████████",
         "    ██████████◆█████████",
@@ -385,7 +385,7 @@ def test_the_roc_chart_is_its_area() -> None:
         "              ▲",
     ]
     # Recall ½ with precision 1, recall 1 with ⅔.
-    chart = chart_text(found, thinned(found), "precision", 0.7, None, 24, 8).plain.splitlines()
+    chart = chart_text(result, thinned(result), "precision", 0.7, None, 24, 8).plain.splitlines()
     assert chart[0] == "1.0 ██████████◆         "
     assert chart[2] == "    ████████████████████"
 
@@ -395,17 +395,17 @@ def test_the_roc_chart_is_its_area() -> None:
 def test_a_fine_step_gives_other_verdicts_or_stays(
     way: int, rows: list[tuple[float, bool]], threshold: float, intent: Intent
 ) -> None:
-    found = sweep(
+    result = sweep(
         np.array([score for score, _ in rows], np.float32),
         np.array([duty for _, duty in rows], bool),
         intent,
     )
-    there = neighbour(found, threshold, way)
-    ends = {1: len(found) - 1, -1: 0}
-    if found.place(threshold) == ends[way]:
+    there = neighbour(result, threshold, way)
+    ends = {1: len(result) - 1, -1: 0}
+    if result.place(threshold) == ends[way]:
         assert there == threshold
     else:
-        assert (found.place(there) - found.place(threshold)) * way > 0
+        assert (result.place(there) - result.place(threshold)) * way > 0
 
 
 @pytest.mark.parametrize(

@@ -197,8 +197,8 @@ async def test_every_place_has_help_and_the_mouse_does_all(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = Opened(pilot, app, main)
         await dialog.open()
-        places = [widget for widget in app.screen.query("*") if widget.can_focus]
-        assert {pane_of(widget) for widget in places} == {"companions"}
+        positions = [widget for widget in app.screen.query("*") if widget.can_focus]
+        assert {pane_of(widget) for widget in positions} == {"companions"}
         assert "companions" in PANES
         app.screen.query_one(Input).value = "other.yaml"
         assert await pilot.click("#add")

@@ -34,8 +34,8 @@ async def toured(pilot: Pilot[int], main: MainScreen) -> TourBox:
 async def test_the_box_never_covers_its_subject(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         box = await toured(pilot, main)
-        for place, step in enumerate(steps()):
-            await until(pilot, lambda wanted=place: box.step == wanted)  # type: ignore[misc]
+        for index, step in enumerate(steps()):
+            await until(pilot, lambda wanted=index: box.step == wanted)  # type: ignore[misc]
             await pilot.pause()
             await pilot.pause()
             pane = main.query_one(PANES[step.pane])
@@ -43,7 +43,7 @@ async def test_the_box_never_covers_its_subject(topic_path: Path, size: tuple[in
             assert box.region.area
             assert not box.region.overlaps(pane.region)
             assert box.region in main.region
-            assert f"Tour {place + 1} of 6: {step.title}" in frame(app)
+            assert f"Tour {index + 1} of 6: {step.title}" in frame(app)
             assert "Close (Esc)" in frame(app)
             await pilot.press("alt+right")
         await until(pilot, lambda: main.tour.box is None)
@@ -217,9 +217,9 @@ def test_no_key_of_the_tour_is_an_action_s() -> None:
 
 
 def test_the_shown_keys_are_those_of_the_registry() -> None:
-    told = " ".join(step.text for step in steps())
+    texts = " ".join(step.text for step in steps())
     for key in ("F1", "F2", "F3", "F4", "F5", "F8"):
-        assert key in told
+        assert key in texts
     assert len(steps()) == 6
-    keep = next(one for one in ACTIONS if one.name == "keep").binding.id or ""
+    keep = next(action for action in ACTIONS if action.name == "keep").binding.id or ""
     assert "^k keeps an edit" in " ".join(step.text for step in steps({keep: "ctrl+k"}))
