@@ -65,6 +65,7 @@ async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text:
         await run(pilot, app, main)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("size", "rows"),
     first_row_is_fast(((160, 40), 3), ((120, 40), 1), ((80, 24), 1), ((60, 20), 1)),
@@ -89,6 +90,7 @@ async def test_as_many_lines_as_there_is_room_for(
     await drive(tmp_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lint_lines = main.query_one(LintLines)
@@ -148,6 +150,7 @@ async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_
     await drive(tmp_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lint = main.services.lint

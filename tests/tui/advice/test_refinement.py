@@ -134,6 +134,7 @@ async def test_a_search_is_ended_and_its_best_is_offered(
         assert main.services.session.topic == before  # nothing is applied by itself
 
 
+@pytest.mark.exhaustive
 async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
     sample: Path, held: threading.Event
 ) -> None:
@@ -167,6 +168,7 @@ def told(app: GuardtuiApp) -> str:
     return "\n".join(message.message for message in app.said.messages)
 
 
+@pytest.mark.exhaustive
 async def test_a_proposal_after_an_external_change_says_so(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -181,6 +183,7 @@ async def test_a_proposal_after_an_external_change_says_so(sample: Path) -> None
         assert main.services.session.topic == other
 
 
+@pytest.mark.exhaustive
 async def test_a_definition_without_possible_edits_is_reported(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -229,6 +232,7 @@ async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threa
         assert all(proposal.gain.low > 0 for proposal in screen.proposals)
 
 
+@pytest.mark.exhaustive
 async def test_a_search_ended_at_once_does_not_claim_that_nothing_can_be_tried(
     sample: Path, held: threading.Event
 ) -> None:

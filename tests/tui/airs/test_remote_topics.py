@@ -170,6 +170,7 @@ def replace_name(topic: Topic, name: str) -> Topic:
     return topic.model_copy(update={"name": name})
 
 
+@pytest.mark.exhaustive
 async def test_loading_is_shown_and_can_be_closed_at_once(cloud: Cloud, topic_path: Path) -> None:
     cloud.manages.clear()
     async with playing(topic_path, remote(cloud)) as play:
@@ -180,6 +181,7 @@ async def test_loading_is_shown_and_can_be_closed_at_once(cloud: Cloud, topic_pa
         assert not [worker for worker in play.app.workers if worker.group in ("load", "remote")]
 
 
+@pytest.mark.exhaustive
 async def test_a_failure_is_shown_in_the_dialog_and_reloading_helps(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -212,6 +214,7 @@ async def test_names_of_others_are_inert_and_no_markup(cloud: Cloud, topic_path:
         await done(play, "Deleted [red]x[/red] [/] ␛]52")
 
 
+@pytest.mark.exhaustive
 async def test_missing_topics_of_the_profile_are_reported(
     cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +228,7 @@ async def test_missing_topics_of_the_profile_are_reported(
         assert "! the profile names what the tenant does not have: Baking" in await opened(play)
 
 
+@pytest.mark.exhaustive
 async def test_a_missing_service_account_is_reported(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud, cloud.scans)) as play:
         for key in ("shift+f11", "shift+f12"):
@@ -234,6 +238,7 @@ async def test_a_missing_service_account_is_reported(cloud: Cloud, topic_path: P
         assert play.app.screen is play.main
 
 
+@pytest.mark.exhaustive
 async def test_missing_credentials_are_reported(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud, {})) as play:
         await play.press("ctrl+right_square_bracket")
@@ -339,6 +344,7 @@ async def test_apply_shows_its_changes_and_deploys_the_definition(
         await done(play, "has this definition in effect already")
 
 
+@pytest.mark.exhaustive
 async def test_closing_the_list_early_finishes_the_change(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await opened(play)
@@ -368,6 +374,7 @@ async def test_a_definition_over_its_limits_is_not_sent(cloud: Cloud, topic_path
         assert cloud.requests > sent  # the list was read anew
 
 
+@pytest.mark.exhaustive
 async def test_create_attaches_to_nothing_and_refuses_a_name_that_is_there(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -539,6 +546,7 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         await play.ended()
 
 
+@pytest.mark.exhaustive
 async def test_it_fits_a_small_screen(cloud: Cloud, topic_path: Path) -> None:
     await applied(cloud, replace_name(THEIRS, "A name that goes on and on, and then on " * 2))
     async with playing(topic_path, remote(cloud), size=(60, 20)) as play:

@@ -43,6 +43,7 @@ async def test_examples_are_moved_and_removed(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_outside_of_the_examples_nothing_moves(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         before = main.services.session.topic
@@ -75,6 +76,7 @@ async def test_a_prompt_becomes_an_example_by_a_key(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_difference_is_shown_word_by_word(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" only", "f12")
@@ -94,6 +96,7 @@ async def test_the_difference_is_shown_word_by_word(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_copies_are_inert(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         main.panes.results.table.focus()

@@ -91,6 +91,7 @@ async def test_every_field_shows_its_full_text_after_every_resize(topic: Topic) 
                 assert field.scroll_offset == (0, 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("topic", [SAMPLE, LONG], ids=["sample", "long"])
 async def test_the_focused_field_is_fully_visible_after_every_resize(topic: Topic) -> None:
     app = BenchApp(topic)

@@ -96,6 +96,7 @@ async def test_a_report_is_written_beside_the_topic_and_its_path_is_shown(topic_
     assert [one["number"] for one in document["iterations"]] == [0]
 
 
+@pytest.mark.exhaustive
 async def test_the_html_report_has_the_clusters_of_the_command(
     topic_path: Path,
 ) -> None:
@@ -166,6 +167,7 @@ async def test_input_files_are_never_overwritten(topic_path: Path, name: str) ->
     assert {one: one.read_bytes() for one in before} == before
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     first_is_fast("no/such/folder/x.md", "", "a\0b", "x" * 300, "~nobody-of-that-name/x", "."),
@@ -216,6 +218,7 @@ async def test_a_failed_write_loses_nothing(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_report_of_an_iteration_compares_it_with_the_one_before(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         for more in (" on money", " and soup"):
@@ -261,6 +264,7 @@ async def test_the_report_of_an_iteration_compares_it_with_the_one_before(topic_
     assert all(len(one["iterations"]) == 3 for one in reports)
 
 
+@pytest.mark.exhaustive
 async def test_open_rows_are_shown_before_and_after(tmp_path: Path) -> None:
     from tests.tui.frames_app import write_topic
 
@@ -274,6 +278,7 @@ async def test_open_rows_are_shown_before_and_after(tmp_path: Path) -> None:
     assert "no verdict" in (tmp_path / "tax-report-0.md").read_text("utf-8")
 
 
+@pytest.mark.exhaustive
 async def test_a_long_path_is_shown_in_full_on_a_small_screen(tmp_path: Path) -> None:
     folder = tmp_path / ("a-folder-without-blanks-" * 6) / ("another folder " * 4).strip()
     folder.mkdir(parents=True)
@@ -329,6 +334,7 @@ async def test_the_screen_goes_on_while_a_report_is_written(
     assert len([*topic_path.parent.glob("tax-report-0*")]) == 1
 
 
+@pytest.mark.exhaustive
 async def test_o_opens_the_report_or_copies_its_path_with_the_reason(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +371,7 @@ async def test_o_opens_the_report_or_copies_its_path_with_the_reason(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_in_a_browser_it_is_downloaded_and_no_program_is_started(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +407,7 @@ async def test_in_a_browser_it_is_downloaded_and_no_program_is_started(
     ]
 
 
+@pytest.mark.exhaustive
 async def test_another_format_changes_the_ending_of_a_typed_name(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)

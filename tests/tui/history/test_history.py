@@ -87,6 +87,7 @@ def told(app: GuardtuiApp) -> list[str]:
     return [message.message for message in app.said.messages]
 
 
+@pytest.mark.exhaustive
 async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = frame(app)
@@ -135,6 +136,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
     await history_of(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("end", "p")
@@ -166,6 +168,7 @@ async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
     await history_of(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("end", "m", "home", "c")
@@ -222,6 +225,7 @@ async def test_each_iteration_has_one_line_with_aligned_columns(
     await history_of(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         before = main.services.session.topic
@@ -257,6 +261,7 @@ async def test_without_iterations_it_says_so_and_can_import(
         await until(pilot, lambda: app.screen is main)
 
 
+@pytest.mark.exhaustive
 async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         edits = [one.what_changed for one in history(main.services.session.iterations, (), Topic())]
@@ -341,6 +346,7 @@ def test_the_highlighted_one_of_many_iterations_is_visible() -> None:
         assert 4 <= lines[-1].index("▲") < 60
 
 
+@pytest.mark.exhaustive
 async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("escape")
@@ -405,6 +411,7 @@ async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[
     await history_of(topic_path, run, size, imported=False)
 
 
+@pytest.mark.exhaustive
 async def test_an_invalid_path_is_reported_and_nothing_is_imported(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("i")

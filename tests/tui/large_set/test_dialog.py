@@ -180,6 +180,7 @@ async def test_the_screen_says_that_it_is_a_sample(
     await play(folder, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_another_size_of_the_window_is_handled_too(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.pilot.resize_terminal(60, 20)
@@ -209,6 +210,7 @@ async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> Non
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_an_export_of_the_sample_names_the_sample(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.pilot.press("f8")
@@ -254,6 +256,7 @@ async def test_the_whole_set_is_evaluated_saved_and_listed(
     assert result.metrics == by_commands(folder).metrics
 
 
+@pytest.mark.exhaustive
 async def test_an_edit_is_compared_with_the_previous_whole_evaluation(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         first = await stage.open()
@@ -376,6 +379,7 @@ async def test_escape_while_parts_are_written_leaves_none(
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_wrong_rows_are_filtered_searched_and_read(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open()
@@ -410,6 +414,7 @@ async def test_wrong_rows_are_filtered_searched_and_read(folder: Path) -> None:
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_report_of_all_is_written(folder: Path) -> None:
     by_commands(folder)
 

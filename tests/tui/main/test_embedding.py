@@ -75,6 +75,7 @@ async def test_figures_of_a_part_are_marked_wherever_they_stand_and_those_of_all
         assert f"fitted to {COUNT} labels" in shown
 
 
+@pytest.mark.exhaustive
 async def test_on_a_small_screen_the_line_of_figures_is_marked(path: Path, held: Held) -> None:
     async with first_shown(path, held, (80, 24)) as (app, pilot):
         line = next(line for line in frame(app).splitlines() if "coverage" in line)
@@ -118,6 +119,7 @@ async def test_actions_on_all_prompts_report_how_many_are_missing(
         assert main.state.iterations == ()
 
 
+@pytest.mark.exhaustive
 async def test_the_check_without_the_engine_says_so(path: Path, held: Held) -> None:
     async with first_shown(path, held) as (app, pilot):
         main_screen(app).perform("show_check")
@@ -126,6 +128,7 @@ async def test_the_check_without_the_engine_says_so(path: Path, held: Held) -> N
         assert "Without the engine's findings: 40 of 60 prompts" in frame(app)
 
 
+@pytest.mark.exhaustive
 async def test_the_scanner_dialog_opens_at_once_and_has_no_fit(path: Path, held: Held) -> None:
     async with first_shown(path, held) as (app, pilot):
         await pilot.press("f9")
@@ -136,6 +139,7 @@ async def test_the_scanner_dialog_opens_at_once_and_has_no_fit(path: Path, held:
         await until(pilot, lambda: app.screen is main_screen(app))
 
 
+@pytest.mark.exhaustive
 async def test_leaving_in_the_middle_records_nothing_and_the_next_start_shows_the_part_at_once(
     path: Path, held: Held
 ) -> None:

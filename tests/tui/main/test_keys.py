@@ -164,6 +164,7 @@ async def test_q_closes_a_dialog_but_is_a_letter_in_its_fields(topic_path: Path,
     await drive(topic_path, run, (120, 40))
 
 
+@pytest.mark.exhaustive
 async def test_settings_move_from_end_to_end_while_the_line_has_the_focus(
     topic_path: Path,
 ) -> None:
@@ -254,6 +255,7 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
             assert text in frame(app)
 
 
+@pytest.mark.exhaustive
 async def test_an_error_stays_until_a_key_after_it_could_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ async def test_a_signal_to_quit_saves_pending_text(topic_path: Path) -> None:
     assert [text.endswith("half") for text in drafts(topic_path)] == [True]
 
 
+@pytest.mark.exhaustive
 async def test_a_draft_stays_while_the_question_is_open(topic_path: Path) -> None:
     async def typing(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" half")
@@ -82,6 +83,7 @@ async def test_a_draft_stays_while_the_question_is_open(topic_path: Path) -> Non
     assert [text.endswith("half") for text in drafts(topic_path)] == [True]
 
 
+@pytest.mark.exhaustive
 async def test_a_definition_with_odd_line_breaks_is_not_changed_by_looking(
     topic_path: Path,
 ) -> None:

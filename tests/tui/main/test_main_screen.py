@@ -46,6 +46,7 @@ async def test_the_first_screen_shows_everything(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_pane_that_keys_go_to_is_marked(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         names = ("editor", "metrics", "results", "detail")
@@ -276,6 +277,7 @@ async def test_small_screens_show_one_pane_after_the_other(
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_a_tiny_screen_does_not_crash(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("f5", "f5", "f1", "escape")

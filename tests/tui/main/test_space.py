@@ -49,6 +49,7 @@ async def test_the_results_have_enough_rows_and_the_detail_is_visible(
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [(100, 30), (110, 40), (119, 36)])
 async def test_the_intent_is_visible_and_the_fields_are_wide_below_120_columns(
     topic_path: Path, size: tuple[int, int]
@@ -94,6 +95,7 @@ async def test_any_pane_zooms_and_escape_goes_back(topic_path: Path, size: tuple
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_the_zoom_goes_along_with_the_focus(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("alt+shift+z", "f5")
@@ -116,6 +118,7 @@ async def test_in_a_field_z_is_a_letter(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_escape_removes_the_filter_before_the_zoom(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("z", "space")
@@ -129,6 +132,7 @@ async def test_escape_removes_the_filter_before_the_zoom(topic_path: Path) -> No
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         history, categories = main.panes.history, main.panes.categories
@@ -155,6 +159,7 @@ async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path:
     await drive(topic_path, run, (200, 60))
 
 
+@pytest.mark.exhaustive
 async def test_panes_lie_still_while_prompts_need_fewer_lines(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +213,7 @@ async def test_an_added_or_restored_prompt_is_selected(
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_prompt_that_cannot_be_saved_is_open_again_as_it_was_written(
     topic_path: Path,
 ) -> None:

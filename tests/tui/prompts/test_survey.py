@@ -142,6 +142,7 @@ async def test_enter_shows_a_cluster_and_escape_restores_the_group(topic_path: P
     await on_pages(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
@@ -160,6 +161,7 @@ async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -
     await on_pages(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_selection_is_never_part_of_a_saved_view(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
@@ -228,6 +230,7 @@ async def test_pages_turn_both_ways_and_prompts_are_inert(
     await on_pages(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
     topic_path: Path,
 ) -> None:
@@ -256,6 +259,7 @@ async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
     await on_pages(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_before_the_first_evaluation_there_are_no_columns_to_choose(
     topic_path: Path,
 ) -> None:

@@ -48,6 +48,7 @@ async def test_a_letter_goes_to_its_target(topic_path: Path, target: str) -> Non
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_group_has_the_number_it_has_anyway(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         assert await letter_of(pilot, app, "all") == "7"
@@ -59,6 +60,7 @@ async def test_a_group_has_the_number_it_has_anyway(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_hidden_filter_is_opened(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press(await letter_of(pilot, app, "filter"))
@@ -89,6 +91,7 @@ async def test_it_closes_without_jumping(topic_path: Path, key: str) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_in_a_dialog_only_its_own_places_have_letters(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("f9")
@@ -123,6 +126,7 @@ async def test_letters_stand_apart_and_on_the_screen(
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_resizing_the_window_removes_the_letters(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await letter_of(pilot, app, "table")

@@ -169,6 +169,7 @@ async def test_the_mouse_chooses_and_a_click_beside_closes(topic_path: Path) -> 
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_author_chooses_the_keys_that_open_it(topic_path: Path) -> None:
     app = app_with(topic_path, {"screen.open_menu": "f13", "letters.open_menu": ";"})
     async with app.run_test(size=(120, 40)) as pilot:
@@ -181,6 +182,7 @@ async def test_the_author_chooses_the_keys_that_open_it(topic_path: Path) -> Non
         await opened(pilot, app, "semicolon")
 
 
+@pytest.mark.exhaustive
 async def test_the_list_of_advice_keeps_its_own_key(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("shift+f1")

@@ -78,6 +78,7 @@ async def test_columns_are_chosen_moved_and_sized_at_once(topic_path: Path, sent
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_last_column_stays(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await opened(pilot, app)
@@ -89,6 +90,7 @@ async def test_the_last_column_stays(topic_path: Path) -> None:
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
@@ -103,6 +105,7 @@ async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) ->
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_s_goes_through_the_columns_shown(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results

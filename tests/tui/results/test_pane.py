@@ -83,6 +83,7 @@ async def test_one_prompt_is_relabelled_and_removed_at_once(topic_path: Path, se
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("key", "edit"), first_row_is_fast(("t", Relabel), ("x", Remove)))
 async def test_removing_many_prompts_leads_to_a_question(
     topic_path: Path, sent: Sent, key: str, edit: type[Relabel | Remove]
@@ -128,6 +129,7 @@ async def test_a_prompt_is_added(topic_path: Path, sent: Sent) -> None:
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_prompt_like_another_begins_with_its_values(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("down", "down", "down", "I")
@@ -171,6 +173,7 @@ async def test_a_prompt_is_edited_with_all_its_columns(topic_path: Path, sent: S
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_text_that_cannot_be_a_prompt_is_refused_in_the_dialog(
     topic_path: Path, sent: Sent
 ) -> None:
@@ -228,6 +231,7 @@ async def test_some_rows_are_visible_on_every_screen(
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_copies_are_inert(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("y")
@@ -281,6 +285,7 @@ async def test_the_chosen_group_is_visible_and_clickable(
     await on_all(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_an_empty_table_shows_the_reason(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("4")
@@ -293,6 +298,7 @@ async def test_an_empty_table_shows_the_reason(topic_path: Path) -> None:
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_half_written_prompt_is_discarded_only_after_a_question(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         main.panes.results.table.focus()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
@@ -88,6 +89,7 @@ async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent)
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_name_replaces_its_view(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await saved_as(pilot, app, "one")
@@ -104,6 +106,7 @@ async def test_a_name_replaces_its_view(topic_path: Path, sent: Sent) -> None:
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_view_of_another_prompt_set_is_pointed_at(topic_path: Path) -> None:
     view = {"name": "other", "filter": "no such", "search": "colour:red", "sort": "column:colour"}
 
@@ -170,6 +173,7 @@ def test_a_damaged_view_does_not_affect_others() -> None:
     assert [view.name for view in known.views] == ["good"]
 
 
+@pytest.mark.exhaustive
 async def test_external_changes_are_not_lost(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         store = SessionStore(topic_path)  # as another window and a command have it

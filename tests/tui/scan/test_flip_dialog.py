@@ -80,6 +80,7 @@ async def test_a_judge_has_nothing_to_apply() -> None:
     assert answer == ScanChoice(apply=False, likely=False, agreed=False, other=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))

@@ -165,6 +165,7 @@ async def test_scans_wait_until_the_definition_is_live(start: Start, topic_path:
         assert cloud.asked == COUNT
 
 
+@pytest.mark.exhaustive
 async def test_a_change_that_never_comes_in_effect(start: Start, topic_path: Path) -> None:
     cloud = await start(propagation="1h")
     async with playing(topic_path, remote(cloud)) as play:
@@ -263,6 +264,7 @@ async def test_discard_goes_back_and_leaves_the_profile_when_nothing_was_agreed(
         assert play.shown == "airs"  # the scan of the best one is known
 
 
+@pytest.mark.exhaustive
 async def test_agreed_scans_need_no_dialog_and_discard_restores_the_profile(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -295,6 +297,7 @@ async def test_consent_holds_after_a_restart(cloud: Cloud, topic_path: Path) -> 
         await play.until(lambda: cloud.pinned() == ["Personal tax advice"])
 
 
+@pytest.mark.exhaustive
 async def test_likely_changes_only(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
@@ -406,6 +409,7 @@ async def test_many_faults_at_once_end_with_verdicts(start: Start, topic_path: P
         assert left < COUNT
 
 
+@pytest.mark.exhaustive
 async def test_missing_without_a_scan(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.press("shift+f3")
@@ -551,6 +555,7 @@ async def test_a_paused_scan_can_be_stopped(cloud: Cloud, topic_path: Path) -> N
         assert no_verdict(play) == []
 
 
+@pytest.mark.exhaustive
 async def test_two_quick_presses_scan_once(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.press("ctrl+r", "ctrl+r", "ctrl+r")
@@ -589,6 +594,7 @@ async def test_quitting_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
         assert no_verdict(play) == []
 
 
+@pytest.mark.exhaustive
 async def test_quitting_during_a_change_lets_it_come_to_its_end(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -641,6 +647,7 @@ async def test_no_credentials(cloud: Cloud, topic_path: Path) -> None:
         assert play.line == ""
 
 
+@pytest.mark.exhaustive
 async def test_no_profile_and_no_service_account(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.scans, "PANW_AI_SEC_PROFILE_NAME": ""}
     async with playing(topic_path, remote(cloud, variables)) as play:
@@ -738,6 +745,7 @@ async def test_somebody_else_changed_the_profile(
         assert cloud.pinned() == [OTHER]
 
 
+@pytest.mark.exhaustive
 async def test_without_a_service_account_it_is_scanned_as_it_is(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -847,6 +855,7 @@ async def test_a_scan_that_is_shown_is_not_replaced_by_a_late_preview(
         assert len(play.main.services.session.iterations) >= 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20), (40, 15), (20, 5)))
 async def test_small_screens(cloud: Cloud, topic_path: Path, size: tuple[int, int]) -> None:
     async with playing(topic_path, remote(cloud), size) as play:
@@ -896,6 +905,7 @@ async def test_secrets_are_never_shown_or_saved(
             assert KEY.encode() not in file.read_bytes(), file
 
 
+@pytest.mark.exhaustive
 async def test_texts_of_a_service_are_not_markup(
     cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,6 +172,7 @@ async def test_scanners_stand_side_by_side(tmp_path: Path, size: tuple[int, int]
     await play(folder_of(tmp_path), run, airs=AIRS, judge=JUDGE, size=size)
 
 
+@pytest.mark.exhaustive
 async def test_words_are_found_and_columns_sorted(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open()
@@ -248,6 +249,7 @@ async def test_the_majority_becomes_a_label_only_on_request(tmp_path: Path) -> N
     assert (tmp_path / "tax.csv").read_text("utf-8") == before
 
 
+@pytest.mark.exhaustive
 async def test_marked_prompts_are_relabelled_both_ways_and_others_are_not(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.open()
@@ -276,6 +278,7 @@ async def test_marked_prompts_are_relabelled_both_ways_and_others_are_not(tmp_pa
     )
 
 
+@pytest.mark.exhaustive
 async def test_nothing_is_asked_where_there_is_nothing_to_relabel(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open()
@@ -289,6 +292,7 @@ async def test_nothing_is_asked_where_there_is_nothing_to_relabel(tmp_path: Path
     await play(folder_of(tmp_path), run, airs=like_labels(at0="n"))
 
 
+@pytest.mark.exhaustive
 async def test_with_one_scanner_it_shows_what_to_do(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.open()
@@ -311,6 +315,7 @@ async def test_with_one_scanner_it_shows_what_to_do(tmp_path: Path) -> None:
     await play(folder_of(tmp_path), elsewhere, airs=AIRS, size=(200, 30))
 
 
+@pytest.mark.exhaustive
 async def test_the_others_are_shown_when_the_engine_fails(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         def damaged(*_: object) -> None:
@@ -375,6 +380,7 @@ async def test_labels_that_two_scanners_contradict_are_accepted_and_taken_back(
     await play(path, run, engine=WRONG, airs=WRONG, judge=like_labels(at3="n", at4="y"))
 
 
+@pytest.mark.exhaustive
 async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
     path = folder_of(tmp_path)
 
@@ -399,6 +405,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
     assert (tmp_path / "tax.csv").read_text("utf-8").count("true") == 4
 
 
+@pytest.mark.exhaustive
 async def test_several_labels_are_turned_after_a_question(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open("l")
@@ -415,6 +422,7 @@ async def test_several_labels_are_turned_after_a_question(tmp_path: Path) -> Non
     await play(folder_of(tmp_path), run, engine=WRONG, airs=WRONG)
 
 
+@pytest.mark.exhaustive
 async def test_a_failed_write_keeps_the_label_in_doubt(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.open("l")
@@ -428,6 +436,7 @@ async def test_a_failed_write_keeps_the_label_in_doubt(tmp_path: Path) -> None:
     await play(folder_of(tmp_path), run, engine=WRONG, airs=WRONG)
 
 
+@pytest.mark.exhaustive
 async def test_the_panel_leads_to_the_labels_in_doubt(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
         await stage.open()
@@ -438,6 +447,7 @@ async def test_the_panel_leads_to_the_labels_in_doubt(tmp_path: Path) -> None:
     await play(folder_of(tmp_path), run, engine=WRONG, airs=WRONG)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("key", "pane"), first_row_is_fast(("p", "panel"), ("l", "suspects")))
 async def test_both_have_help(tmp_path: Path, key: str, pane: str) -> None:
     async def run(stage: Stage) -> None:

@@ -83,6 +83,7 @@ async def test_every_setting_is_visible_with_value_and_source(
         await until(pilot, lambda: "nonsense" not in frame(app))
 
 
+@pytest.mark.exhaustive
 async def test_typing_narrows_the_list(topic_path: Path, path: Path) -> None:
     app = make(topic_path, load_config(path))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -149,6 +150,7 @@ async def test_keys_are_checked_before_they_are_taken(topic_path: Path, path: Pa
     assert load_config(path).keys == {"screen.keep": "f13", "screen.discard": "f14"}
 
 
+@pytest.mark.exhaustive
 async def test_the_environment_is_shown_to_override_the_file(
     topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +166,7 @@ async def test_the_environment_is_shown_to_override_the_file(
         assert "environment" in frame(app)
 
 
+@pytest.mark.exhaustive
 async def test_a_file_that_became_invalid_is_reported_and_not_changed(
     topic_path: Path, path: Path
 ) -> None:
@@ -250,6 +253,7 @@ async def test_all_themes_can_be_previewed(topic_path: Path) -> None:
         await until(pilot, lambda: app.theme == "guardtui-dark")
 
 
+@pytest.mark.exhaustive
 async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
     topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +271,7 @@ async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
     assert "theme: guardtui-light" in path.read_text("utf-8")
 
 
+@pytest.mark.exhaustive
 async def test_the_palette_opens_our_chooser(topic_path: Path) -> None:
     app = make(topic_path, Config())
     async with app.run_test() as pilot:

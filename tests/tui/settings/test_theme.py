@@ -250,6 +250,7 @@ async def _dialogs(pilot: Pilot[int], app: GuardtuiApp) -> None:
         await until(pilot, lambda: app.screen is main)
 
 
+@pytest.mark.exhaustive
 async def test_a_theme_with_low_contrast_would_be_detected(topic_path: Path) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:

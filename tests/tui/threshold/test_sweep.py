@@ -191,6 +191,7 @@ async def test_enter_keeps_it_for_the_next_time(topic_path: Path) -> None:
     assert settings.identity.startswith("static")
 
 
+@pytest.mark.exhaustive
 async def test_enter_without_a_move_changes_nothing(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("enter")
@@ -293,6 +294,7 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
     await drive(topic_path, run, opens=False)
 
 
+@pytest.mark.exhaustive
 async def test_a_change_below_the_help_is_shown_when_help_closes(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         here = dialog(app)
@@ -305,6 +307,7 @@ async def test_a_change_below_the_help_is_shown_when_help_closes(topic_path: Pat
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_another_program_that_changes_the_prompts_ends_it(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("up")

@@ -104,6 +104,7 @@ async def test_closing_without_a_change_returns_none(topic_path: Path) -> None:
     await opened(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_keys_in_a_burst_are_all_handled(topic_path: Path) -> None:
     write(topic_path.parent / "other.yaml", "Other")
 
@@ -118,6 +119,7 @@ async def test_keys_in_a_burst_are_all_handled(topic_path: Path) -> None:
     await opened(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_letters_that_remove_are_typed_in_the_line(topic_path: Path) -> None:
     write(topic_path.parent / "other.yaml", "Other")
 
@@ -167,6 +169,7 @@ async def test_a_companion_that_cannot_be_added_is_reported(
     await opened(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_kept_file_with_a_problem_is_marked_and_can_be_removed(topic_path: Path) -> None:
     folder = topic_path.parent
     write(folder / "first.yaml", "Same")
@@ -188,6 +191,7 @@ async def test_a_kept_file_with_a_problem_is_marked_and_can_be_removed(topic_pat
     await opened(topic_path, run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", first_is_fast((120, 40), (60, 20)))
 async def test_every_place_has_help_and_the_mouse_does_all(
     topic_path: Path, size: tuple[int, int]

@@ -294,6 +294,7 @@ async def test_recent_topics_are_opened_and_dropped(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_list_leads_to_the_other_ways(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         for key, dialog in (("o", OpenTopicDialog), ("n", NewTopicDialog)):

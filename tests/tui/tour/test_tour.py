@@ -87,6 +87,7 @@ async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20)))
 async def test_a_small_screen_has_room_for_the_task(
     topic_path: Path, size: tuple[int, int]
@@ -157,6 +158,7 @@ async def test_it_can_be_closed_and_started_again(topic_path: Path, way: str) ->
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_escape_leaves_the_filter_first(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await toured(pilot, main)
@@ -170,6 +172,7 @@ async def test_escape_leaves_the_filter_first(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_buttons_are_clicked_and_the_focus_stays(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         focused = main.focused
