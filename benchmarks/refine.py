@@ -2,6 +2,7 @@
 
     python benchmarks/refine.py CASES.jsonl [CASES.csv TOPIC.yaml ...] [--json] [--budget 10]
         [--cases N] [--splits K] [--encoder pair]
+        [--singles]
 
 Cases are those of `fidelity.py` whose coverage, over all prompts and with the threshold fitted to
 them, is below 0.9; or a CSV of prompts followed by its topic file, whatever its coverage. The
@@ -11,6 +12,10 @@ on the other, with the threshold fitted on the first half before the edit and af
 where there is none the gain is 0. `worse` is the share of cases with a negative gain, `proposed`
 that of cases with a proposal. With `--splits K` each case is cut in K ways, the first by a hash of
 each prompt as the product has it; the figures are of all of them.
+
+With `--singles` nothing is searched: of all single edits of each case, `best` is the largest gain
+on the other half, as if chosen there (what no choice can exceed), `mean` that of an edit at random,
+`chosen` that of the edit with the greatest value on the first half, proposed or not.
 """
 
 from __future__ import annotations
@@ -34,9 +39,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 from fidelity import Case, read_cases
 
+from guardtui.advice.candidates import Candidate, candidates
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.measured_rows import measured_rows
+from guardtui.advice.objective import material_of, unchanged
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchResult, advise
 from guardtui.advice.splits import SplitError, hashed_split
@@ -150,6 +157,33 @@ def measure(
     return Figures(prompts.source, split, before, single, told, searched, text)
 
 
+def measure_singles(
+    scanner: LocalScanner, prompts: PromptSet, topic: Topic, split: int
+) -> tuple[float, float, float]:
+    """Return held-out gains of single edits: the largest, the mean, and of the best by value."""
+    chosen = halves(prompts, split)
+    scores = open_scores(scanner.beside(), prompts)
+    assert scores is not None
+    objective = EngineObjective(scores, np.flatnonzero(chosen), fitted=True)
+    unseen = np.flatnonzero(~chosen)
+    belongs = prompts.expected[unseen]
+
+    def coverage(candidate: Candidate) -> float:
+        appraisal = objective.appraise(candidate)
+        assert appraisal is not None
+        right = objective.judge(candidate.topic, appraisal, unseen) == belongs
+        return float(min(right[belongs].mean(), right[~belongs].mean()))
+
+    here = objective.appraise(unchanged(topic))
+    assert here is not None
+    edits = candidates(topic, material_of(objective, here.matches))
+    values = objective.values(edits)
+    assert values is not None
+    before = coverage(unchanged(topic))
+    gains = np.array([coverage(edit) for edit in edits]) - before
+    return float(gains.max()), float(gains.mean()), float(gains[values.argmax()])
+
+
 def read(paths: Sequence[Path], scanner: LocalScanner) -> Iterator[tuple[PromptSet, Topic]]:
     """The cases of the files that are below `BELOW`, and each CSV with the topic file after it."""
     left = list(paths)
@@ -175,6 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, metavar="N", help="only so many, spread evenly")
     parser.add_argument("--splits", type=int, default=1, metavar="K")
     parser.add_argument("--encoder", choices=ENCODERS, default=ENCODERS[0])
+    parser.add_argument("--singles", action="store_true", help="gains of all single edits")
     options = parser.parse_args(arguments)
     try:
         scanner = LocalScanner(options.encoder)
@@ -186,6 +221,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cases is not None and cases:
         places = np.linspace(0, len(cases) - 1, min(max(options.cases, 1), len(cases)))
         cases = [cases[int(place)] for place in places.round()]
+    if options.singles:
+        gains = np.array(
+            [
+                measure_singles(scanner, prompts, topic, split)
+                for prompts, topic in cases
+                for split in range(options.splits)
+            ]
+        )
+        means = dict(zip(("best", "mean", "chosen"), gains.mean(axis=0).tolist(), strict=True))
+        worse = float((gains[:, 2] < 0).mean())
+        print(json.dumps({**means, "chosen_worse": worse, "runs": len(gains)}, indent=2))
+        return 0
     found: list[Figures] = []
     for prompts, topic in cases:
         for split in range(options.splits):

@@ -108,7 +108,7 @@ def changes(before: Topic, after: Topic) -> tuple[str, ...]:
             "Change the description to" if before.description.strip() else "Write the description:"
         )
         found.append(f"{start} {_quoted(after.description)}")
-    gone = [one for one in enumerate(before.examples, 1) if one[1] not in after.examples]
+    gone = [pair for pair in enumerate(before.examples, 1) if pair[1] not in after.examples]
     new = [text for text in after.examples if text not in before.examples]
     found += [_replacing(number, old, text) for (number, old), text in zip(gone, new, strict=False)]
     found += [f"Add the example {_quoted(text)}" for text in new[len(gone) :]]
@@ -194,11 +194,11 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
     def edited(examples: tuple[str, ...]) -> Topic:
         return topic.model_copy(update={"examples": examples})
 
-    for place, example in enumerate(topic.examples):
-        rest = topic.examples[:place] + topic.examples[place + 1 :]
+    for index, example in enumerate(topic.examples):
+        rest = topic.examples[:index] + topic.examples[index + 1 :]
         shorter = edited(rest)
         if _fits(shorter):
-            change = f"Drop example {place + 1}: {_quoted(example)}"
+            change = f"Drop example {index + 1}: {_quoted(example)}"
             yield Candidate(shorter, CandidateKind.DROP_EXAMPLE, change)
     fine = sound and all(
         0 < size <= EXAMPLE_BYTES and text.strip()
@@ -211,12 +211,12 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
             change = f"Add example {count + 1}: {_quoted(text)}"
             yield Candidate(edited((*topic.examples, text)), CandidateKind.ADD_EXAMPLE, change)
         if EXAMPLES_AT_LEAST <= count <= EXAMPLES_AT_MOST:
-            for place, old in enumerate(topic.examples):
-                swapped = edited((*topic.examples[:place], text, *topic.examples[place + 1 :]))
+            for index, old in enumerate(topic.examples):
+                swapped = edited((*topic.examples[:index], text, *topic.examples[index + 1 :]))
                 # Swapping fixes an example that exceeds a limit.
-                ok = used - sizes[place] + size <= TOTAL_BYTES if fine else _fits(swapped)
+                ok = used - sizes[index] + size <= TOTAL_BYTES if fine else _fits(swapped)
                 if ok:
-                    change = _replacing(place + 1, old, text)
+                    change = _replacing(index + 1, old, text)
                     yield Candidate(swapped, CandidateKind.SWAP_EXAMPLE, change)
 
 

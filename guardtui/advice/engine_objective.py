@@ -58,17 +58,17 @@ class EngineObjective:
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
         """Return a cautious coverage of each candidate, [c]; None if stopped."""
-        found = np.empty(len(candidates))
-        if self._scores.learn([one.topic for one in candidates], stopped) is None:
+        values = np.empty(len(candidates))
+        if self._scores.learn([candidate.topic for candidate in candidates], stopped) is None:
             return None
         step = max(1, min(_SHOWN, _CELLS // max(len(self.rows), 1)))
         for start in range(0, len(candidates), step):
             part = candidates[start : start + step]
-            z = self._scores.z([one.topic for one in part], self.rows, stopped)
+            z = self._scores.z([candidate.topic for candidate in part], self.rows, stopped)
             if z is None or stopped():
                 return None
-            found[start : start + step] = self._worth(z, self._own.counted(part))[0]
-        return found
+            values[start : start + step] = self._worth(z, self._own.counted(part))[0]
+        return values
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
         """Return the appraisal of one definition; None if stopped."""
@@ -91,8 +91,11 @@ class EngineObjective:
         counted = before.counted & after.counted
         belongs = self._belongs[counted]
         weights = np.concatenate([np.ones((1, len(belongs))), _resampled(belongs)])
-        values = [self._resampled_worth(one, counted, belongs, weights) for one in (before, after)]
-        first, second = (float(one[0]) for one in values)
+        values = [
+            self._resampled_worth(appraisal, counted, belongs, weights)
+            for appraisal in (before, after)
+        ]
+        first, second = (float(worths[0]) for worths in values)
         deviation = float((values[1] - values[0])[1:].std())
         return gain_of(first, second, self._smaller, deviation)
 

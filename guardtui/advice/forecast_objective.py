@@ -76,11 +76,11 @@ class ForecastObjective:
     ) -> Array | None:
         """Return a cautious coverage of each candidate, [c]; None if stopped."""
         soft = np.empty((len(candidates), len(self.rows)))
-        for place, candidate in enumerate(candidates):
+        for index, candidate in enumerate(candidates):
             forecast = self._forecast(candidate.topic, stopped)
             if forecast is None or stopped():
                 return None
-            soft[place] = _match(forecast)[self.rows]
+            soft[index] = _match(forecast)[self.rows]
         return self._worth(soft, self._own.counted(candidates))
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:

@@ -60,8 +60,8 @@ def near_miss_finding(
         return None
     order = np.argsort(-cosines, kind="stable")[:_NAMED]
     nearest = [
-        f"“{display_start(str(prompts.prompts[int(rows[place])]), _SHOWN)}” ({cosines[place]:.2f})"
-        for place in order.tolist()
+        f"“{display_start(str(prompts.prompts[int(rows[index])]), _SHOWN)}” ({cosines[index]:.2f})"
+        for index in order.tolist()
     ]
     lines = prompts.frame["line"].gather(np.sort(rows[order])).to_list()
     few = f"only {near}" if near else "none"

@@ -147,7 +147,7 @@ class Search:
         root = _Node(self._topic, self._start, ())
         self._values[same(self._topic)] = root.value
         self._keep([root])
-        self._tell(0, 0)
+        self._report_progress(0, 0)
         ended = "exhausted"
         for width in self._widths:
             if not self._round(root, width):
@@ -187,14 +187,14 @@ class Search:
         proposals = []
         for path in paths.values():
             # A search that was ended gives what it has.
-            one = propose(self._objective, (self._topic, here), path, self._rows.held_out)
-            if one is not None:
-                proposals.append(one)
-        several = [one for one in proposals if len(one.kinds) > 1]
+            proposal = propose(self._objective, (self._topic, here), path, self._rows.held_out)
+            if proposal is not None:
+                proposals.append(proposal)
+        several = [proposal for proposal in proposals if len(proposal.kinds) > 1]
         # The others of several edits are on the way to the best, or differ little from it.
-        best = max(several, key=lambda one: one.gain.low, default=None)
-        kept = [one for one in proposals if len(one.kinds) == 1 or one is best]
-        return tuple(sorted(kept, key=lambda one: -one.gain.low))
+        best = max(several, key=lambda proposal: proposal.gain.low, default=None)
+        kept = [proposal for proposal in proposals if len(proposal.kinds) == 1 or proposal is best]
+        return tuple(sorted(kept, key=lambda proposal: -proposal.gain.low))
 
     def _singles(self) -> list[Candidate]:
         """Single edits that add to the objective, the best first, not too many of a kind."""
@@ -224,7 +224,7 @@ class Search:
             for node in beam:
                 whole = self._expand(node, children, passed)
                 self._keep(children.values())
-                self._tell(width, edits)
+                self._report_progress(width, edits)
                 if not whole:
                     return False
             # Of equal worth the one found first: a sort keeps their order.
@@ -244,28 +244,28 @@ class Search:
             )
             assert appraised is not None  # noqa: S101 - nothing stops it
             material = material_of(self._objective, appraised.matches)
-            found = candidates(node.topic, material, _MOST)
-            self._edits[name] = [(same(one.topic), one) for one in found]
-        edits = [(key, one) for key, one in self._edits[name] if key not in passed]
+            edited = candidates(node.topic, material, _MOST)
+            self._edits[name] = [(same(candidate.topic), candidate) for candidate in edited]
+        edits = [(key, candidate) for key, candidate in self._edits[name] if key not in passed]
         fresh = [pair for pair in edits if pair[0] not in self._values]
         whole = True
         for start in range(0, len(fresh), _SLICE):
             part = fresh[start : start + _SLICE]
             values = None
             if not self._over():
-                steps = [combined((*node.path, one)) for _, one in part]
+                steps = [combined((*node.path, candidate)) for _, candidate in part]
                 values = self._objective.values(steps, self._over)
             if values is None:
                 whole = False
                 break
             for (key, _), value in zip(part, values.tolist(), strict=True):
                 self._values[key] = value
-        for key, one in edits:
+        for key, candidate in edits:
             if key in self._values and key not in children:
-                children[key] = _Node(one.topic, self._values[key], (*node.path, one))
+                children[key] = _Node(candidate.topic, self._values[key], (*node.path, candidate))
         return whole
 
-    def _tell(self, width: int, edits: int) -> None:
+    def _report_progress(self, width: int, edits: int) -> None:
         self._progress(
             SearchProgress(
                 seconds=self._clock() - self._began,

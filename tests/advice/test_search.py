@@ -49,18 +49,18 @@ def result_of(
     *,
     clock: Callable[[], float] = lambda: 0.0,
     stopped: Stopped = lambda: False,
-    told: list[SearchProgress] | None = None,
+    reported: list[SearchProgress] | None = None,
     widths: tuple[int, ...] = (1, 2),
     objective: Objective | None = None,
 ) -> SearchResult:
-    told = [] if told is None else told
+    reported = [] if reported is None else reported
     result = Search(
         bench.objective() if objective is None else objective,
         topic,
         bench.rows,
         budget=10,
         stopped=stopped,
-        progress=told.append,
+        progress=reported.append,
         widths=widths,
         clock=clock,
         most_edits=3,
@@ -157,12 +157,12 @@ def test_edits_worse_on_held_out_prompts_are_not_advised(
 
 def test_the_budget_ends_the_search_with_the_best_so_far(small: Bench, whole: SearchResult) -> None:
     ticks = count(0.0, 0.5)
-    told: list[SearchProgress] = []
-    result = result_of(small, clock=lambda: next(ticks), told=told)
+    reported: list[SearchProgress] = []
+    result = result_of(small, clock=lambda: next(ticks), reported=reported)
     assert result.ended == "budget"
     assert 0 < result.measured < whole.measured
-    assert [one.measured for one in told] == sorted(one.measured for one in told)
-    assert [one.gain for one in told] == sorted(one.gain for one in told)
+    assert [one.measured for one in reported] == sorted(one.measured for one in reported)
+    assert [one.gain for one in reported] == sorted(one.gain for one in reported)
 
 
 def test_without_any_time_nothing_is_proposed(small: Bench) -> None:
@@ -223,12 +223,12 @@ class Equal:
 
 
 def test_edits_without_enough_gain_are_dropped(small: Bench) -> None:
-    told: list[SearchProgress] = []
-    result = result_of(small, objective=Equal(small.objective()), told=told, widths=(1,))
+    reported: list[SearchProgress] = []
+    result = result_of(small, objective=Equal(small.objective()), reported=reported, widths=(1,))
     assert result.ended == "exhausted"
     assert {len(one.kinds) for one in result.proposals} <= {1, 2}
-    assert max(one.gain for one in told) == 0
-    assert max(one.edits for one in told) == 2  # two in a row that bring nothing end it
+    assert max(one.gain for one in reported) == 0
+    assert max(one.edits for one in reported) == 2  # two in a row that bring nothing end it
 
 
 def test_without_candidates_there_are_no_proposals(small: Bench) -> None:
