@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from operator import is_
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guardtui.app.engine import Engine
 from guardtui.app.flip_check import FlipGrounds
 from guardtui.app.recording import iteration_of
+from guardtui.app.scan_forecast import ScanForecast
 from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import forecast_settings
@@ -53,6 +53,7 @@ class Forecasting:
         self._reader: tuple[LocalScanner, EngineReader] | None = None
         self._one_at_a_time = threading.Lock()
         self._check: FlipGrounds | None = None
+        self._scan_forecast = ScanForecast()
         self.wanted = True
         """Whether forecasts are shown, or the engine's own verdicts."""
         self.follows: Callable[[ScannerSettings], bool] = lambda _: True
@@ -65,23 +66,21 @@ class Forecasting:
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
         """Estimate the rates of a scan with open rows, or None.
 
-        Without a forecaster it returns None, since nothing is embedded during a scan. The verdicts
-        of a running check of likely flips are used.
+        The forecaster is that of a running check of likely flips, of the earlier scans, or of the
+        verdicts so far. There is none before enough verdicts have come, or while prompts wait to be
+        embedded.
         """
-        known, check = self._fitted, self._check
-        if (
-            known is None
-            or known.prompt_set != prompts.fingerprint
-            or known.scanner is not self._engine.scanner
-        ):
+        if self._engine.waiting(prompts):
             return None
         answered = scan.verdicts.triggered
-        forecaster = None if check is None or not check.is_of(scan) else check.forecaster
-        if forecaster is not None:
+        forecaster = self._estimating(scan, prompts)
+        if forecaster is None:
+            return None
+        try:
             forecast = await asyncio.to_thread(forecaster.forecast, scan.topic, answered=answered)
-        else:
-            forecast = await self.forecast(scan.topic, prompts, answered)
-        if forecast is None or forecast.grounds.settings.name != scan.settings.name:
+        except ScannerError:
+            return None  # already reported by the preview with the same engine
+        if forecast is None:
             return None
         expected = forecast.rates
         rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
@@ -92,20 +91,30 @@ class Forecasting:
             }
         )
 
-    async def forecast(
-        self, topic: Topic, prompts: PromptSet, answered: NDArray[np.int8] | None = None
-    ) -> Forecast | None:
-        """Forecast a definition; None if too few verdicts are recorded.
+    def _estimating(self, scan: Evaluation, prompts: PromptSet) -> Forecaster | None:
+        """Return the forecaster for estimates of a scan, or None."""
+        check, known, scanner = self._check, self._fitted, self._engine.scanner
+        if check is not None and check.is_of(scan) and check.forecaster is not None:
+            return check.forecaster
+        if known is not None and known.serves(self._scans(), prompts, scanner):
+            earlier = known.forecaster
+            if earlier is not None and earlier.grounds.settings.name == scan.settings.name:
+                return earlier
+        return self._scan_forecast.forecaster(scan, prompts, self._reader_of(scanner))
 
-        `answered` int8 [N] are the guardrail's verdicts on it so far (`Triggered`).
-        """
+    def close(self) -> None:
+        """Cancel a fit that runs in a thread."""
+        self._scan_forecast.stop()
+
+    async def forecast(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
+        """Forecast a definition; None if too few verdicts are recorded."""
         scans = self._scans()
         if not scans:
             return None
         stop = threading.Event()
         try:
             return await asyncio.to_thread(
-                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set, answered
+                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set
             )
         except asyncio.CancelledError:
             stop.set()
@@ -200,11 +209,10 @@ class Forecasting:
         prompts: PromptSet,
         scanner: LocalScanner,
         stopped: Stopped,
-        answered: NDArray[np.int8] | None,
     ) -> Forecast | None:
         try:
             forecaster = self._forecaster(scans, prompts, scanner, stopped)
-            return None if forecaster is None else forecaster.forecast(topic, stopped, answered)
+            return None if forecaster is None else forecaster.forecast(topic, stopped)
         except ScannerError:
             return None  # already reported by the preview with the same engine
 

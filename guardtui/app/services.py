@@ -267,6 +267,7 @@ class Services:
         """Finish running changes, and close the caches and the session's file."""
         await self.trials.close()
         await self.sync.finish()
+        self.forecasting.close()
         await self.engine.close()
         await self.deployment.close()
         await self.scans.close()

@@ -28,13 +28,15 @@ class EngineFeatures:
     `z` [N] is the engine's score before the logistic function. `columns` [N, p] are features of
     each prompt: by each encoder, the cosine to the description, to the nearest example, and the
     mean of all; and the same three of the share of the prompt's words that a text contains. The
-    engine's encoder comes first. `nearest` [N] is its cosine to the nearest example. `description`
-    [d] and `examples` [k, d] are unit vectors.
+    engine's encoder comes first. `nearest` [N] is its cosine to the nearest example. `label` [N] is
+    1 for prompts that belong to the topic, -1 for the others. `description` [d] and `examples`
+    [k, d] are unit vectors.
     """
 
     z: Floats
     columns: Floats
     nearest: Floats
+    label: Floats
     description: Floats
     examples: Floats
 
@@ -73,7 +75,8 @@ class EngineReader:
         written = [row for row, text in enumerate(topic.examples, start=1) if text.strip()]
         # Transposed, since a forecast computes with one feature of all prompts at a time.
         columns = np.stack(parts).T
-        return EngineFeatures(seen.z, columns, seen.nearest, vectors[0], vectors[written])
+        label = np.where(prompts.expected, 1.0, -1.0).astype(np.float32)
+        return EngineFeatures(seen.z, columns, seen.nearest, label, vectors[0], vectors[written])
 
 
 def _silent(_: Progress) -> None:

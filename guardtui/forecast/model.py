@@ -2,19 +2,21 @@
 
 Prompt i matches at definition D if g_i(D) > 0, with
 
-    g_i(D) = w · f_i(D) + v · (f_i(D) − f̄_i) + b + δ(D) + r_i(D) + e.
+    g_i(D) = w · f_i(D) + v · (f_i(D) − f̄_i) + b + c · y_i + δ(D) + r_i(D) + e.
 
 f are the engine's features of the prompt at D, standardised at the first scan, and f̄_i their mean
 over the scans; deviations from it are multiplied by `MOVES`. w are the weights of differences
 between prompts, v the additional weights of differences between edits. b is the operating point and
-δ(D) its variation with the definition. r_i is this guardrail's deviation for this prompt, a
-Gaussian process over definitions: a share `LASTING` of it is independent of the wording, the rest
-is correlated as definitions are similar. e is the noise of repeated scans. The variance of r is 1.
+δ(D) its variation with the definition. y_i is the label, 1 or −1: a guardrail that is often right
+where the engine is not follows it, which tells most of prompts that were never asked. r_i is this
+guardrail's deviation for this prompt, a Gaussian process over definitions: a share `LASTING` of it
+is independent of the wording, the rest is correlated as definitions are similar. e is the noise of
+repeated scans. The variance of r is 1.
 
 Verdicts enter as probit observations by expectation propagation (Minka 2001; for probit, Rasmussen
 & Williams 2006, section 3.6), with one small Gaussian for each prompt, all prompts at once. Given
-these, w, v, b and δ have a joint Gaussian posterior (generalised least squares), and the two steps
-alternate.
+these, w, v, b, c and δ have a joint Gaussian posterior (generalised least squares), and the two
+steps alternate.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ _BELIEVED = 3  # their number
 _WEIGHT_VARIANCE = 0.1
 _MOVE_VARIANCE = 0.02
 _LEVEL_VARIANCE = 25.0
+_LABEL_VARIANCE = 1.0
 _ROUNDS = 8
 _DAMPING = 0.8
 _SURE = 3.0  # minimum g of a prompt that is an example, in standard deviations
@@ -130,6 +133,7 @@ class VerdictModel:
         sign = np.stack([np.where(scan.matched > 0, 1.0, -1.0) for scan in scans], axis=1)
         self.asked = np.flatnonzero(answered.any(axis=1))
         """Indices of the prompts that the model was fitted to, intp [n]."""
+        self._label = self._readings[0].label
         design = self._design([columns[self.asked] for columns in features])
         self._fit(design, sign[self.asked], answered[self.asked])
 
@@ -138,15 +142,19 @@ class VerdictModel:
         return columns
 
     def _design(self, features: Sequence[Array]) -> Array:
-        """Return the regressors, [N, K, q], q = 2 p + 1 + K: features, moves, level, wandering."""
+        """Return the regressors, [N, K, q], q = 2 p + 2 + K.
+
+        They are features, moves, level, label and wandering.
+        """
         count, width = features[0].shape
         scans = len(features)
-        design = np.zeros((count, scans, 2 * width + 1 + scans))
+        design = np.zeros((count, scans, 2 * width + 2 + scans))
         for scan, columns in enumerate(features):
             design[:, scan, :width] = columns
             design[:, scan, width : 2 * width] = columns - self._usual[self.asked]
             design[:, scan, 2 * width] = 1.0
-            design[:, scan, 2 * width + 1 + scan] = 1.0
+            design[:, scan, 2 * width + 1] = self._label[self.asked]
+            design[:, scan, 2 * width + 2 + scan] = 1.0
         return design
 
     def _fit(self, design: Array, sign: Array, answered: NDArray[np.bool_]) -> None:
@@ -187,7 +195,8 @@ class VerdictModel:
         precision[indices, indices] = 1 / _WEIGHT_VARIANCE
         precision[indices + features, indices + features] = 1 / _MOVE_VARIANCE
         precision[level, level] = 1 / _LEVEL_VARIANCE
-        precision[level + 1 :, level + 1 :] = np.linalg.inv(WANDERING**2 * self._prior)
+        precision[level + 1, level + 1] = 1 / _LABEL_VARIANCE
+        precision[level + 2 :, level + 2 :] = np.linalg.inv(WANDERING**2 * self._prior)
         mean = np.zeros(width)
         mean[: min(_BELIEVED, features)] = _BELIEF
         return precision, mean
@@ -264,7 +273,8 @@ class VerdictModel:
         np.add(moves, self._usual_rows, out=rows[:width])
         rows[width : 2 * width] = moves
         rows[2 * width] = 1.0
-        rows[2 * width + 1 : -1] = wanders[:, None]
+        rows[2 * width + 1] = self._label
+        rows[2 * width + 2 : -1] = wanders[:, None]
         rows[-1] = 1.0
         return rows
 
@@ -287,7 +297,8 @@ class VerdictModel:
         # Σ pull · (f − f̄) is the same sum without the mean of each prompt.
         rows[width : 2 * width, asked] -= features - self._usual_rows[:, asked] * whole
         rows[2 * width, asked] -= whole
-        rows[2 * width + 1 : -1, asked] -= pulls
+        rows[2 * width + 1, asked] -= self._label[asked] * whole
+        rows[2 * width + 2 : -1, asked] -= pulls
         explained: NDArray[np.float32] = toward @ pulls
         return explained
 

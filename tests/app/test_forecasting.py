@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +26,12 @@ def topic_path(tmp_path: Path) -> Path:
     return tmp_path / "tax-advice.yaml"
 
 
-def scanned(
+def answered(
     loop: Loop,
     settings: ScannerSettings = AIRS,
     triggered: Sequence[int] | np.ndarray | None = None,
 ) -> Evaluation:
-    """Record a scan of the definition that is shown: the labels, but for every eighth prompt."""
+    """A scan of the definition that is shown: the labels, but for every eighth prompt."""
     shown = loop.state.evaluation
     assert shown is not None
     if triggered is None:
@@ -40,9 +42,16 @@ def scanned(
         score=np.full(count, np.nan, np.float32),
         matched=np.full(count, -1, np.int16),
     )
-    evaluation = Evaluation(
-        shown.topic, settings, shown.prompt_set, shown.keys, shown.expected, verdicts
-    )
+    return Evaluation(shown.topic, settings, shown.prompt_set, shown.keys, shown.expected, verdicts)
+
+
+def scanned(
+    loop: Loop,
+    settings: ScannerSettings = AIRS,
+    triggered: Sequence[int] | np.ndarray | None = None,
+) -> Evaluation:
+    """Record such a scan."""
+    evaluation = answered(loop, settings, triggered)
     workspace = loop.services.workspace
     workspace.session.record(workspace.write(evaluation, Decision.KEEP))
     return evaluation
@@ -132,9 +141,9 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
     loop = await opened(topic_path)
     count = len(loop.state.prompts)
     few = [1, 0, 1, 0, 1] + [-2] * (count - 5)
-    for answered in (few, [0] * count):
-        scanned(loop, ScannerSettings("judge", f"judge, model-{sum(answered)}"), answered)
-        state = await loop.describe(f"Personal tax advice {sum(answered)}")
+    for verdicts in (few, [0] * count):
+        scanned(loop, ScannerSettings("judge", f"judge, model-{sum(verdicts)}"), verdicts)
+        state = await loop.describe(f"Personal tax advice {sum(verdicts)}")
         assert state.forecast is None
         assert state.evaluation is not None
         assert state.evaluation.settings.name == "local"
@@ -151,8 +160,7 @@ async def test_rates_of_a_scan_that_is_not_complete_are_forecast(topic_path: Pat
     assert shown is not None
     answers = shown.verdicts.triggered.copy()
     answers[40:] = -2
-    part = scanned(loop, triggered=answers)
-    await loop.services.preview.show(part)
+    await loop.services.preview.show(answered(loop, triggered=answers))
     state = loop.state
     assert state.forecast is None  # it is a scan, of which some rows are open
     assert state.partial is not None
@@ -163,4 +171,40 @@ async def test_rates_of_a_scan_that_is_not_complete_are_forecast(topic_path: Pat
         assert rate is not None
         assert bounds is not None
         assert bounds.low <= rate.low <= rate.value <= rate.high <= bounds.high
+    await loop.services.close()
+
+
+async def test_rates_of_the_first_scan_are_forecast_from_its_own_verdicts(
+    topic_path: Path,
+) -> None:
+    # With one thread, what is given to it later ends later.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    loop = await opened(topic_path)
+    forecasting, prompts = loop.services.forecasting, loop.state.prompts
+    whole = answered(loop)
+
+    def so_far(count: int) -> Evaluation:
+        verdicts = whole.verdicts.triggered.copy()
+        verdicts[count:] = -2
+        return answered(loop, triggered=verdicts)
+
+    for few in (0, 60):
+        assert await forecasting.estimate(so_far(few), prompts) is None
+        await asyncio.to_thread(int)
+    assert await forecasting.estimate(so_far(60), prompts) is None
+    widths = []
+    for count in (70, 120, 190):
+        await forecasting.estimate(so_far(count), prompts)  # begins a fit
+        await asyncio.to_thread(int)
+        estimate = await forecasting.estimate(so_far(count), prompts)
+        assert estimate is not None
+        coverage, truth = estimate.rates["coverage"], whole.metrics.coverage
+        assert coverage is not None
+        assert truth is not None
+        assert coverage.low <= truth <= coverage.high
+        widths.append(coverage.high - coverage.low)
+    assert widths == sorted(widths, reverse=True)
+    # Another definition is another scan, of which nothing is known yet.
+    await loop.describe("Personal tax advice: what to deduct")
+    assert await forecasting.estimate(so_far(70), prompts) is None
     await loop.services.close()

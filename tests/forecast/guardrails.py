@@ -18,6 +18,7 @@ class MadeUp:
         self.base = self.random.normal(size=(prompts, WIDTH))
         self.taste = self.random.normal(size=prompts)
         self.weights = np.array([1.0, 0.6, -0.3, 0.2])
+        self.label = np.where(self.random.random(prompts) < 0.5, 1.0, -1.0).astype(np.float32)
 
     def reading(self, moved: float = 0.3) -> EngineFeatures:
         """One more definition, whose features differ so much from the usual ones."""
@@ -29,6 +30,7 @@ class MadeUp:
             columns[:, 0].astype(np.float32),
             columns.astype(np.float32),
             np.full(len(columns), 0.3, np.float32),
+            self.label,
             texts[0].astype(np.float32),
             texts[1:].astype(np.float32),
         )
