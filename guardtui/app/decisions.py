@@ -90,7 +90,7 @@ class Decisions:
                 return
         with problems_shown(self._author):
             await self._write_kept(evaluation, recorded)
-        await self._decided()
+        self._decided()
         await self._preview.show(evaluation)
 
     async def _write_kept(self, evaluation: Evaluation, recorded: Iteration | None) -> None:
@@ -136,7 +136,7 @@ class Decisions:
                 severity="warning",
                 seconds=PLATEAU_TIME,
             )
-        await self._decided()
+        self._decided()
         self._restore_remotely()
 
     async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
@@ -198,8 +198,8 @@ class Decisions:
             self._scans.scan_missing()
         return answer == "keep"
 
-    async def _decided(self) -> None:
-        await self._sync.save_draft()
+    def _decided(self) -> None:
+        self._sync.save_draft_soon()
         self._publish(EditKind.REPLACED)
 
     # --- the baseline ---------------------------------------------------------------------

@@ -27,6 +27,7 @@ CALM = 1.0
 NOTE_TIME = 8.0
 """Seconds for which a note on another program's change is shown."""
 
+_DRAFT = "draft"
 _SETTINGS = "settings"
 _SHOWN_CHARACTERS = 250
 
@@ -74,8 +75,12 @@ class WorkspaceSync:
                 await asyncio.to_thread(workspace.save, topic, force=True)
         if not workspace.unsaved:
             self._author.notify(f"Saved to {workspace.topic_file.path.name}")
-        await self.save_draft()
+        self.save_draft_soon()
         self._publish(EditKind.TYPED)
+
+    def save_draft_soon(self) -> None:
+        """Write the draft to disk in the background, which no other action cancels."""
+        self._jobs.start(self.save_draft(), group=_DRAFT)
 
     async def save_draft(self) -> None:
         """Write the draft to disk if it changed."""
