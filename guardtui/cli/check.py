@@ -124,7 +124,9 @@ def command(
             ("--threshold", threshold is not None),
         ):
             if given:
-                raise click.UsageError(f"{option} needs --prompts: it is measured on them")
+                raise click.UsageError(
+                    f"{option} needs --prompts, on which it is measured: add --prompts FILE"
+                )
     elif len(topics) > 1:
         raise click.UsageError(
             "--prompts is for one topic: check several without it, or each with its own prompts"

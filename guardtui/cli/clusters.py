@@ -17,10 +17,10 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 
 
-def survey_of(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey:
+def survey_of(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey | None:
     """Evaluate the prompts with an engine, at its threshold, and return their survey.
 
-    Raises ScannerError.
+    None only if stopped. Raises ScannerError.
     """
     verdicts = engine.scan_now(topic, prompts, lambda progress: None)
     assert verdicts is not None  # noqa: S101 - nothing stops it

@@ -72,6 +72,8 @@ def _require_writable(output: Path) -> None:
     except OSError as error:
         raise from_os_error(output, error) from error
     folder = Path(os.path.realpath(output)).parent
+    if not folder.exists():
+        raise FileError(output, f"no folder {output.parent}", "create it first")
     if folder.is_dir() and not os.access(folder, os.W_OK):
         raise FileError(output, f"the folder {folder} is read-only", "name a file elsewhere")
 
