@@ -113,9 +113,10 @@ def command(
 ) -> int:
     """List errors and warnings on a definition and its prompts.
 
-    They are about limits, data, and known weaknesses of definitions, each with the coverage that
-    the embedded engine measures without it. Several topic files are checked without prompts, by
-    their texts alone. Exit code 2 if there is an error; warnings alone give 0.
+    Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
+    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weakness. Without --prompts, any number of topic files is checked by their texts alone. Exit
+    code 2 if there is an error; warnings alone give 0.
     """
     if prompts is None:
         for option, given in (

@@ -59,7 +59,7 @@ class _Answers:
     "examples",
     multiple=True,
     metavar="TEXT",
-    help="A request that is of the topic; two to five times.",
+    help="A prompt that belongs to the topic; give two to five.",
 )
 @click.option(
     "--folder", type=FILE, default=".", metavar="FOLDER", help="Where to write (default: here)."

@@ -49,7 +49,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 )
 @engine_options
 @click.option(
-    "--sandbox", is_flag=True, help="Scan with a stand-in of AIRS, started for this session."
+    "--sandbox", is_flag=True, help="Scan with an imitation of AIRS on this machine, for practice."
 )
 @click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
 @click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")

@@ -22,6 +22,7 @@ def write(text: str, output: Path | None = None) -> None:
         from guardtui.files.atomic import write_atomically
 
         _refuse_sessions(output)
+        _require_writable(output)
         write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
         return
     _require_stdout()

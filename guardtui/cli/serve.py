@@ -66,7 +66,7 @@ _REFUSAL = (
 def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> int:
     """Show the app in a browser of this machine; every tab is a separate app.
 
-    Needs the extra: pip install "guardtui[serve]". Prints the address; Ctrl-C ends.
+    Needs the extra: pip install "guardtui[serve]". Prints the URL to open; Ctrl-C stops it.
     """
     if host not in (HOST, "localhost"):
         raise InputError(

@@ -45,7 +45,7 @@ def delete(
 ) -> int:
     """Delete a topic permanently. NAME is its name or its id.
 
-    Rejected while any revision of a profile uses it, old ones too, unless with --force.
+    Refused while any revision of a profile uses it, also an old one, unless --force is given.
     """
     if force and not is_address(updated_by):
         raise click.UsageError("--force needs --updated-by EMAIL, the address of who deletes it")

@@ -30,7 +30,7 @@ BUDGET = (
     ScannerOption(
         "--budget",
         "budget",
-        "Maximum cost of the models; the run stops before it exceeds this.",
+        "Maximum cost, in the currency of the prices; the run stops before it exceeds this.",
         "X",
         OptionKind.AMOUNT,
     ),
