@@ -69,7 +69,7 @@ def check() -> None:
     config = load_config()
     if problems := _problems(config):
         raise ConfigError(problems)
-    missing = "" if config_path().exists() else " (there is no such file)"
+    missing = "" if config_path().exists() else " (no such file)"
     write(f"{config.path}: nothing is wrong{missing}\n")
 
 
@@ -100,7 +100,7 @@ def _change(key: str, text: str | None) -> None:
         )
     path = config_path()
     Config(path).set_value(key, value)
-    note(f"written: {path}" if path.exists() else f"{path}: there is no such file")
+    note(f"written: {path}" if path.exists() else f"{path}: no such file")
     if os.environ.get(setting.variable):
         note(f"{setting.variable} is set, and takes precedence over the file")
 

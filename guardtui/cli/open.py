@@ -25,6 +25,7 @@ from guardtui.cli.options import (
     tenant_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.scanners.airs.command_options import REGIONS
 from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.judge.command_options import BUDGET, MODELS
 from guardtui.scanners.model_options import ALLOW_HTTP, WRITER
@@ -52,7 +53,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
     "--sandbox", is_flag=True, help="Scan with an imitation of AIRS on this machine, for practice."
 )
 @click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
-@click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
+@click.option("--region", type=click.Choice(REGIONS), help="Region of AIRS (default: us).")
 @tenant_option
 @click.option(
     "--concurrency",
@@ -144,7 +145,7 @@ def command(
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)
     if region is not None or tenant is not None:
-        raise click.UsageError("--region and --tenant do not fit --sandbox: leave them out")
+        raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
     from guardtui.cli.sandbox_process import sandbox_process
 
     with sandbox_process() as environment:

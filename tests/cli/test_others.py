@@ -105,9 +105,7 @@ def test_export_without_iterations_fails(
     assert not (folder / ".guardtui").exists()
 
 
-@pytest.mark.parametrize(
-    ("which", "said"), [("7", "there is no iteration 7"), ("x", "'x' is not a number")]
-)
+@pytest.mark.parametrize(("which", "said"), [("7", "no iteration 7"), ("x", "'x' is not a number")])
 def test_export_of_an_unknown_iteration(
     run: Run, session: SessionStore, which: str, said: str
 ) -> None:

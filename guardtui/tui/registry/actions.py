@@ -261,7 +261,7 @@ ACTIONS: tuple[Action, ...] = (
         "tour",
         "alt+i,ctrl+backslash",
         "Tour",
-        "Six short steps through the app, or end the tour",
+        "Start the tour of six short steps, or end it",
         menu="v i",
     ),
     Action(
