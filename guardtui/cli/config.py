@@ -21,8 +21,8 @@ from guardtui.files.problems import FileError
 def command(context: click.Context, show_path: bool) -> None:
     """List all settings: key, value and where it comes from.
 
-    Flags win over environment variables (GUARDTUI_THEME, …), those over the file, it over the
-    defaults. To a pipe, the three columns are separated by tabs.
+    Flags take precedence over environment variables (GUARDTUI_THEME, …), these over the file, and
+    the file over the defaults. In a pipe the three columns are separated by tabs.
     """
     if context.invoked_subcommand is None:
         write(f"{config_path()}\n" if show_path else _table(_rows(load_config())))

@@ -36,7 +36,7 @@ _REVISIONS = 5
     "--updated-by",
     metavar="EMAIL",
     default="",
-    help="Who deletes it, as the service requires with --force.",
+    help="Address of the person who deletes it; required with --force.",
 )
 @agreement_options
 @tenant_option
