@@ -146,7 +146,7 @@ async def walk(camera: Camera) -> None:
     await camera.press("tab", typed=EDIT)
     await camera.take("edit")
     await camera.press("f2")
-    await camera.press("f5", "3")
+    await camera.press("f5", "f5", "3")
     await camera.press("slash", typed=SEARCHED)
     await camera.press("enter")
     await camera.press("e")
@@ -162,7 +162,9 @@ async def walk(camera: Camera) -> None:
     await camera.press("escape")
 
 
-async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) -> None:
+async def draw(
+    folder: Path, way: Callable[[Camera], Awaitable[None]] = walk, encoder: str = "pair"
+) -> None:
     """Run the app on a copy of the sample and write the pictures to `folder`."""
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace, scratch_sample
@@ -170,7 +172,7 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
+    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped")
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
         async with app.run_test(size=_SIZE) as pilot:
@@ -187,7 +189,7 @@ def build_pictures() -> None:
         os.environ["GUARDTUI_DATA"] = str(Path(folder) / "data")
         made = Path(folder) / "pictures"
         made.mkdir()
-        asyncio.run(draw(made))
+        asyncio.run(draw(made, encoder="minilm"))  # that of the tutorial
         shutil.rmtree(PICTURES, ignore_errors=True)
         shutil.copytree(made, PICTURES)
 

@@ -213,10 +213,7 @@ def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | No
 def recorded_forecast_before(
     topic_path: Path, scan: Evaluation, prompts: PromptSet, engine: LocalScanner
 ) -> ForecastBefore | None:
-    """Forecast a scan from the recorded ones; None if that fails. Blocks.
-
-    Blocks.
-    """
+    """Forecast a scan from the recorded ones; None if that fails. Blocks."""
     try:
         evaluations = [iteration.evaluation for iteration in _iterations(topic_path)]
         forecaster = fit(evaluations, scan.settings, prompts, EngineReader(engine))

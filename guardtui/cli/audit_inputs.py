@@ -105,7 +105,10 @@ def _expand(
             return
         if not profiles:
             if not files:
-                problems.append(f"{word}: no topic file in this folder (*.yaml)")
+                problems.append(
+                    f"{word}: no topic file (*.yaml) in this folder\n"
+                    "  name topic files, or the folder that has them"
+                )
             named += [TopicArgument(path, required=False) for path in files]
             return
         word = profiles[0]

@@ -31,6 +31,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 from guardtui.reports.clusters_document import survey_document
 from guardtui.reports.renderers import render
+from guardtui.scanners.local.scanner import LocalScanner
 
 SCHEMA_VERSION = 1
 
@@ -112,9 +113,10 @@ def command(
 ) -> int:
     """List errors and warnings on a definition and its prompts.
 
-    They are about limits, data, and known weaknesses of definitions, each with the coverage that
-    the embedded engine measures without it. Several topic files are checked without prompts, by
-    their texts alone. Exit code 2 if there is an error; warnings alone give 0.
+    Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
+    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weakness. Without --prompts, any number of topic files is checked by their texts alone. Exit
+    code 2 if there is an error; warnings alone give 0.
     """
     if prompts is None:
         for option, given in (
@@ -123,7 +125,9 @@ def command(
             ("--threshold", threshold is not None),
         ):
             if given:
-                raise click.UsageError(f"{option} needs --prompts: it is measured on them")
+                raise click.UsageError(
+                    f"{option} needs --prompts, on which it is measured: add --prompts FILE"
+                )
     elif len(topics) > 1:
         raise click.UsageError(
             "--prompts is for one topic: check several without it, or each with its own prompts"
@@ -138,9 +142,15 @@ def command(
     else:
         # Read once: a pipe gives its content only once.
         file, prompt_set = _load(topic, prompts)
-        remarks = _remarks(file, prompts, prompt_set, encoder, threshold, ExportTarget(target))
-        if clusters and isinstance(prompt_set, PromptSet):
-            survey = survey_of(file, prompt_set)
+        if isinstance(prompt_set, PromptSet):
+            agreed = agreed_topic(file, prompt_set)
+            engine, _ = settled_engine(encoder, threshold, topic, agreed or file.topic, prompt_set)
+            remarks = _remarks(file, prompts, prompt_set, engine, ExportTarget(target))
+            # A disagreement of the intents is among the remarks.
+            if clusters and agreed is not None:
+                survey = survey_of(engine, agreed, prompt_set)
+        else:
+            remarks = _unreadable(file, prompts, prompt_set, ExportTarget(target))
     if format_name == "sarif":
         text = sarif(remarks, [*topics, *filter(None, [prompts])])
     else:
@@ -173,24 +183,27 @@ def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetE
         return file, error
 
 
+def _unreadable(
+    file: TopicFile, prompts_path: Path, error: PromptSetError, target: ExportTarget
+) -> list[Remark]:
+    """Return the remarks on a definition, and the errors in the rows of its prompts."""
+    remarks = _definition(file.path, file.topic, target)
+    remarks += [_prompt_remark(prompts_path, finding) for finding in error.findings]
+    if error.total > len(error.findings):
+        more = f"{error.total - len(error.findings)} more errors are not listed"
+        remarks.append(Remark(str(prompts_path), "error", "more", more))
+    return remarks + [_advised(file.path, prompts_path, finding) for finding in lint(file.topic)]
+
+
 def _remarks(
     file: TopicFile,
     prompts_path: Path,
-    prompts: PromptSet | PromptSetError,
-    encoder: str | None,
-    threshold: Wanted,
+    prompts: PromptSet,
+    engine: LocalScanner,
     target: ExportTarget,
 ) -> list[Remark]:
     topic_path = file.path
     remarks = _definition(topic_path, file.topic, target)
-    if isinstance(prompts, PromptSetError):
-        remarks += [_prompt_remark(prompts_path, finding) for finding in prompts.findings]
-        if prompts.total > len(prompts.findings):
-            more = f"{prompts.total - len(prompts.findings)} more errors are not listed"
-            remarks.append(Remark(str(prompts_path), "error", "more", more))
-        return remarks + [
-            _advised(topic_path, prompts_path, finding) for finding in lint(file.topic)
-        ]
     topic = agreed_topic(file, prompts)
     if topic is None:
         remarks.append(
@@ -203,7 +216,7 @@ def _remarks(
             )
         )
     findings = check_prompt_set(prompts, topic or file.topic)
-    measured, far = _measured(topic_path, topic or file.topic, prompts, encoder, threshold)
+    measured, far = _measured(engine, topic or file.topic, prompts)
     if any(finding.lines for finding in measured):  # equal prompts, with their effect on coverage
         findings = tuple(finding for finding in findings if finding.code != "leakage")
     remarks += [_prompt_remark(prompts_path, finding) for finding in (*findings, *far)]
@@ -211,11 +224,9 @@ def _remarks(
 
 
 def _measured(
-    path: Path, topic: Topic, prompts: PromptSet, encoder: str | None, threshold: Wanted
+    scanner: LocalScanner, topic: Topic, prompts: PromptSet
 ) -> tuple[tuple[Advice, ...], tuple[Finding, ...]]:
     """Return advice on the definition and findings on the prompts, by the embedded engine."""
-
-    scanner, _ = settled_engine(encoder, threshold, path, topic, prompts)
     try:
         engine = open_lint_engine(scanner, prompts, show_progress)
         findings = engine_findings(scanner, topic, prompts)

@@ -7,33 +7,27 @@ from typing import Any
 
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.report_survey import survey_for_report
-from guardtui.cli.inputs import agreed_topic
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
-from guardtui.files.topic_files import TopicFile
+from guardtui.domain.topic import Topic
 from guardtui.reports.base import ReportInput
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 
 
-def survey_of(file: TopicFile, prompts: PromptSet) -> Survey | None:
-    """Evaluate the prompts with the embedded engine and return their survey.
+def survey_of(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey | None:
+    """Evaluate the prompts with an engine, at its threshold, and return their survey.
 
-    None if the intents of topic and prompts disagree, which the check reports itself. Raises
-    ScannerError.
+    None only if stopped. Raises ScannerError.
     """
-    topic = agreed_topic(file, prompts)
-    if topic is None:
-        return None
-    scanner = LocalScanner()
-    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
+    verdicts = engine.scan_now(topic, prompts, lambda progress: None)
     assert verdicts is not None  # noqa: S101 - nothing stops it
     evaluation = Evaluation(
-        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+        topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )
-    return survey(scanner, prompts, evaluation)
+    return survey(engine, prompts, evaluation)
 
 
 def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:

@@ -21,8 +21,8 @@ from guardtui.files.problems import FileError
 def command(context: click.Context, show_path: bool) -> None:
     """List all settings: key, value and where it comes from.
 
-    Flags win over environment variables (GUARDTUI_THEME, …), those over the file, it over the
-    defaults. To a pipe, the three columns are separated by tabs.
+    Flags take precedence over environment variables (GUARDTUI_THEME, …), these over the file, and
+    the file over the defaults. In a pipe the three columns are separated by tabs.
     """
     if context.invoked_subcommand is None:
         write(f"{config_path()}\n" if show_path else _table(_rows(load_config())))
@@ -69,7 +69,7 @@ def check() -> None:
     config = load_config()
     if problems := _problems(config):
         raise ConfigError(problems)
-    missing = "" if config_path().exists() else " (there is no such file)"
+    missing = "" if config_path().exists() else " (no such file)"
     write(f"{config.path}: nothing is wrong{missing}\n")
 
 
@@ -100,7 +100,7 @@ def _change(key: str, text: str | None) -> None:
         )
     path = config_path()
     Config(path).set_value(key, value)
-    note(f"written: {path}" if path.exists() else f"{path}: there is no such file")
+    note(f"written: {path}" if path.exists() else f"{path}: no such file")
     if os.environ.get(setting.variable):
         note(f"{setting.variable} is set, and takes precedence over the file")
 

@@ -67,8 +67,8 @@ def command(
 ) -> int:
     """Check the installation and report problems.
 
-    With --airs: whether credentials, addresses, clock, profile and topics of AIRS are in order.
-    With --judge: whether prompts can steer a judge (13 short prompts are sent).
+    With --airs: check credentials, addresses, clock, profile and topics of AIRS. With --judge: test
+    whether prompts can steer a judge (13 short prompts are sent).
     Exit code 3 if something that guardtui needs is missing or does not work.
     """
     if not judge and any(of_judge.values()):

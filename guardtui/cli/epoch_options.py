@@ -32,13 +32,13 @@ def epoch_options(function: Function) -> Function:
     function = click.option(
         "--repeat",
         type=click.Choice(REPEATED),
-        help="Prompts to scan again: all (default), those that flipped since the baseline, or "
-        "those near the embedded engine's threshold.",
+        help="With --epochs, the prompts to scan again: all (default), flipped (since the "
+        "baseline) or near (the embedded engine's threshold).",
     )(function)
     function = click.option(
         "--reducer",
         metavar="NAME",
-        help="How the verdicts of several epochs are reduced to one: mode (the default), mean, "
+        help="With --epochs, how the verdicts on a prompt become one: mode (default), mean, "
         "at_least_2, …",
     )(function)
     return click.option(

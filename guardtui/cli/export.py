@@ -113,9 +113,7 @@ def _chosen(session: Session, which: str, topic: Path) -> Iteration:
         ) from None
     except KeyError:
         numbers = ", ".join(str(iteration.number) for iteration in session.iterations[-20:])
-        raise InputError(
-            f"{topic}: there is no iteration {which}\n  there are: {numbers}"
-        ) from None
+        raise InputError(f"{topic}: no iteration {which}\n  existing: {numbers}") from None
 
 
 def _baseline(session: Session, chosen: Iteration) -> Iteration | None:

@@ -64,12 +64,11 @@ def command(
     encoder: str | None,
     outputs: tuple[Path, ...],
 ) -> int:
-    """Forecast what AIRS or a judge would answer at the topic file's definition.
+    """Forecast the verdicts of AIRS, a judge or a decision model on the definition of a topic file.
 
-    The forecast rests on the verdicts that the guardrail has given in this topic's session at
-    earlier definitions. No service is called and nothing is recorded. Gates and the decision to
-    keep a definition need a full scan. --trust compares earlier scans with
-    their forecasts.
+    The forecast is computed from this guardrail's verdicts on earlier definitions, which the app
+    has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
+    definition, need a full scan. --trust compares earlier scans with their forecasts.
     """
     from guardtui.app.recorded_forecast import names_of, recorded_guardrail
     from guardtui.cli.delivery import write_all

@@ -51,14 +51,16 @@ class Gates:
     def check_usage(self, *, baseline: bool) -> None:
         """Raise `click.UsageError` for gates that cannot be combined."""
         if self.max_regressions is not None and not baseline:
-            raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
+            raise click.UsageError(
+                "--max-regressions needs --baseline: add --baseline last, or a JSON report"
+            )
         if self.require_complete and self.max_errors is not None:
             raise click.UsageError(
                 "--require-complete allows no prompt without a verdict: leave --max-errors out"
             )
         if self.require_significant and self.min_coverage is None and not baseline:
             raise click.UsageError(
-                "--require-significant needs --min-coverage or --baseline: evidence of what?"
+                "--require-significant needs --min-coverage or --baseline: add the one to show"
             )
 
     def results(self, report: ReportInput) -> list[Result]:

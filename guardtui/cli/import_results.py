@@ -20,8 +20,8 @@ from guardtui.session.store import SessionStore
 def command(file: Path, topic: Path) -> None:
     """Import the iterations of a results.tsv FILE into the history of a TOPIC.
 
-    They have rates and definitions, but no verdicts: the history marks them as imported. A
-    file that was imported before is replaced.
+    Imported iterations have rates and definitions, but no verdicts; the history marks them. Those
+    of a file of the same name, imported earlier, are replaced.
     """
     load_topic(topic)  # it exists and can be read
     rows = read_results(file)

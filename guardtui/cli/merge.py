@@ -38,7 +38,8 @@ from guardtui.shards.parts import Run, runs_of
     "--run",
     "run_id",
     metavar="ID",
-    help="Which definition's run, by its id in DIR/runs (default: the one worked on last).",
+    help="The run to report on, by its id in DIR/runs (default: the latest); each definition has "
+    "one.",
 )
 @format_option("table", without=("tsv",))
 @outputs_option
@@ -50,8 +51,8 @@ from guardtui.shards.parts import Run, runs_of
 @click.option(
     "--threshold",
     type=click.Choice([SHIPPED, FITTED]),
-    help="Of a run at the shipped threshold, as an array leaves one: leave it there, or fit it to "
-    "the labels (default: as 'guardtui eval', fitted where each class has 10 labels).",
+    help="Threshold for a run that was evaluated at the shipped one, as by a job array: shipped or "
+    "fitted to the labels (default: fitted, if each class has 10 labels).",
 )
 @gate_options
 def command(

@@ -59,7 +59,7 @@ class _Answers:
     "examples",
     multiple=True,
     metavar="TEXT",
-    help="A request that is of the topic; two to five times.",
+    help="A prompt that belongs to the topic; give two to five.",
 )
 @click.option(
     "--folder", type=FILE, default=".", metavar="FOLDER", help="Where to write (default: here)."
@@ -80,7 +80,7 @@ def command(
     if words is not None and name is not None and words != name:
         raise click.UsageError("NAME and --name differ: give one of them")
     if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder\n  make it first, or name another")
+        raise InputError(f"{folder}: no such folder\n  create it, or name another one")
     answers = _Answers(
         name=_stripped(words if name is None else name),
         description=_stripped(description),

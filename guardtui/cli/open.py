@@ -25,6 +25,7 @@ from guardtui.cli.options import (
     tenant_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.scanners.airs.command_options import REGIONS
 from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.judge.command_options import BUDGET, MODELS
 from guardtui.scanners.model_options import ALLOW_HTTP, WRITER
@@ -49,16 +50,19 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 )
 @engine_options
 @click.option(
-    "--sandbox", is_flag=True, help="Scan with a stand-in of AIRS, started for this session."
+    "--sandbox", is_flag=True, help="Scan with an imitation of AIRS on this machine, for practice."
 )
 @click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
-@click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
+@click.option("--region", type=click.Choice(REGIONS), help="Region of AIRS (default: us).")
 @tenant_option
 @click.option(
-    "--concurrency", type=click.IntRange(1, 512), metavar="N", help="Scans at a time (default: 5)."
+    "--concurrency",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="Maximum concurrent requests (default: 5).",
 )
-@click.option("--rate", type=PerSecond(), metavar="N", help="Scans a second at most.")
-@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are known.")
+@click.option("--rate", type=PerSecond(), metavar="R", help="Maximum requests per second.")
+@click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
 @click.option(
     "--scanner",
     type=click.Choice(["judge", "decision"]),
@@ -90,8 +94,8 @@ def command(
 ) -> int:
     """Open the app on a topic file.
 
-    Without one, it opens the only topic of this folder that has prompts beside it, or the last
-    session, or a sample.
+    Without one, it opens the only topic file of this folder with prompts beside it, else the last
+    topic, else a sample.
     """
     if topic is not None:
         require_topic(str(topic))
@@ -107,7 +111,9 @@ def command(
         # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
     if repeat is not None:
-        raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
+        raise click.UsageError(
+            "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
+        )
     request = parse_epochs(EpochFlags(epochs, reducer))
     models = _models(scanner, of_models, concurrency, rate)
     if not models.scans and (concurrency or 0) > 20:
@@ -139,7 +145,7 @@ def command(
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)
     if region is not None or tenant is not None:
-        raise click.UsageError("--region and --tenant do not fit --sandbox: leave them out")
+        raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
     from guardtui.cli.sandbox_process import sandbox_process
 
     with sandbox_process() as environment:
@@ -197,13 +203,13 @@ def _require_terminal() -> None:
     kind = os.environ.get("TERM", "")
     reason = ""
     if kind in ("dumb", "unknown"):
-        reason = f"TERM={kind} means that this one cannot move its cursor"
+        reason = f"TERM={kind} names one that cannot show it"
     elif not terminal:
-        reason = "standard input or output is not one"
+        reason = "standard input or output is redirected"
     elif not (sys.stderr and sys.stderr.isatty()):
-        reason = "draws on standard error, which goes elsewhere"
+        reason = "standard error, on which it draws, is redirected"
     if reason:
         raise InputError(
-            f"the app needs a terminal, and {reason}\n"
-            "  use 'guardtui eval' or 'guardtui export': they do the same without a screen"
+            f"the app needs a terminal: {reason}\n"
+            "  run it in a terminal, or use a command that needs none, such as 'guardtui eval'"
         )

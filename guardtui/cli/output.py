@@ -22,6 +22,7 @@ def write(text: str, output: Path | None = None) -> None:
         from guardtui.files.atomic import write_atomically
 
         _refuse_sessions(output)
+        _require_writable(output)
         write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
         return
     _require_stdout()
@@ -72,6 +73,8 @@ def _require_writable(output: Path) -> None:
     except OSError as error:
         raise from_os_error(output, error) from error
     folder = Path(os.path.realpath(output)).parent
+    if not folder.exists():
+        raise FileError(output, f"no folder {output.parent}", "create it first")
     if folder.is_dir() and not os.access(folder, os.W_OK):
         raise FileError(output, f"the folder {folder} is read-only", "name a file elsewhere")
 

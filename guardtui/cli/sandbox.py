@@ -130,18 +130,18 @@ def command(
     until_eof: bool,
     **behaviour: Any,
 ) -> int:
-    """Serve the three AIRS APIs (token, scan, management) and decisions here, for tests.
+    """Serve an imitation of AIRS (tokens, scans, management) and of decision models, for tests.
 
-    Prints its base URL, or with --decisions the value of --model. API key sandbox-key; OAuth client
-    sandbox with secret sandbox; TSG id 1; profiles sandbox (classic layout) and
-    sandbox-directional. Counts at /_sandbox/stats; faults change at /_sandbox/faults. Needs the
-    extra: pip install "guardtui[sandbox]". Ctrl-C ends.
+    Prints its base URL, or with --decisions the value of --model, and the variables to set. The
+    profiles are sandbox (classic layout) and sandbox-directional. /_sandbox/stats shows the
+    requests, /_sandbox/faults changes the faults. Needs the extra: pip install
+    "guardtui[sandbox]". Ctrl-C stops it.
     """
     try:
         import aiohttp.web  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"the package {error.name} is missing, which the sandbox serves with\n"
+            f"the package {error.name or 'aiohttp'}, which the sandbox needs, is missing\n"
             '  pip install "guardtui[sandbox]"'
         ) from error
     settings = _settings(behaviour)

@@ -66,7 +66,7 @@ _REFUSAL = (
 def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> int:
     """Show the app in a browser of this machine; every tab is a separate app.
 
-    Needs the extra: pip install "guardtui[serve]". Prints the address; Ctrl-C ends.
+    Needs the extra: pip install "guardtui[serve]". Prints the URL to open; Ctrl-C stops it.
     """
     if host not in (HOST, "localhost"):
         raise InputError(
@@ -80,7 +80,8 @@ def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> i
         import textual_serve.server  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"the package {error.name} is missing, which shows the app in a browser\n"
+            f"the package {error.name or 'textual_serve'}, which shows the app in a browser, "
+            "is missing\n"
             '  pip install "guardtui[serve]"'
         ) from error
     logging.getLogger("textual-serve").addHandler(_Warnings())

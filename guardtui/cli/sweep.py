@@ -66,10 +66,10 @@ def command(
 ) -> int:
     """Measure every threshold of the embedded engine, and find the best one.
 
-    The best threshold has the largest coverage of those within --min-tpr and --min-tnr. It is
-    chosen by the labels it is measured on; its cross-validated coverage, on prompts that had no
-    part in the choice, is reported beside it. --threshold is the one to compare with (default:
-    that of 'guardtui eval'). If no threshold is within the floors, the exit code is 1.
+    The best threshold has the largest coverage of those that reach --min-tpr and --min-tnr. Its
+    coverage on the labels that chose it is optimistic, so the cross-validated coverage is reported
+    too. --threshold is the one to compare with (default: that of 'guardtui eval'). Exit code 1 if
+    no threshold reaches the minimums.
     """
     check_output(output, topic, prompts)
     measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file

@@ -36,8 +36,8 @@ SCHEMA_VERSION = 1
 def command() -> None:
     """Manage the custom topics of AIRS: list, get, create, apply, revert, delete.
 
-    They need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET, PANW_MGMT_TSG_ID.
-    Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
+    These commands need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and
+    PANW_MGMT_TSG_ID. Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
     """
 
 
@@ -53,7 +53,7 @@ command.add_command(topics_delete.delete)
 def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 
-    With a profile, also the action and the pinned revision of each.
+    With a profile, also the action of each topic and the revision that the profile uses.
     """
     settings = load_settings(profile=profile, tenant=tenant)
     listing = run_async(_read(settings))
@@ -80,7 +80,7 @@ def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
 @click.argument("name")
 @profile_option
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON as the service has it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON of the service.")
 def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> None:
     """Print the newest text of a topic, as a topic file.
 

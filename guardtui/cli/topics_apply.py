@@ -43,12 +43,13 @@ _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", 
 @click.option(
     "--place",
     metavar="PLACE",
-    help="Where in the profile, when it has several parts for topics: 'entry 1, prompt'.",
+    help="Part of the profile, if it has several for topics, such as 'entry 1, prompt'.",
 )
 @click.option(
     "--set-default",
     is_flag=True,
-    help="Set the action for prompts that match no topic, even with topics of both intents.",
+    help="Change the default action (on prompts that match no topic) even if the profile has "
+    "topics of both intents.",
 )
 @agreement_options
 @wait_options
@@ -66,10 +67,10 @@ def apply_(
     scan_endpoint: str | None,
     tenant: str | None,
 ) -> int:
-    """Deploy the definition of a file: create or change the topic, and pin it in the profile.
+    """Deploy the definition of a file: create or change the topic, and make the profile use it.
 
-    Shows the plan, asks, applies it, and waits until scans use it. The previous state is stored
-    beside the file: 'guardtui topics revert' restores it.
+    Shows the changes, asks, applies them, and waits until scans use them. The previous state is
+    stored beside the file: 'guardtui topics revert' restores it.
     """
     definition = _definition(topic)
     require_sendable(definition)

@@ -36,7 +36,7 @@ _REVISIONS = 5
     "--updated-by",
     metavar="EMAIL",
     default="",
-    help="Who deletes it, as the service requires with --force.",
+    help="Address of the person who deletes it; required with --force.",
 )
 @agreement_options
 @tenant_option
@@ -45,7 +45,7 @@ def delete(
 ) -> int:
     """Delete a topic permanently. NAME is its name or its id.
 
-    Rejected while any revision of a profile uses it, old ones too, unless with --force.
+    Refused while any revision of a profile uses it, also an old one, unless --force is given.
     """
     if force and not is_address(updated_by):
         raise click.UsageError("--force needs --updated-by EMAIL, the address of who deletes it")

@@ -383,11 +383,9 @@ def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
     """Return an error that says what to add if all labels (Boolean [N]) are equal, else None."""
     for label, missing in ((True, not expected.any()), (False, bool(expected.all()))):
         if missing:
-            triggers = label is (intent is Intent.BLOCK)
-            duty = "should trigger" if triggers else "should not trigger"
             message = (
-                f"no row has expected {str(label).lower()}, so with intent {intent.value} none "
-                f"{duty}: add prompts that {'belong' if label else 'do not belong'} to the topic"
+                f"no row has expected {str(label).lower()}: add prompts that "
+                f"{'belong' if label else 'do not belong'} to the topic"
             )
             return Finding(Severity.ERROR, "one-class", message)
     return None
@@ -414,8 +412,8 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
     broken = frame.filter(pl.col("prompt").str.contains("\n", literal=True))
     if broken.height:
         message = (
-            f"{_prompts(broken.height, 'holds', 'hold')} line breaks: fine here, but the airs CLI "
-            "reads line by line and cannot take them"
+            f"{_prompts(broken.height, 'contains', 'contain')} line breaks: guardtui accepts them, "
+            "airs-cli cannot read them"
         )
         findings.append(_warning("line-break", message, broken))
     suspicious = frame.filter(pl.col("prompt").str.contains(r"[^\P{C}\n\r\t]|\u{200b}|\u{00ad}"))

@@ -381,9 +381,9 @@ class _Checked:
 
 def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
     columns = ", ".join(missing)
-    noun = "column is" if len(missing) == 1 else "columns are"
+    noun, verb, add = ("column", "is", "it") if len(missing) == 1 else ("columns", "are", "them")
     shown = ", ".join(map(_shown, present[:LISTED])) or "none"
-    return f"the {noun} missing: {columns} (existing: {shown}): name them in the header"
+    return f"the {noun} {columns} {verb} missing (existing: {shown}): add {add} to the header"
 
 
 def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:

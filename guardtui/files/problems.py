@@ -54,6 +54,7 @@ class ContentError(FileError):
 _REMEDIES = {
     errno.ENOENT: ("no such file", "check the name and the current folder"),
     errno.EISDIR: ("is a folder", "name a file in it"),
+    errno.ENOTDIR: ("a part of this path is a file, not a folder", "name another folder"),
     errno.EACCES: ("permission denied", "make it readable and writable for you"),
     errno.EPERM: ("operation not permitted", "make it readable and writable for you"),
     errno.EROFS: ("the file system is read-only", "copy it to a writable folder"),

@@ -21,6 +21,7 @@ from guardtui.domain.prompts import (
     Severity,
     build_prompt_set,
 )
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 from guardtui.files.chats import looks_like_chat
 from guardtui.files.inspect_logs import is_inspect_log
@@ -285,7 +286,9 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
         )
     names = [str(name).strip() for name in frame.row(0)]
     if len(set(names)) != len(names):
-        raise FileError(path, "duplicate column in the header", "rename one of them", 1)
+        twice = next(name for name in names if names.count(name) > 1)
+        problem = f"duplicate column {display_start(twice, 60)!r} in the header"
+        raise FileError(path, problem, "rename or remove one of the two", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
     layout = RowLayout(starts, stops, separators, separator)
     header = HEADER if separator == "," else f"the header, separated by {_NAMED[separator]}s,"

@@ -61,7 +61,9 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
     name = name.strip()
     if not sign or not name:
         shown = "…" if "@" in url else display_text(url[:80])
-        raise AddressError(f"{shown!r} has no model: write URL#name, https://host/v1#my-model")
+        raise AddressError(
+            f"{shown!r} has no model name: write URL#name, such as https://host/v1#my-model"
+        )
     if len(name) > 256 or not name.isprintable():
         raise AddressError(f"{display_text(name[:80])!r} is not a model name")
     return Endpoint.parse(url, allow_http=allow_http).join(""), name

@@ -7,8 +7,8 @@ from guardtui.scanners.options import OptionKind, ScannerOption
 MODEL = ScannerOption(
     "--model",
     "models",
-    "A model that judges; several models vote. Its key: GUARDTUI_MODEL_KEY (for several addresses: "
-    "GUARDTUI_MODEL_KEYS). Use one model with a decision endpoint.",
+    "Address and name of a model; repeat it for several judges, which vote (a decision model: one "
+    "only). Key: GUARDTUI_MODEL_KEY; for several addresses GUARDTUI_MODEL_KEYS.",
     "URL#NAME",
     repeated=True,
 )
@@ -21,7 +21,7 @@ ALLOW_HTTP = ScannerOption(
 WRITER = ScannerOption(
     "--writer",
     "writer",
-    "A language model that writes wordings, asked only with your consent (default: the judge).",
+    "A language model that proposes wordings; called only after you agree (default: the judge).",
     "URL#NAME",
 )
 """Not an option of scans."""
@@ -30,7 +30,7 @@ BUDGET = (
     ScannerOption(
         "--budget",
         "budget",
-        "Maximum cost of the models; the run stops before it exceeds this.",
+        "Maximum cost, in the currency of the prices; the run stops before it exceeds this.",
         "X",
         OptionKind.AMOUNT,
     ),

@@ -56,8 +56,8 @@ class ScannerOption:
 CONCURRENCY = ScannerOption(
     "--concurrency",
     "concurrency",
-    "Maximum concurrent requests (default: 5; for AIRS SCAN_CONCURRENCY, at most 20, and it may "
-    "throttle above 5).",
+    "Maximum concurrent requests (default: 5, or SCAN_CONCURRENCY for AIRS, which allows 20 and "
+    "may throttle above 5).",
     "N",
     OptionKind.INTEGER,
     1,
@@ -83,7 +83,7 @@ FRESH = ScannerOption("--fresh", "fresh", "Ignore cached verdicts.", kind=Option
 COMPANIONS = ScannerOption(
     "--with",
     "companion_paths",
-    "Another topic of the profile, or a profile file, evaluated together with this one "
+    "Another topic of the profile, or a profile file, to evaluate together with this topic "
     "(repeatable).",
     "FILE",
     OptionKind.FILE,

@@ -161,7 +161,10 @@ class RemoteRun:
             async for index, result in results:
                 verdict = without_verdict(result) if isinstance(result, ServiceError) else result
                 if verdict.failure in HOPELESS and not self.verdicts:
-                    raise ScannerError(f"nothing could be scanned: {verdict.problem}")
+                    problem = f"nothing could be scanned: {verdict.problem}"
+                    if verdict.failure is Failure.UNREACHABLE:
+                        problem += "\n  check the address, and that the service is running"
+                    raise ScannerError(problem)
                 self.settle(texts[index], verdict)
                 if self.given_up:
                     break

@@ -48,7 +48,7 @@ def evaluation_of_document(path: Path, document: Any) -> Evaluation:
     """Return the evaluation in a report that was read from `path`. Raises `RecordedError`."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version is None:
-        raise RecordedError(f"{path}: is not a report of guardtui\n  {_REMEDY}")
+        raise RecordedError(f"{path}: not a report of guardtui\n  {_REMEDY}")
     if type(version) is not int or version != SCHEMA_VERSION:
         raise RecordedError(
             f"{path}: has schema_version {version!s:.20}, this guardtui reads {SCHEMA_VERSION}\n"

@@ -68,7 +68,7 @@ def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -
         executor: Executor = getattr(import_module(module), kind)(jobs, address)
     except ImportError as error:
         raise ExecutorError(
-            f"the executor {name} needs a missing package ({error.name})\n"
+            f"the package {error.name or name} is missing, which the executor {name} needs\n"
             f"  pip install 'guardtui[{name}]'"
         ) from error
     return executor

@@ -150,6 +150,9 @@ def is_large_set(path: Path) -> bool:
 def open_set(folder: Path) -> LargeSet:
     """Open the large prompt set in a folder. Raises FileError."""
     path = folder / "set.json"
+    if not path.exists():
+        remedy = "name the folder that 'guardtui eval --out DIR' has made"
+        raise FileError(folder, "not a folder of shards: set.json is missing", remedy)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema_version"] != SCHEMA_VERSION:

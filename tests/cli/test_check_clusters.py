@@ -110,6 +110,20 @@ def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
     assert "label next" in text
 
 
+def test_the_clusters_are_those_of_the_wanted_engine(files: list[str]) -> None:
+    arguments = (*files, "--clusters", "--format", "json")
+    default = json.loads(run(*arguments))["prompt_set"]
+    static = json.loads(run(*arguments, "--encoder", "static"))["prompt_set"]
+    assert "static" in static["scanner"]
+    assert "static" not in default["scanner"]
+    assert static["silhouette"] != default["silhouette"]
+    # At this threshold every prompt matches: those that do not belong are false positives.
+    low = json.loads(run(*arguments, "--encoder", "static", "--threshold", "0.000001"))
+    counts = [cluster["counts"] for cluster in low["prompt_set"]["clusters"]]
+    assert sum(count["fp"] for count in counts) == 13
+    assert sum(count["fn"] + count["tn"] for count in counts) == 0
+
+
 def test_without_the_flag_nothing_is_added(files: list[str]) -> None:
     assert "cluster" not in run(*files)
     assert "prompt_set" not in json.loads(run(*files, "--format", "json"))

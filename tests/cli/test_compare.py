@@ -205,7 +205,7 @@ def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> Non
         (["a.json", "x\x1b[31m.json"], "␛[31m"),
         (["a.json", "empty.json"], "empty.json: the file is empty"),
         (["a.json", "cut.json"], "cut.json:1: is not JSON"),
-        (["a.json", "list.json"], "list.json: is not a report of guardtui"),
+        (["a.json", "list.json"], "list.json: not a report of guardtui"),
         (["a.json", "lint.json"], "lint.json: is JSON of guardtui, but not a report on prompts"),
         (["a.json", "newer.json"], "newer.json: has schema_version 99"),
         (["a.json", "counts.json"], "counts 9 false positives"),

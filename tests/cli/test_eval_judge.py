@@ -243,6 +243,7 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
     done = run(*JUDGE, "--model", DEAD, "--retries", "0", **home)
     assert (done.code, done.out) == (3, "")
     assert "error: nothing could be scanned: cannot connect to 127.0.0.1:9" in done.err
+    assert "check the address, and that the service is running" in done.err
     with serving(lambda text, before: failed(401)) as server:
         done = run(*JUDGE, *named(server), **home, GUARDTUI_MODEL_KEY="sk-mine")
         assert done.code == 3

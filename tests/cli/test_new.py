@@ -247,7 +247,7 @@ def test_options_alone(run: Run, folder: Path) -> None:
         (["caf\udce9", *OPTIONS], "--name holds bytes that are not UTF-8"),
         (["Tea", *OPTIONS[:-1], "y\ny"], "--example 2 holds a control character"),
         (["Tea", "--name", "Coffee", *OPTIONS], "NAME and --name differ"),
-        (["Tea", *OPTIONS, "--folder", "gone"], "gone: there is no such folder"),
+        (["Tea", *OPTIONS, "--folder", "gone"], "gone: no such folder"),
         (["Tea", *OPTIONS, "--intent", "deny"], "'deny' is not one of"),
     ],
 )

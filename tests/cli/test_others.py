@@ -105,13 +105,32 @@ def test_export_without_iterations_fails(
     assert not (folder / ".guardtui").exists()
 
 
-@pytest.mark.parametrize(
-    ("which", "said"), [("7", "there is no iteration 7"), ("x", "'x' is not a number")]
-)
+@pytest.mark.parametrize(("which", "said"), [("7", "no iteration 7"), ("x", "'x' is not a number")])
 def test_export_of_an_unknown_iteration(
     run: Run, session: SessionStore, which: str, said: str
 ) -> None:
     result = run("export", "topic.yaml", "--iteration", which)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
+        (("judge-template", "-o", "none/x.txt"), "none/x.txt: no folder none\n  create it first"),
+        (("merge", "none"), "none: not a folder of shards: set.json is missing\n  name the folder"),
+        (
+            ("eval", "topic.yaml", "--prompts", "twice.csv"),
+            "twice.csv:1: duplicate column 'prompt' in the header\n  rename or remove",
+        ),
+    ],
+)
+def test_errors_of_files_name_what_where_and_remedy(
+    run: Run, folder: Path, arguments: list[str], said: str
+) -> None:
+    (folder / "twice.csv").write_text("prompt,prompt,expected\na,b,true\n", "utf-8")
+    result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
 

@@ -218,7 +218,7 @@ def test_bad_usage(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("input,output\nq,o\n", "bad.csv: the column is missing: target"),
+        ("input,output\nq,o\n", "bad.csv: the column target is missing"),
         ("", "the file is empty"),
         ('input,target,output\nq,"[1,null]",o\n', "bad.csv:2: the target holds 'null'"),
         ("input,target,output\nq,t,o,x\nq,t\n", "bad.csv:3: 2 fields where the header has 3"),

@@ -140,7 +140,7 @@ def test_all_errors_of_a_file_are_reported_with_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("input,answer\nq,o\n", "the columns are missing: target, output"),
+        ("input,answer\nq,o\n", "the columns target, output are missing"),
         ("input,target,output\n", "no rows below the header"),
         ("Input,input,target,output\nq,q,t,o\n", "two columns are named input"),
         ("epoch,input,target,output\n1,q,t,o\n", "add the column id"),

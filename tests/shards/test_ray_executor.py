@@ -166,7 +166,7 @@ def test_file_error_of_a_worker_equals_the_local_one(
     with pytest.raises(FileError, match=r"00001-of-00003.parquet: .*half of one") as found:
         list(make_executor(name, 2).run(job, large.all_shards()))
     assert found.value.path == str(path)
-    with pytest.raises(FileError, match=r"set\.json: no such file"):
+    with pytest.raises(FileError, match=r"set\.json is missing"):
         list(make_executor(name, 2).run(ShardJob(tmp_path, TOPIC, "static"), [Shard(0, 3)]))
 
 

@@ -34,7 +34,7 @@ ADDRESS = (
     ScannerOption(
         "--region",
         "region",
-        "Region of the API key, to which scans are sent (default: us).",
+        "Region of AIRS to which scans are sent: that of the API key (default: us).",
         choices=REGIONS,
     ),
     ScannerOption(

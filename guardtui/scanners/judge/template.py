@@ -92,7 +92,7 @@ def parse_template(text: str, source: str) -> JudgeTemplate:
     if not any("{prompt}" in body for role, body in messages if role == "user"):
         raise TemplateError(
             source,
-            "has no {prompt} in a message of the user",
-            "write {prompt} where the fenced prompt should be inserted",
+            "{prompt} is missing in the section [user]",
+            "write {prompt} there, where the prompt is to be inserted",
         )
     return JudgeTemplate(messages, source)

@@ -18,8 +18,8 @@ ENCODER = ScannerOption(
 THRESHOLD = ScannerOption(
     "--threshold",
     "threshold",
-    "Score from which on a prompt matches: a number between 0 and 1, shipped, or fitted to the "
-    "labels (default: the session's; else the engine's is fitted where each class has 10 labels).",
+    "Minimum score of a match: a number between 0 and 1, shipped, or fitted (to the labels). "
+    "Default: that of the topic's session; else fitted, if each class has 10 labels.",
     "X",
     OptionKind.THRESHOLD,
 )

@@ -107,7 +107,7 @@ class PromptDetail:
     forecast: bool = False
     with_others: bool = False
 
-    signs_name: ClassVar[str] = "Signs behind the words"
+    signs_name: ClassVar[str] = "Signs after the words"
 
     @property
     def copied(self) -> str:

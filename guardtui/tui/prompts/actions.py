@@ -160,7 +160,7 @@ class PromptActions:
         return bool(self._pane.refusal)
 
     def relabel(self) -> None:
-        self._edit("Turn the label", "Turn", Relabel)
+        self._edit("Flip the label", "Flip", Relabel)
 
     def remove_prompts(self) -> None:
         self._edit("Remove", "Remove", Remove)
@@ -199,7 +199,7 @@ class PromptActions:
     def _question(self, action: str, rows: NDArray[np.intp]) -> str:
         results = self._pane.results
         assert results is not None  # noqa: S101 - the rows are its own
-        preposition = " of" if action.startswith("Turn") else ""
+        preposition = " of" if action.startswith("Flip") else ""
         lines = [f"{action}{preposition} {len(rows)} prompts?"]
         lines += prompt_lines(results.prompts.prompts, rows)
         hidden = len(rows) - results.shown_count(rows)

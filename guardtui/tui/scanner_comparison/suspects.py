@@ -172,8 +172,8 @@ class SuspectsDialog(PromptListDialog):
         if len(rows) == 1:
             answered(True)
         else:
-            question = f"Turn the labels of {count_text(len(rows), 'prompt')}?\n{self.listed(rows)}"
-            self.app.push_screen(ConfirmDialog(question, "Turn", "Cancel"), answered)
+            question = f"Flip the labels of {count_text(len(rows), 'prompt')}?\n{self.listed(rows)}"
+            self.app.push_screen(ConfirmDialog(question, "Flip", "Cancel"), answered)
 
     def action_reject(self) -> None:
         """Mark these labels as right; a second time, put them in doubt again."""

@@ -65,7 +65,7 @@ class TopicsFeature:
     def _made(self, folder: Path, topic: Topic) -> Workspace:
         folder = folder.expanduser()
         if not folder.is_dir():
-            raise FileError(folder, "there is no such folder", "make it first, or name another")
+            raise FileError(folder, "no such folder", "create it, or name another one")
         topic_path, prompts_path = write_new_topic(folder, topic)
         return open_topic(topic_path, prompts_path, self._services.workspace)
 

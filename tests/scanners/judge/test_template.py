@@ -114,9 +114,9 @@ def test_edited_template_has_another_id() -> None:
         ("{ prompt }", ":1: unknown placeholder { prompt }", "write {prompt}"),
         ("[user]\n{prompt}\n[assistant]\nyes", ":3: unknown section [assistant]", "[system] or"),
         ("[System]\nA\n[user]\n{prompt}", ":1: unknown section [System]", "[system] or [user]"),
-        ("[system]\n{prompt}", ": has no {prompt} in a message of the user", "write"),
-        ("", ": has no {prompt}", "write {prompt} where"),
-        ("[user]\nnothing", ": has no {prompt}", "write {prompt} where"),
+        ("[system]\n{prompt}", ": {prompt} is missing in the section [user]", "write"),
+        ("", ": {prompt} is missing", "write {prompt} there"),
+        ("[user]\nnothing", ": {prompt} is missing", "write {prompt} there"),
     ],
 )
 def test_template_errors_name_file_line_and_remedy(text: str, place: str, told: str) -> None:

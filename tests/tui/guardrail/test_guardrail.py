@@ -73,7 +73,7 @@ async def fill(shown: GuardrailDialog, **values: str) -> None:
 
 UNENCRYPTED = (
     "http://elsewhere.example would send key and prompts unencrypted: "
-    "write https://, or allow http for this service"
+    "write https://, or allow http (--allow-http)"
 )
 
 

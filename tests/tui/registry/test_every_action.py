@@ -402,7 +402,7 @@ CASES: dict[str, Case] = {
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
-    "toggle_marks": tells("Signs behind the words: o"),
+    "toggle_marks": tells("Signs after the words: o"),
     "copy_shown": tells("Copied"),
     "score_outputs": opens(OpenOutputsDialog),
     "run_scorer": Case(

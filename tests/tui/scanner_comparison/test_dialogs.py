@@ -410,7 +410,7 @@ async def test_several_labels_are_turned_after_a_question(tmp_path: Path) -> Non
     async def run(stage: Stage) -> None:
         dialog = await stage.open("l")
         await stage.press("space", "space", "space", "a")
-        assert "Turn the labels of 3 prompts?" in frame(stage.app)
+        assert "Flip the labels of 3 prompts?" in frame(stage.app)
         await stage.press("escape")
         assert stage.app.screen is dialog
         assert len(stage.rows) == 3
