@@ -75,7 +75,7 @@ def _no_proposal(result: SearchResult) -> str:
     """Return why there is no proposal, with figures."""
     best = next(iter(result.proposals), None)
     if best is None:
-        if not result.found:
+        if not result.single_edits:
             return "no edits to try: no single edit brings the definition within the limits"
         return f"none of {result.measured} definitions measured is worth an edit"
     if best.held_out is not None and best.gain.is_certain:

@@ -65,7 +65,7 @@ def wordings_document(found: WordingsResult) -> Document:
     else:
         blocks = (
             Bullets(tuple(map(Item, _details(best)))),
-            Edits(definition_edits(sweep.here.wording.topic, best.wording.topic)),
+            Edits(definition_edits(sweep.current.wording.topic, best.wording.topic)),
         )
         sections += [
             Section("Proposal", "proposal", blocks),
@@ -76,7 +76,7 @@ def wordings_document(found: WordingsResult) -> Document:
         missing = count_text(sweep.missing, "answer is missing", "answers are missing")
         cautions.append(f"{missing}: prompts without one count in no figure")
     return Document(
-        ("Wordings of ", Foreign(sweep.here.wording.topic.name)),
+        ("Wordings of ", Foreign(sweep.current.wording.topic.name)),
         tuple(_lead(found)),
         tuple(sections),
         cautions=(*cautions, *map(Foreign, sweep.split.notes)),
@@ -106,8 +106,8 @@ def _reported(one: MeasuredWording) -> tuple[str, str]:
 
 def _wordings(sweep: WordingSweep) -> Iterator[Block]:
     yield Paragraph(
-        f"The definition: coverage {rate_text(sweep.here.metrics.coverage)} on the prompts to "
-        f"choose on, at the threshold {threshold_text(sweep.here.threshold)}."
+        f"The definition: coverage {rate_text(sweep.current.metrics.coverage)} on the prompts to "
+        f"choose on, at the threshold {threshold_text(sweep.current.threshold)}."
     )
     titles = ("#", "chosen on", "threshold", "gain on the others", "fixed / broken", "wording")
     left = ("gain on the others", "wording")
@@ -178,7 +178,7 @@ def _document(found: WordingsResult) -> dict[str, Any]:
             "cost": used.cost,
         },
         "error": ERROR,
-        "definition": _wording(sweep.here, lines),
+        "definition": _wording(sweep.current, lines),
         "wordings": [_wording(one, lines) for one in sweep.wordings],
         "proposals": [sweep.wordings.index(one) for one in sweep.advised],
     }

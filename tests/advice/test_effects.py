@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guardtui.advice.edit_worth import worth_of
+from guardtui.advice.edit_worth import significance_of
 from guardtui.advice.effects import change_in_words, effects, no_effect
 from guardtui.advice.lint import LintEngine, open_lint_engine
 from guardtui.domain.comparison import compare
@@ -100,7 +100,7 @@ def test_trading_one_kind_of_mistake_for_the_other_is_significant() -> None:
     after = before.copy()
     after[70:85] = True
     after[100:117] = False
-    worth = worth_of(duty, before, after)
+    worth = significance_of(duty, before, after)
     assert (worth.fixes, worth.regressions, worth.could_be_chance) == (15, 17, False)
     assert worth.p_value > 0.05
-    assert worth_of(duty, before, before).could_be_chance
+    assert significance_of(duty, before, before).could_be_chance

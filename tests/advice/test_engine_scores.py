@@ -127,7 +127,7 @@ def test_texts_are_forgotten_when_there_are_too_many(
     first = [scores.matches([topic]) for topic in SOME]
     again = [scores.matches([topic]) for topic in SOME]
     np.testing.assert_array_equal(first, again)
-    assert len(scores._places) <= 6
+    assert len(scores._indexes) <= 6
 
 
 @given(st.floats(0.001, 0.999))

@@ -8,7 +8,7 @@ import pytest
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import HeldOut, Proposal, combined, measured_here, propose
+from guardtui.advice.proposals import HeldOut, Proposal, appraise_current, combined, propose
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -36,7 +36,7 @@ def evaluation(bench: Bench, topic: Topic, rows: np.ndarray) -> Evaluation:
 def proposal_of(
     bench: Bench, objective: EngineObjective, topic: Topic, path: list[Candidate], held: np.ndarray
 ) -> Proposal:
-    here = measured_here(objective, topic)
+    here = appraise_current(objective, topic)
     assert here is not None
     found = propose(objective, (topic, here), path, held)
     assert found is not None
@@ -109,8 +109,8 @@ def test_only_a_sure_gain_that_holds_on_held_out_prompts_is_advised() -> None:
 
 def test_it_stops_at_once(shipped: Bench) -> None:
     objective = shipped.objective()
-    here = measured_here(objective, TOPIC)
+    here = appraise_current(objective, TOPIC)
     assert here is not None
     path = [Candidate(Topic(name="new"), CandidateKind.INCLUDE, "")]
     assert propose(objective, (TOPIC, here), path, np.zeros(0, np.intp), lambda: True) is None
-    assert measured_here(objective, Topic(name="newer"), lambda: True) is None
+    assert appraise_current(objective, Topic(name="newer"), lambda: True) is None

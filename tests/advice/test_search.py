@@ -90,7 +90,7 @@ def test_it_proposes_better_definitions_the_surest_first(small: Bench, whole: Se
     assert len([one for one in whole.proposals if len(one.kinds) > 1]) <= 1
     assert whole.advised == tuple(one for one in whole.proposals if one.gain.low > 0)
     assert whole.best == whole.advised[0]
-    assert 0 < whole.found < whole.measured
+    assert 0 < whole.single_edits < whole.measured
     assert whole.before.total == len(small.prompts) - sum(
         text in TOPIC.examples for text in small.prompts.prompts
     )
@@ -233,7 +233,7 @@ def test_edits_without_enough_gain_are_dropped(small: Bench) -> None:
 
 def test_without_candidates_there_are_no_proposals(small: Bench) -> None:
     result = result_of(small, TOPIC.model_copy(update={"name": "x" * 300}))
-    assert (result.found, result.measured, result.proposals) == (0, 1, ())
+    assert (result.single_edits, result.measured, result.proposals) == (0, 1, ())
 
 
 def test_a_draft_is_completed(small: Bench) -> None:

@@ -303,7 +303,7 @@ def effect_line(effect: Effect) -> Text:
 
 def nothing_found(result: SearchResult) -> str:
     """Return why no edit is offered."""
-    if not result.found:
+    if not result.single_edits:
         return NO_EDITS
     best = next(iter(result.proposals), None)
     tried = f"{result.measured} definitions measured"
