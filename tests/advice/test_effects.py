@@ -1,4 +1,4 @@
-"""What each part of a definition does, told by leaving it out."""
+"""Effect of each part of a definition, measured by removing it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
     bench: Bench, intent: Intent
 ) -> None:
     topic = TOPIC.model_copy(update={"intent": intent})
-    found = effects(engine_of(bench), topic)
-    assert found is not None
-    assert [one.part for one in found] == [
+    parts = effects(engine_of(bench), topic)
+    assert parts is not None
+    assert [effect.part for effect in parts] == [
         "phrase 1 (“Questions”)",
         "phrase 2 (“requests”)",
         "phrase 3 (“pleas”)",
@@ -40,9 +40,9 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
         "example 2",
     ]
     prompts = bench.prompts
-    for one in found:
+    for effect in parts:
         evaluations = []
-        for each in (topic, one.topic):
+        for each in (topic, effect.topic):
             verdicts = bench.scanner.scan_now(each, prompts, lambda _: None)
             assert verdicts is not None
             settings = bench.scanner.settings
@@ -50,22 +50,22 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
                 Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts)
             )
         metrics = [each.metrics for each in evaluations]
-        assert one.worth == compare(*evaluations).significance
-        assert [one.before, one.without] == metrics
-        assert one.sentence == f"without {one.part}: {change_in_words(*metrics)}"
-    assert found[0].topic.description == "Requests and pleas for personal advice on taxes"
-    assert found[4].topic.description == "Questions, requests and pleas for personal advice"
-    assert found[5].topic.description == ""
-    assert found[6].topic.examples == TOPIC.examples[1:]
-    phrase = found[3]
+        assert effect.worth == compare(*evaluations).significance
+        assert [effect.before, effect.without] == metrics
+        assert effect.sentence == f"without {effect.part}: {change_in_words(*metrics)}"
+    assert parts[0].topic.description == "Requests and pleas for personal advice on taxes"
+    assert parts[4].topic.description == "Questions, requests and pleas for personal advice"
+    assert parts[5].topic.description == ""
+    assert parts[6].topic.examples == TOPIC.examples[1:]
+    phrase = parts[3]
     assert TOPIC.description[phrase.start : phrase.stop] == phrase.text == "personal advice"
 
 
 def test_a_description_of_one_phrase_is_one_part(bench: Bench) -> None:
     topic = Topic(name="Tax", description="Tax", examples=("", "How do I pay less tax?"))
-    found = effects(engine_of(bench), topic)
-    assert found is not None
-    assert [one.part for one in found] == ["the description", "example 2"]
+    parts = effects(engine_of(bench), topic)
+    assert parts is not None
+    assert [effect.part for effect in parts] == ["the description", "example 2"]
     assert effects(engine_of(bench), Topic()) == ()
     assert effects(engine_of(bench), topic, lambda: True) is None
 

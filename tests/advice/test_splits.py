@@ -44,7 +44,7 @@ def test_both_halves_have_both_classes(belong: int, others: int, seed: int) -> N
         assert expected[half].any()
         assert not expected[half].all()
     if min(belong, others) < 10:
-        assert split.notes  # too few to tell anything: it is said
+        assert split.notes  # too few for a result: a note says so
 
 
 def test_a_class_of_one_prompt_cannot_be_split() -> None:

@@ -273,7 +273,7 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         runs._editing.replace(run.topic.model_copy(update={"description": "Songs and shopping"}))
         assert await prepared(runs) is not None
         assert len(server.received) == 2
-        assert sum(isinstance(one, ChooseAnswer) for one in author.questions) == 2
+        assert sum(isinstance(question, ChooseAnswer) for question in author.questions) == 2
 
 
 @pytest.mark.exhaustive
@@ -332,7 +332,10 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
         assert await prepared(runs) is None  # Escape cancels all of it
         assert server.received == []
         assert service.stats["requests"] == 0
-        assert [type(one) for one in author.questions[-2:]] == [TypeWordings, ChooseAnswer]
+        assert [type(question) for question in author.questions[-2:]] == [
+            TypeWordings,
+            ChooseAnswer,
+        ]
 
 
 @pytest.mark.exhaustive

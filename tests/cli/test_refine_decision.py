@@ -202,7 +202,9 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
     assert "--writer: proposal 2: description has 300 bytes" in done.err
     assert server.keys == ["Bearer sk-writer"]
     document = json.loads(done.out)
-    (written,) = (one for one in document["wordings"] if one["origin"] == "the model writer")
+    (written,) = (
+        wording for wording in document["wordings"] if wording["origin"] == "the model writer"
+    )
     assert written["description"] == GOOD
     assert GOOD in (folder / "new.yaml").read_text("utf-8")
     shown = {row.rpartition(",")[2] for row in rows if row.split('"')[1] in server.prompts[0]}
@@ -232,7 +234,7 @@ def test_a_writer_that_fails_is_a_warning(
     assert problem in done.err
     document = json.loads(done.out)
     assert len(document["wordings"]) == 3
-    assert {one["origin"] for one in document["wordings"]} == {"search"}
+    assert {wording["origin"] for wording in document["wordings"]} == {"search"}
 
 
 def test_without_any_wording_the_failure_of_the_writer_ends_the_command(

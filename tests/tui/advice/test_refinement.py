@@ -99,8 +99,8 @@ class HeldAfterAnEdit(Search):
 
     found = threading.Event()
 
-    def _tell(self, width: int, edits: int) -> None:
-        super()._tell(width, edits)
+    def _report_progress(self, width: int, edits: int) -> None:
+        super()._report_progress(width, edits)
         if edits:
             self.found.set()
             Held.goes_on.wait(120)

@@ -102,7 +102,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             await settle()
             await pilot.press("s")
             await until(pilot, lambda: len(server.received) == 3)
-            assert KEY not in "".join(one.line for one in app.said.messages)
+            assert KEY not in "".join(message.line for message in app.said.messages)
             assert KEY in app.secrets().values()
     kept = [path for path in topic_path.parent.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in kept)
