@@ -38,7 +38,7 @@ SCHEMA_VERSION = 2
 
 _ENDED = {
     "budget": "the budget is used up",
-    "exhausted": "nothing left to try that pays",
+    "exhausted": "no other edit is worth its cost",
     "stopped": "interrupted",
 }
 _LISTED = 12  # proposals in a table

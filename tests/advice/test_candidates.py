@@ -1,4 +1,4 @@
-"""Candidate edits: within the limits, from given prompts, in a fixed order, none twice."""
+"""Candidate edits: within the limits, from given prompts, in a fixed order, without repeats."""
 
 from __future__ import annotations
 

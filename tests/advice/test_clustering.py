@@ -1,4 +1,4 @@
-"""Clusters held against scikit-learn, and what must hold for any vectors."""
+"""Clusters compared with scikit-learn, and properties for any vectors."""
 
 from __future__ import annotations
 

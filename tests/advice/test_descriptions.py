@@ -1,4 +1,4 @@
-"""Other wordings of a description: readable, with its beginning, and nothing excluded."""
+"""Other wordings of a description: readable, with its beginning, without excluding words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-duplicates held against all cosines, and the order in which they are listed."""
+"""Near-duplicates compared with all cosines, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def twins(count: int, seed: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Each third vector is nearly that before it; labels at random."""
+    """Return vectors, each third nearly equal to the previous one, and random labels."""
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(count, 32))
     vectors[1::3] = vectors[0::3][: len(vectors[1::3])]

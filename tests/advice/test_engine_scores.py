@@ -1,4 +1,4 @@
-"""Many definitions at once have the scores that the scanner gives each."""
+"""Scores of many definitions at once equal those of the scanner for each."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def prompt_set(intent: Intent = Intent.BLOCK, count: int = 48) -> PromptSet:
 
 
 def forecaster_of(prompts: PromptSet, scanner: LocalScanner) -> Forecaster:
-    """Of a guardrail that misses a third of what belongs, by its subject."""
+    """Return a forecaster of a guardrail that misses a third of the positives, by subject."""
     intent = prompts.intent or Intent.BLOCK
     topic = TOPIC.model_copy(update={"intent": intent})
     missed = prompts.prompts.str.contains("refund").to_numpy()

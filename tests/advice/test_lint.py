@@ -1,4 +1,4 @@
-"""Lint: each finding on a definition made for it, effects held against real evaluations."""
+"""Lint: each finding on a definition made for it, effects compared with evaluations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def texts_of(prompts: PromptSet, *, expected: bool) -> list[str]:
 
 
 def bad_topic(prompts: PromptSet, intent: Intent = Intent.BLOCK) -> Topic:
-    """A definition with everything that lint knows."""
+    """Return a definition with every weakness that lint knows."""
     return Topic(
         name="Tax advice",
         description=(

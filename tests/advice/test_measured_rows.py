@@ -1,4 +1,4 @@
-"""Which prompts edits are measured on: all, or those that a column gives."""
+"""The prompts that edits are measured on: all, or those selected by a column."""
 
 from __future__ import annotations
 

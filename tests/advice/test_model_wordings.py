@@ -1,4 +1,4 @@
-"""Proposals of a model: what it is shown, what is taken from its answer, how each is measured."""
+"""Proposals of a model: the shown prompts, reading its answer, measuring each proposal."""
 
 from __future__ import annotations
 

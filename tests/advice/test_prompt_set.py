@@ -66,7 +66,7 @@ def evaluation_of(prompts: PromptSet, triggered: np.ndarray) -> Evaluation:
 
 
 def matters() -> tuple[PromptSet, Evaluation, list[str]]:
-    """Four matters of ten prompts; all on tax belong, half of the verdicts on travel are wrong."""
+    """Return four matters of ten prompts: tax belongs, half of the verdicts on travel are wrong."""
     texts, labels, triggered, matter_of = [], [], [], []
     for matter, sentence in MATTERS.items():
         for index, thing in enumerate(THINGS):

@@ -1,4 +1,4 @@
-"""A proposal says what an evaluation of it says, on the prompts that count."""
+"""Figures of a proposal equal those of an evaluation on the counted prompts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .conftest import TOPIC, Bench, bench_of
 
 @pytest.fixture(scope="module")
 def shipped(prompts: PromptSet) -> Bench:
-    """At the threshold as shipped, so that a scan gives the same verdicts."""
+    """Return a bench at the shipped threshold, so that a scan gives the same verdicts."""
     return bench_of(prompts, LocalScanner("static"))
 
 

@@ -1,4 +1,4 @@
-"""The search: deterministic, within its budget, and never chosen by held-out prompts."""
+"""The search: deterministic, within its budget, and independent of held-out prompts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .conftest import TOPIC, Bench, bench_of
 
 
 def split_set(prompts: PromptSet, other_labels: int | None = None) -> PromptSet:
-    """Every second prompt of the sample held out, its labels dealt out anew if so wanted."""
+    """Return the sample with every second prompt held out, with its labels shuffled if wanted."""
     frame = prompts.frame
     split = ["train" if row % 2 == 0 else "test" for row in range(len(frame))]
     labels = prompts.expected.copy()
@@ -39,7 +39,7 @@ def scanner() -> LocalScanner:
 
 @pytest.fixture(scope="module")
 def small(prompts: PromptSet, scanner: LocalScanner) -> Bench:
-    """A third of the sample: a search of it ends soon."""
+    """Return a third of the sample, which is searched fast."""
     return bench_of(PromptSet(prompts.frame[::3], prompts.intent, ""), scanner)
 
 
@@ -75,7 +75,7 @@ def whole(small: Bench) -> SearchResult:
 
 
 def choice(result: SearchResult) -> list[tuple[object, ...]]:
-    """What was chosen, and by what figures."""
+    """Return the proposals with the figures that they were chosen by."""
     return [
         (
             proposal.topic,
@@ -220,7 +220,7 @@ def test_stopped_advice_is_none(small: Bench) -> None:
 
 
 class Equal:
-    """An objective by which all definitions are worth the same."""
+    """An objective with equal values for all definitions."""
 
     def __init__(self, usual: Objective) -> None:
         self._usual = usual

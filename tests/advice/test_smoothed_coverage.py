@@ -1,4 +1,4 @@
-"""The smoothed, cautious coverage, and the operating points that it is taken at."""
+"""The smoothed, cautious coverage and its operating points."""
 
 from __future__ import annotations
 

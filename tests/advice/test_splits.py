@@ -1,4 +1,4 @@
-"""Halves of a prompt set: the same for the same prompts, and both with both classes."""
+"""Halves of a prompt set: stable for the same prompts, each with both classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wording that excludes, and cutting, held against texts whose answer is known."""
+"""Excluding words and cutting, on texts with known answers."""
 
 from __future__ import annotations
 

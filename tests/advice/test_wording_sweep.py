@@ -1,4 +1,4 @@
-"""Choosing among wordings: on two thirds, reported on the third, and only what is better."""
+"""Choice among wordings on two thirds of the prompts, reported on the other third."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wording(number: int, intent: Intent = Intent.BLOCK, *examples: str) -> Wordi
 
 
 def scores(prompts: PromptSet, separation: float, seed: int) -> NDArray[np.float32]:
-    """Probabilities that tell the classes apart by so many standard deviations."""
+    """Return probabilities that separate the classes by this many standard deviations."""
     random = np.random.default_rng(seed)
     z = random.normal(size=len(prompts)) + separation * (prompts.expected - 0.5)
     return (1 / (1 + np.exp(-z))).astype(np.float32)

@@ -20,7 +20,7 @@ from tests.app.bench import Bench
 
 
 class Model:
-    """A model whose answer is known beforehand."""
+    """A model with a fixed answer."""
 
     name = place = identity = "mock"
 

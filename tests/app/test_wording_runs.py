@@ -1,4 +1,4 @@
-"""Trying wordings in a session: what is asked before, what comes of it, and nothing twice."""
+"""Trials of wordings in a session: questions, results, and no repeated requests."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def services_of(
 
 
 async def prepared(runs: WordingRuns) -> WordingRun | None:
-    """What the screen does to prepare a run."""
+    """Prepare a run like the screen."""
     draft = await runs.begin()
     if draft is None:
         return None

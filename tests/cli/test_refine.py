@@ -1,4 +1,4 @@
-"""`guardtui refine` as a process: proposals on stdout, nothing applied, nothing written over."""
+"""`guardtui refine` as a process: proposals on stdout, nothing applied or overwritten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SINGLE = (*FILES, "--single")
 
 @pytest.fixture
 def sample(folder: Path) -> Path:
-    """A third of the sample's prompts."""
+    """Write a third of the sample's prompts."""
     rows = load_prompts(sample_folder() / "tax-advice.csv").frame
     rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")[::3]
     rows.with_columns(intent=pl.lit("block")).write_csv(folder / "tax.csv")

@@ -1,4 +1,4 @@
-"""A forecast from recorded evaluations: which are used, what it says, and when there is none."""
+"""A forecast from recorded evaluations: those used, its result, and when it is impossible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts held against what came true: which scans, on which prompts, and what is counted."""
+"""Forecasts compared with later scans: which scans, which prompts, and what is counted."""
 
 from __future__ import annotations
 

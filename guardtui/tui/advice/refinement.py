@@ -47,9 +47,9 @@ _ROWS = 100
 _SHOWN = 100
 
 _ENDED = {
-    "stopped": "ended by hand",
+    "stopped": "stopped",
     "budget": "the time is used up",
-    "exhausted": "nothing is left to try that pays",
+    "exhausted": "no other edit is worth its cost",
 }
 
 NO_EDITS = (
@@ -88,7 +88,7 @@ class ProposalList(EditList[Proposal]):
         groups = (
             ("Regressions", proposal.regressions),
             ("Fixes", proposal.fixes),
-            ("Left out of the figures: they become examples, or gave words", proposal.left_out),
+            ("Left out of the figures: used by the definition or the edit", proposal.left_out),
         )
         for title, rows in groups:
             text.append(f"{title} {len(rows)}\n", "bold")
@@ -153,7 +153,7 @@ class SearchDialog(Modal[SearchResult | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Searching for a better definition"
-            dialog.border_subtitle = "Esc ends it with the best found"
+            dialog.border_subtitle = "Esc ends it with the best result"
             yield Static("begins …", markup=False, id="search-status")
 
     def on_mount(self) -> None:
@@ -190,7 +190,7 @@ def search_text(now: SearchProgress) -> Text:
     text.append(f"{now.measured} definitions measured, {now.edits} edits deep, ")
     text.append(f"{now.width} pursued at once\n")
     sign, style = delta(now.gain)
-    text.append("the best so far, before what it owes to chance: ").append(f"{sign}\n", style)
+    text.append("best gain so far, before the correction for chance: ").append(f"{sign}\n", style)
     return text
 
 

@@ -39,7 +39,7 @@ _BAR_CELLS = 30
 class WritingDialog(Modal[None]):
     """A running call to a writer; Escape cancels it, and the trial continues without it."""
 
-    BINDINGS = [("escape,q", "cancel", "Go on without it")]
+    BINDINGS = [("escape,q", "cancel", "Continue without it")]
 
     help_pane = "writing"
 
@@ -52,7 +52,7 @@ class WritingDialog(Modal[None]):
         assert call is not None  # noqa: S101 - it is under way
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Asking for wordings"
-            dialog.border_subtitle = "Esc goes on without them"
+            dialog.border_subtitle = "Esc continues without them"
             text = f"{call.writer.place} writes …\n{call.cost_text}"
             yield Static(text, markup=False, id="run-status")
 
@@ -87,7 +87,7 @@ class WordingRunDialog(Modal[WordingSweep | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Trying {len(self._wording_run.wordings)} wordings"
-            dialog.border_subtitle = "Esc cancels; answers are kept"
+            dialog.border_subtitle = "Esc cancels; answers stay cached"
             yield Static("begins …", markup=False, id="run-status")
 
     def on_mount(self) -> None:
@@ -168,7 +168,7 @@ def notes_of(sweep: WordingSweep) -> list[str]:
     """Return how the figures of wordings were measured."""
     split = sweep.split
     notes = [
-        f"{len(sweep.wordings) + 1} wordings asked of {guardrail_text(sweep.settings)}: chosen on "
+        f"{len(sweep.wordings) + 1} wordings tried on {guardrail_text(sweep.settings)}: chosen on "
         f"{len(split.search_rows)} prompts, reported on {len(split.report_rows)} ({split.source}).",
         "Gains are of the prompts reported on; the chance that a lower bound is too high is "
         f"{ERROR:.0%} for all together.",

@@ -1,4 +1,4 @@
-"""Trying wordings on the screen: a writer, what it wrote, and where each wording comes from."""
+"""Trials of wordings on the screen: a writer, its wordings, and the origin of each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
 
             await consent("typed")
             assert server.received == []
-            # Whoever does not wait goes on without it.
+            # Escape continues without it.
             await pilot.press("a")
             await until(pilot, lambda: bool(server.received))
             await comes(WritingDialog)

@@ -29,7 +29,7 @@ NOTHING = object()
 
 
 class Asked:
-    """Shows one dialog in an app that has nothing else, and keeps what it answers."""
+    """Shows a dialog in an empty app and stores its answer."""
 
     def __init__(self, dialog: Screen[Any]) -> None:
         self.app, self._dialog = BaseApp(), dialog
@@ -52,7 +52,7 @@ def text_of(app: App[int]) -> str:
 async def asked(
     dialog: Screen[Any], *keys: str, size: tuple[int, int] = (80, 24)
 ) -> tuple[object, str]:
-    """What a dialog answers to these keys, and what it showed at first."""
+    """Return the answer of a dialog to these keys, and the text that it showed at first."""
     host = Asked(dialog)
     async with host.app.run_test(size=size) as pilot:
         await host.show(pilot)

@@ -45,7 +45,7 @@ BETTER = {
 
 
 def by_label(request: Received) -> Step:
-    """A model that is always right; asked for proposals it makes two, of which one will not do."""
+    """A model that is always right; of its two proposals, one is invalid."""
     text = request.json["messages"][-1]["content"]
     if "Propose" in text:
         broken = {"description": "x" * 300, "examples": ["a", "b"]}
@@ -54,7 +54,7 @@ def by_label(request: Received) -> Step:
 
 
 class Play:
-    """The app while it is driven."""
+    """The driven app."""
 
     def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         self.pilot, self.app, self.main = pilot, app, main
@@ -71,7 +71,7 @@ class Play:
 
 
 def shown_of(play: Play) -> Evaluation | None:
-    """The evaluation of which the table has the rows."""
+    """Evaluation of the table's rows."""
     results = play.main.rows.results
     return None if results is None else results.evaluation
 
@@ -215,8 +215,8 @@ async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
         await until(play.pilot, lambda: isinstance(play.app.screen, NextStepList))
         assert len(server.received) == 1
         assert not any(step.kind is StepKind.ASK_MODEL for step in offered())
-        place = next(at for at, step in enumerate(offered()) if "worded by the model" in step.text)
-        await play.pilot.press(*["down"] * place)
+        index = next(at for at, step in enumerate(offered()) if "worded by the model" in step.text)
+        await play.pilot.press(*["down"] * index)
         await until(play.pilot, lambda: "The model: shorter" in frame(play.app))
         shown = frame(play.app)
         assert "proposal 2: description has 300 bytes" in shown

@@ -77,7 +77,7 @@ def no_verdict(play: Play) -> list[int]:
 
 
 def open_rows(play: Play) -> int:
-    """How many prompts were not asked."""
+    """Number of prompts that were not sent."""
     assert play.main.state.evaluation is not None
     return play.main.state.evaluation.metrics.open
 
