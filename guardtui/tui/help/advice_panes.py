@@ -85,8 +85,8 @@ results table, pin the earlier iteration as the baseline and restore the later o
 At most five steps, best first: fit the threshold, take a measured edit, check the likely flips of a
 guardrail that has answered, add prompts if there are too few, label more prompts if every gain may
 be chance. Each edit shows its expected gain of coverage on other prompts, with an 80 % interval;
-edits whose interval contains 0 are not offered. “Nothing measured helps” is a valid result: keep
-the definition as it is. Edits are measured again after each pause in typing.
+only edits whose interval is above 0 are offered. “Nothing measured helps” is a valid result. Edits
+are measured again after each pause in typing.
 
 If a writer or a judge is named, it can write wordings, in one call and only on your request. It
 sees at most half of the mistakes. Its wordings are measured like other edits, without the prompts
