@@ -38,7 +38,7 @@ from guardtui.advice.candidates import candidates
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
 from guardtui.advice.wording_sweep import CHOSEN_ON, ERROR, Wording, sweep_wordings
-from guardtui.app.wording_sources import HERE, questions_about
+from guardtui.app.wording_sources import CURRENT, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
@@ -123,7 +123,7 @@ def wordings_of(name: str, texts: list[str]) -> list[Wording]:
     spread = [edits[int(place * step)] for place in range(WORDINGS - 2)]
     others = [Wording(one.topic, one.change, "search", one.sources) for one in spread]
     return [
-        Wording(weak, "", HERE),
+        Wording(weak, "", CURRENT),
         *others[:29],
         Wording(best, "planted", PLANTED),
         *others[29:],
@@ -253,7 +253,7 @@ def planted() -> int:
 
 def nothing() -> int:
     """Print how often a worse wording is proposed; 1 when that is more often than it may be."""
-    found, _ = proposed(HERE)
+    found, _ = proposed(CURRENT)
     count = SEEDS - found["nothing"]
     most = round(ERROR * SEEDS)
     print(

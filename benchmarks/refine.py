@@ -1,4 +1,4 @@
-"""How much the proposals of `guardtui refine` gain on prompts that no part of the search saw.
+"""Gains of the proposals of `guardtui refine` on prompts unseen by the search.
 
     python benchmarks/refine.py CASES.jsonl [CASES.csv TOPIC.yaml ...] [--json] [--budget 10]
         [--cases N] [--splits K] [--encoder pair]
@@ -6,16 +6,16 @@
 
 Cases are those of `fidelity.py` whose coverage, over all prompts and with the threshold fitted to
 them, is below 0.9; or a CSV of prompts followed by its topic file, whatever its coverage. The
-prompts of each are cut in halves: the search sees one of them alone, the gain in coverage is taken
-on the other, with the threshold fitted on the first half before the edit and after it.
-`best_proposal` is the first that is advised without being asked for, `search` that of a search;
-where there is none the gain is 0. `worse` is the share of cases with a negative gain, `proposed`
-that of cases with a proposal. With `--splits K` each case is cut in K ways, the first by a hash of
-each prompt as the product has it; the figures are of all of them.
+prompts of each are split in halves: the search sees only one of them, and the gain in coverage is
+measured on the other, with the threshold fitted on the first half before and after the edit.
+`best_proposal` is the first edit that the app advises after each edit, `search` that of a search;
+without one the gain is 0. `worse` is the share of cases with a negative gain, `proposed` that of
+cases with a proposal, and `expected_gain` the mean gain that the proposals promised. With
+`--splits K` each case is split in K ways, the first by a hash of each prompt as in the product.
 
-With `--singles` nothing is searched: of all single edits of each case, `best` is the largest gain
-on the other half, as if chosen there (what no choice can exceed), `mean` that of an edit at random,
-`chosen` that of the edit with the greatest value on the first half, proposed or not.
+With `--singles` there is no search. Of all single edits of each case, `best` is the largest gain on
+the other half (a bound of every choice), `mean` the mean gain, and `chosen` that of the edit with
+the greatest value on the first half, proposed or not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Read by numpy when it is imported: on busy cores a second BLAS thread costs more than it gains.
+# Read by numpy at its import: on busy cores a second BLAS thread costs more than it gains.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
@@ -63,19 +63,19 @@ BELOW = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one case and split: held-out coverage at first, held-out gains, what was told of them."""
+    """Figures of one case and split: held-out coverage and gains, and the expected gain."""
 
     id: str
     split: int
     coverage: float
     single: float
-    told: float
+    expected_gain: float
     searched: float
     text: str
 
 
 def prompt_set(case: Case) -> PromptSet:
-    """A case's prompts as the product has them."""
+    """Return the prompt set of a case."""
     words = ["true" if belongs else "false" for belongs in case.expected]
     frame = pl.DataFrame(
         {"prompt": case.prompts, "expected": words, "intent": [case.intent] * len(words)}
@@ -84,7 +84,7 @@ def prompt_set(case: Case) -> PromptSet:
 
 
 def topic_of(case: Case) -> Topic:
-    """A case's definition."""
+    """Return the definition of a case."""
     return Topic(
         name=case.name,
         description=case.description,
@@ -94,19 +94,19 @@ def topic_of(case: Case) -> Topic:
 
 
 def some_of(prompts: PromptSet, rows: np.ndarray) -> PromptSet:
-    """Some rows of a prompt set, as a set of its own."""
+    """Return some rows of a prompt set as a prompt set."""
     return PromptSet(prompts.frame[np.flatnonzero(rows)], prompts.intent, prompts.source)
 
 
 def halves(prompts: PromptSet, split: int) -> np.ndarray:
-    """Which prompts the search sees, bool [N]."""
+    """Return which prompts the search sees, bool [N]."""
     if split == 0:
         return hashed_split(prompts.keys, prompts.expected).search
     return stratified_folds(prompts.expected, 2, split, prompts.keys) == 0
 
 
 class Judge:
-    """Coverage of definitions on prompts, the threshold fitted on others."""
+    """Coverage of definitions on prompts, with the threshold fitted on others."""
 
     def __init__(self, encoder: str, fitted_on: PromptSet, measured_on: PromptSet) -> None:
         self._encoder = LocalScanner(encoder)
@@ -120,7 +120,7 @@ class Judge:
         return Evaluation(topic, scanner.settings, "", prompts.keys, prompts.expected, verdicts)
 
     def coverage(self, topic: Topic) -> float:
-        """Coverage on the second set; prompts that are examples do not fit the threshold."""
+        """Return coverage on the second set; the threshold is fitted without the examples."""
         first, second = self._sets
         own = first.prompts.is_in(list(topic.examples)).to_numpy()
         evaluation = self._evaluation(topic, some_of(first, ~own))
@@ -133,19 +133,19 @@ class Judge:
 def measure(
     scanner: LocalScanner, prompts: PromptSet, topic: Topic, split: int, budget: float
 ) -> Figures:
-    """One case and split. Raises GuardtuiError where it cannot be measured."""
+    """Measure one case and split. Raises GuardtuiError if this is impossible."""
     chosen = halves(prompts, split)
     seen, unseen = some_of(prompts, chosen), some_of(prompts, ~chosen)
-    here = scanner.beside()
+    own_scanner = scanner.beside()
     rows = measured_rows(seen)
-    scores = open_scores(here, seen)
+    scores = open_scores(own_scanner, seen)
     assert scores is not None
     objective = EngineObjective(scores, rows.chosen_on, fitted=True)
     judge = Judge(scanner.encoder_name, seen, unseen)
     before = judge.coverage(topic)
 
-    def gained(found: SearchResult | None) -> tuple[float, Proposal | None]:
-        best = found.best if found is not None else None
+    def gained(result: SearchResult | None) -> tuple[float, Proposal | None]:
+        best = result.best if result is not None else None
         return (judge.coverage(best.topic) - before if best else 0.0), best
 
     single, first = gained(advise(objective, topic, rows))
@@ -153,8 +153,8 @@ def measure(
     if budget > 0:
         searched, _ = gained(Search(objective, topic, rows, budget=budget).run())
     text = "" if first is None else "; ".join(first.changes)
-    told = 0.0 if first is None else first.gain.value
-    return Figures(prompts.source, split, before, single, told, searched, text)
+    expected_gain = 0.0 if first is None else first.gain.value
+    return Figures(prompts.source, split, before, single, expected_gain, searched, text)
 
 
 def measure_singles(
@@ -174,9 +174,9 @@ def measure_singles(
         right = objective.judge(candidate.topic, appraisal, unseen) == belongs
         return float(min(right[belongs].mean(), right[~belongs].mean()))
 
-    here = objective.appraise(unchanged(topic))
-    assert here is not None
-    edits = candidates(topic, material_of(objective, here.matches))
+    appraised = objective.appraise(unchanged(topic))
+    assert appraised is not None
+    edits = candidates(topic, material_of(objective, appraised.matches))
     values = objective.values(edits)
     assert values is not None
     before = coverage(unchanged(topic))
@@ -185,7 +185,7 @@ def measure_singles(
 
 
 def read(paths: Sequence[Path], scanner: LocalScanner) -> Iterator[tuple[PromptSet, Topic]]:
-    """The cases of the files that are below `BELOW`, and each CSV with the topic file after it."""
+    """Yield the cases with a coverage below `BELOW`, and each CSV with its topic file."""
     left = list(paths)
     while left:
         path = left.pop(0)
@@ -219,8 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if options.cases is not None and cases:
-        places = np.linspace(0, len(cases) - 1, min(max(options.cases, 1), len(cases)))
-        cases = [cases[int(place)] for place in places.round()]
+        indexes = np.linspace(0, len(cases) - 1, min(max(options.cases, 1), len(cases)))
+        cases = [cases[int(index)] for index in indexes.round()]
     if options.singles:
         gains = np.array(
             [
@@ -233,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         worse = float((gains[:, 2] < 0).mean())
         print(json.dumps({**means, "chosen_worse": worse, "runs": len(gains)}, indent=2))
         return 0
-    found: list[Figures] = []
+    results: list[Figures] = []
     for prompts, topic in cases:
         for split in range(options.splits):
             try:
@@ -241,14 +241,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except SplitError as error:
                 print(f"{prompts.source}: {error}", file=sys.stderr)
                 continue
-            found.append(figures)
+            results.append(figures)
             print(
                 f"{figures.id:<40} {figures.coverage:.3f}  first {figures.single:+.3f} "
-                f"(told {figures.told:+.3f})  search {figures.searched:+.3f}  {figures.text}",
+                f"(expected {figures.expected_gain:+.3f})  search {figures.searched:+.3f}  "
+                f"{figures.text}",
                 file=sys.stderr,
                 flush=True,
             )
-    if not found:
+    if not results:
         print(f"no case has a coverage below {BELOW}", file=sys.stderr)
         return 2
 
@@ -262,16 +263,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else float("nan"),
         }
 
-    proposed = [one for one in found if one.text]
+    proposed = [figures for figures in results if figures.text]
     document = {
         "best_proposal": {
-            **summary([one.single for one in found]),
-            "proposed": len(proposed) / len(found),
-            "told": float(np.mean([one.told for one in found])),
+            **summary([figures.single for figures in results]),
+            "proposed": len(proposed) / len(results),
+            "expected_gain": float(np.mean([figures.expected_gain for figures in results])),
         },
-        "search": summary([one.searched for one in found]),
-        "coverage_before": float(np.mean([one.coverage for one in found])),
-        "cases": len(found),
+        "search": summary([figures.searched for figures in results]),
+        "coverage_before": float(np.mean([figures.coverage for figures in results])),
+        "cases": len(results),
         "encoder": options.encoder,
     }
     if options.json:
@@ -279,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         for key in ("best_proposal", "search"):
             print(f"{key:<14} " + "  ".join(f"{k} {v:+.4f}" for k, v in document[key].items()))
-        print(f"cases {len(found)}, coverage before {document['coverage_before']:.3f}")
+        print(f"cases {len(results)}, coverage before {document['coverage_before']:.3f}")
     return 0
 
 

@@ -58,7 +58,7 @@ def main() -> None:
 
     found = swept()
     best = found.best()
-    places, best_place = thinned(found), None if best is None else found.place(best)
+    places, best_place = thinned(found), None if best is None else found.index(best)
 
     def key() -> None:
         threshold = neighbour(found, 0.7, 1)

@@ -47,8 +47,8 @@ class CandidateKind(StrEnum):
 class Candidate:
     """An edit: the new definition, and the change in words.
 
-    `change` holds foreign texts only as `display_start` gives them. `sources` are the
-    prompts that it takes words from: they do not count in its evaluation.
+    Foreign texts in `change` are shortened by `display_start`. `sources` are the prompts that it
+    takes words from; they do not count in its evaluation.
     """
 
     topic: Topic
@@ -62,7 +62,7 @@ class Material:
     """Prompts for words and examples of edits.
 
     `missed` belong to the topic and do not match, `caught` belong and match, `others` do not
-    belong; each in a fixed order, of which the first are used.
+    belong. Each has a fixed order, and the first ones are used.
     """
 
     missed: tuple[str, ...]
@@ -77,7 +77,7 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
     edits of examples and of the description alternate.
     """
     seen = {same(topic)}
-    found: list[list[Candidate]] = []
+    edits_by_part: list[list[Candidate]] = []
     of_examples = chain(_of_missing(topic, material), _of_examples(topic, material))
     for edits in (of_examples, _of_description(topic, material)):
         kept: list[Candidate] = []
@@ -88,8 +88,8 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
             if key not in seen:
                 seen.add(key)
                 kept.append(candidate)
-        found.append(kept)
-    examples, descriptions = found
+        edits_by_part.append(kept)
+    examples, descriptions = edits_by_part
     if len(examples) + len(descriptions) > most:
         room = max(most - len(descriptions), most // 2)
         examples = examples[:room]
@@ -98,22 +98,24 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
 
 
 def changes(before: Topic, after: Topic) -> tuple[str, ...]:
-    """Return the changes of several edits, each part once, as instructions.
+    """Return the changes of several edits as instructions, one for each part.
 
-    Of foreign texts only as much as `display_start` gives of them.
+    Foreign texts are shortened by `display_start`.
     """
-    found = []
+    sentences = []
     if before.description != after.description:
         start = (
             "Change the description to" if before.description.strip() else "Write the description:"
         )
-        found.append(f"{start} {_quoted(after.description)}")
+        sentences.append(f"{start} {_quoted(after.description)}")
     gone = [pair for pair in enumerate(before.examples, 1) if pair[1] not in after.examples]
     new = [text for text in after.examples if text not in before.examples]
-    found += [_replacing(number, old, text) for (number, old), text in zip(gone, new, strict=False)]
-    found += [f"Add the example {_quoted(text)}" for text in new[len(gone) :]]
-    found += [f"Drop example {number}: {_quoted(old)}" for number, old in gone[len(new) :]]
-    return tuple(found)
+    sentences += [
+        _replacing(number, old, text) for (number, old), text in zip(gone, new, strict=False)
+    ]
+    sentences += [f"Add the example {_quoted(text)}" for text in new[len(gone) :]]
+    sentences += [f"Drop example {number}: {_quoted(old)}" for number, old in gone[len(new) :]]
+    return tuple(sentences)
 
 
 def is_usable_example(text: str) -> bool:
@@ -237,7 +239,7 @@ def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
 def _descriptions(
     topic: Topic, old: str, material: Material
 ) -> Iterator[tuple[CandidateKind, str, str, str]]:
-    """Other descriptions with their kind, what changed, and the prompt that gave words to them."""
+    """Yield other descriptions: kind, text, change, and the prompt with their words (or "")."""
     if not old:
         for text in drafts(topic.name):
             yield CandidateKind.COMPLETE, text, f"Write the description: {_quoted(text)}", ""

@@ -57,7 +57,7 @@ def group_vectors(
     """Group unit vectors [N, d] by spherical k-means (Dhillon and Modha 2001).
 
     Starts are drawn by k-means++ (Arthur and Vassilvitskii 2007) with `seed`, so that the same
-    vectors always give the same groups; of more than 3 000 a sample begins them.
+    vectors always give the same groups. Above 3 000 vectors, the starts come from a sample.
 
     k is at most `most`, which is √N up to 24 by default, and at least a third of that, since two
     halves are not informative. It is chosen on a sample of at most 1 200: the largest k whose mean
@@ -82,20 +82,20 @@ def group_vectors(
         labels, centres = _best_of(vectors, wanted, random, stopped)
     labels, centres = _without_empty(labels, centres)
     order = np.argsort(-np.bincount(labels, minlength=len(centres)), kind="stable")
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    return Grouping(place[labels], centres[order], silhouette)
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return Grouping(rank[labels], centres[order], silhouette)
 
 
 def assign(vectors: Floats, centres: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """The centre of the largest cosine of each vector, intp [N], and that cosine, float32 [N]."""
+    """Return the nearest centre of each vector, intp [N], and its cosine, float32 [N]."""
     labels = np.empty(len(vectors), np.intp)
     nearest = np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), _BLOCK):
         cosines = vectors[start : start + _BLOCK] @ centres.T
-        found = cosines.argmax(axis=1)
-        labels[start : start + _BLOCK] = found
-        nearest[start : start + _BLOCK] = cosines[np.arange(len(found)), found]
+        best = cosines.argmax(axis=1)
+        labels[start : start + _BLOCK] = best
+        nearest[start : start + _BLOCK] = cosines[np.arange(len(best)), best]
     return labels, nearest
 
 
@@ -121,11 +121,11 @@ def silhouettes(cosines: Floats, labels: NDArray[np.intp]) -> NDArray[np.float64
     means[rows, labels] = np.inf
     outer = means.min(axis=1)
     largest = np.maximum(inner, outer)
-    found: NDArray[np.float64] = np.divide(
+    values: NDArray[np.float64] = np.divide(
         outer - inner, largest, out=np.zeros(count), where=largest > 0
     )
-    found[others == 0] = 0
-    return found
+    values[others == 0] = 0
+    return values
 
 
 def _choose(
@@ -142,21 +142,21 @@ def _choose(
         labels, _ = _best_of(sample, wanted, random, stopped, starts=1)
         if len(np.unique(labels)) < 2:
             continue
-        found = silhouettes(cosines, labels)
-        tried.append((wanted, float(found.mean()), float(found.std() / len(found) ** 0.5)))
+        values = silhouettes(cosines, labels)
+        tried.append((wanted, float(values.mean()), float(values.std() / len(values) ** 0.5)))
     if not tried:
         return 1, None
-    _, best, error = max(tried, key=lambda one: one[1])
-    number, mean, _ = max(one for one in tried if one[1] >= best - error)
+    _, best, error = max(tried, key=lambda trial: trial[1])
+    number, mean, _ = max(trial for trial in tried if trial[1] >= best - error)
     return number, mean
 
 
 def _numbers(limit: int) -> list[int]:
     """Return numbers of groups to try, from a third of the most on, in steps of about a quarter."""
-    numbers, one = [], max(2, limit // 3)
-    while one < limit:
-        numbers.append(one)
-        one += max(1, one // 4)
+    numbers, number = [], max(2, limit // 3)
+    while number < limit:
+        numbers.append(number)
+        number += max(1, number // 4)
     return [*numbers, limit]
 
 
@@ -171,9 +171,9 @@ def _best_of(
     best: tuple[NDArray[np.intp], Floats, float] | None = None
     for _ in range(starts if wanted > 1 else 1):
         begun = _starts(vectors, wanted, random, stopped)
-        found = _refine(vectors, begun, _STEPS, stopped)
-        if best is None or found[2] > best[2]:
-            best = found
+        refined = _refine(vectors, begun, _STEPS, stopped)
+        if best is None or refined[2] > best[2]:
+            best = refined
     assert best is not None  # noqa: S101 - there was a start
     return best[:2]
 
@@ -186,19 +186,19 @@ def _without_empty(labels: NDArray[np.intp], centres: Floats) -> tuple[NDArray[n
 def _refine(
     vectors: Floats, centres: Floats, steps: int, stopped: Stopped
 ) -> tuple[NDArray[np.intp], Floats, float]:
-    """Return labels, centres and the sum of cosines after so many steps at most."""
+    """Return labels, centres and the sum of cosines after at most `steps` steps."""
     labels, nearest = assign(vectors, centres)
     total = float(nearest.sum(dtype=np.float64))
     for _ in range(steps):
         if stopped():
             raise StoppedError
         newer = _centres(vectors, labels, nearest, centres)
-        found, near = assign(vectors, newer)
+        newer_labels, near = assign(vectors, newer)
         gained = float(near.sum(dtype=np.float64)) - total
         if gained <= 0:
             break  # the previous centres are as good, and the labels belong to them
-        changed = int(np.count_nonzero(found != labels))
-        labels, nearest, centres = found, near, newer
+        changed = int(np.count_nonzero(newer_labels != labels))
+        labels, nearest, centres = newer_labels, near, newer
         total += gained
         # A few last changes are negligible.
         if changed * 1000 < len(labels):
@@ -207,7 +207,10 @@ def _refine(
 
 
 def _centres(vectors: Floats, labels: NDArray[np.intp], nearest: Floats, centres: Floats) -> Floats:
-    """The directions of the means of the groups; an empty group restarts at the farthest vector."""
+    """Return the directions of the means of the groups.
+
+    An empty group restarts at the farthest vector.
+    """
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=len(centres))
     newer = centres.copy()
@@ -226,9 +229,9 @@ def _centres(vectors: Floats, labels: NDArray[np.intp], nearest: Floats, centres
 
 
 def _starts(vectors: Floats, wanted: int, random: np.random.Generator, stopped: Stopped) -> Floats:
-    """Return centres [k, d] drawn by k-means++: each with a chance by its squared distance.
+    """Return centres [k, d] drawn by k-means++, with probability by squared distance.
 
-    Greedy: of a few candidates the one with the smallest sum of distances is used.
+    Greedy: each time, the candidate with the smallest sum of distances is used.
     """
     chosen = [int(random.integers(len(vectors)))]
     tries = 2 + int(np.log(wanted))
@@ -239,18 +242,18 @@ def _starts(vectors: Floats, wanted: int, random: np.random.Generator, stopped: 
         total = np.cumsum(distance)
         if total[-1] <= _SAME:
             break
-        places = np.searchsorted(total, random.random(tries) * total[-1], side="right")
-        places = np.minimum(places, len(vectors) - 1)
-        left = np.minimum(_distances(vectors, places.tolist()), distance)
+        drawn = np.searchsorted(total, random.random(tries) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(vectors) - 1)
+        left = np.minimum(_distances(vectors, drawn.tolist()), distance)
         best = int(left.sum(axis=1).argmin())
-        chosen.append(int(places[best]))
+        chosen.append(int(drawn[best]))
         distance = left[best]
-    found: Floats = vectors[chosen]
-    return found.copy()
+    centres: Floats = vectors[chosen]
+    return centres.copy()
 
 
 def _distances(vectors: Floats, rows: list[int]) -> NDArray[np.float64]:
-    """1 − cos of all vectors to some of them, [n, N]: half the squared distance of unit vectors."""
+    """Return 1 − cos of all vectors to some of them, [n, N]: half the squared distance."""
     # Without BLAS, whose threads wait for each other on a busy machine.
     cosines = np.stack([np.einsum("ij,j->i", vectors, vectors[row]) for row in rows])
     return np.maximum(1 - cosines.astype(np.float64), 0)

@@ -36,58 +36,58 @@ class CurvePoint:
         return metrics.fp / negatives if negatives else None
 
 
-def thinned(found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()) -> NDArray[np.intp]:
+def thinned(sweep: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()) -> NDArray[np.intp]:
     """Return at most `most` cuts (intp, ascending) that stand for all of them.
 
     Both ends, the best cut, the extremes of each rate and `keep` are always included; the others
     are evenly spaced along the curve, so that TPR and TNR change little between neighbours, unless
     many prompts share a score. Raises ValueError if `most` is too small for the fixed points.
     """
-    if len(found) <= most:
-        return np.arange(len(found))
-    fixed = {0, len(found) - 1, *keep}
-    best = found.best()
+    if len(sweep) <= most:
+        return np.arange(len(sweep))
+    fixed = {0, len(sweep) - 1, *keep}
+    best = sweep.best()
     if best is not None:
-        fixed.add(found.place(best))
+        fixed.add(sweep.index(best))
     for name in RATES:
-        values: NDArray[np.float64] = getattr(found, name)
+        values: NDArray[np.float64] = getattr(sweep, name)
         if not np.isnan(values).all():
             fixed |= {int(np.nanargmax(values)), int(np.nanargmin(values))}
     room = most - len(fixed)
     if room < 0:
         raise ValueError(f"{most} points cannot keep {len(fixed)} extremes")
-    # TPR falls and TNR rises with the threshold (allow: the reverse), so their difference goes
-    # one way: even steps of it are even steps along the curve.
-    way = np.zeros(len(found))
-    if found.positives:
-        way -= found.true_positive_rate
-    if found.negatives:
-        way += found.true_negative_rate
-    if found.intent is Intent.ALLOW:
-        way = -way
-    even = np.searchsorted(way, np.linspace(way[0], way[-1], room + 2)[1:-1])
+    # TPR falls and TNR rises with the threshold (allow: the reverse), so TNR − TPR is monotone:
+    # even steps of it are even steps along the curve.
+    rise = np.zeros(len(sweep))
+    if sweep.positives:
+        rise -= sweep.true_positive_rate
+    if sweep.negatives:
+        rise += sweep.true_negative_rate
+    if sweep.intent is Intent.ALLOW:
+        rise = -rise
+    even = np.searchsorted(rise, np.linspace(rise[0], rise[-1], room + 2)[1:-1])
     return np.unique(np.concatenate([even, np.fromiter(fixed, np.intp)]))
 
 
 def curve_points(
-    found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()
+    sweep: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()
 ) -> tuple[CurvePoint, ...]:
-    """The points of `thinned`, by threshold, lowest first; each threshold is a cut of the sweep."""
+    """Return the points of `thinned`, lowest threshold first; each is a cut of the sweep."""
     return tuple(
-        CurvePoint(float(str(found.cuts[place])), found.metrics(int(place)))
-        for place in thinned(found, most, keep)
+        CurvePoint(float(str(sweep.cuts[index])), sweep.metrics(int(index)))
+        for index in thinned(sweep, most, keep)
     )
 
 
-def neighbour(found: Sweep, threshold: float, way: int, least: float = 0.001) -> float:
-    """Return the next threshold up (`way` 1) or down (−1) that gives other verdicts than this one.
+def neighbour(sweep: Sweep, threshold: float, direction: int, least: float = 0.001) -> float:
+    """Return the next threshold up (`direction` 1) or down (−1) with other verdicts.
 
-    At least about `least` away, so that a large set is not traversed prompt by prompt. Returns the
-    threshold itself if there is none.
+    It is at least about `least` away, so that a large set is not traversed prompt by prompt.
+    Returns the threshold itself at either end.
     """
-    here = found.place(threshold)
-    if way > 0:
-        place = max(here + 1, found.place(threshold + least))
-        return found.setting(place) if here < len(found) - 1 else threshold
-    place = min(here - 1, found.place(threshold - least))
-    return found.setting(place) if here > 0 else threshold
+    current = sweep.index(threshold)
+    if direction > 0:
+        index = max(current + 1, sweep.index(threshold + least))
+        return sweep.setting(index) if current < len(sweep) - 1 else threshold
+    index = min(current - 1, sweep.index(threshold - least))
+    return sweep.setting(index) if current > 0 else threshold

@@ -16,7 +16,7 @@ _WIDER = (
     "requests in other languages",
     "follow-up questions",
 )
-"""Extensions of a description, each following “…, including”."""
+"""Extensions of a description after “…, including”."""
 
 _DRAFTS = (
     "{name}",
@@ -37,7 +37,7 @@ _PROMPTS_AT_LEAST = 2
 
 
 def drafts(name: str) -> list[str]:
-    """Return first descriptions of a topic that has only a name; empty without one."""
+    """Return descriptions for a topic that has only a name; empty if the name is blank."""
     name = name.strip()
     if not name:
         return []
@@ -68,10 +68,10 @@ def generalized(description: str) -> Iterator[tuple[str, str]]:
 def extended(
     description: str, prompts: Sequence[str], others: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """The description with a noun phrase of several prompts, the phrase, and the first of them.
+    """Yield the description with a noun phrase of prompts, the phrase, and its first prompt.
 
-    Each phrase once, in the order of prompts. A phrase must occur in several prompts and in none of
-    `others`.
+    Each phrase occurs once, in the order of prompts. It must occur in several prompts, at least
+    twice as often as in `others`.
     """
     lower = description.lower()
     ours, theirs = ([f" {' '.join(words(text))} " for text in group] for group in (prompts, others))

@@ -17,11 +17,11 @@ Stopped = Callable[[], bool]
 NEAR = 0.92
 """Cosine from which two prompts are near-duplicates.
 
-Measured with both encoders on 7 750 requests to banks and assistants: of the same sentence with a
-word like "the" left out, two words swapped, another end or a "please" before it, nine in ten reach
-it or more (but fewer of those with a letter wrong: the encoders do not read those). Two different
-sentences of that set that reach it are rewordings, bar one or two words; such pairs are 0.007 % of
-all. A "not" alone need not bring a pair below it.
+Measured with both encoders on 7 750 requests to banks and assistants. Nine in ten of these changes
+of a sentence reach it: a word like "the" left out, two words swapped, another end, "please" before
+it. Fewer misspelt sentences do, since the encoders cannot read misspelt words. Different sentences
+that reach it are rewordings of each other, but for one or two words; they are 0.007 % of all pairs.
+A "not" alone does not always bring a pair below it.
 """
 
 PAIRS_AT_MOST = 500
@@ -71,12 +71,12 @@ def near_duplicates(
     all_pairs_at_most: int = ALL_PAIRS_AT_MOST,
     stopped: Stopped = lambda: False,
 ) -> Duplicates:
-    """Pairs of unit vectors [N, d] whose cosine is at least `near`; `expected` are labels [N].
+    """Return pairs of unit vectors [N, d] with cosine at least `near`; `expected` are labels [N].
 
-    Exact, by all cosines, up to `all_pairs_at_most` prompts. Beyond, the set is halved again and
-    again by the median of a projection on a random pair's difference (a random projection tree,
-    Dasgupta and Freund 2008) until 2 000 are left in a cell, three times over, and pairs are looked
-    for within the cells. Raises `StoppedError` if `stopped` says so, ValueError when the
+    Up to `all_pairs_at_most` prompts, all cosines are computed, and the result is exact. Larger
+    sets are halved repeatedly at the median of a projection on a random pair's difference (a random
+    projection tree, Dasgupta and Freund 2008) until a cell has 2 000 prompts, and pairs are
+    searched within the cells; three times. Raises `StoppedError` if stopped, and ValueError if the
     lengths differ.
     """
     if len(vectors) != len(expected):
@@ -124,10 +124,10 @@ class _Search:
                 raise StoppedError
             # Each pair once: the block against itself and what follows.
             cosines = part[start : start + _BLOCK] @ part[start:].T
-            one, other = np.nonzero(cosines >= self._near)
-            later = other > one
-            one, other = one[later], other[later]
-            self._take(rows[start + one], rows[start + other], cosines[one, other])
+            first, second = np.nonzero(cosines >= self._near)
+            later = second > first
+            first, second = first[later], second[later]
+            self._take(rows[start + first], rows[start + second], cosines[first, second])
 
     def _take(self, first: NDArray[np.intp], second: NDArray[np.intp], cosine: Floats) -> None:
         for cells in self.compared:
@@ -173,8 +173,8 @@ def _cells(
         if len(cell) <= _CELL:
             cells.append(cell)
             continue
-        one, other = random.choice(len(cell), 2, replace=False)
-        along = vectors[cell] @ (vectors[cell[one]] - vectors[cell[other]])
+        first, second = random.choice(len(cell), 2, replace=False)
+        along = vectors[cell] @ (vectors[cell[first]] - vectors[cell[second]])
         # By rank, so that cells of equal vectors are halved too.
         low = np.zeros(len(cell), bool)
         low[np.argsort(along, kind="stable")[: len(cell) // 2]] = True

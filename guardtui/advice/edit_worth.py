@@ -11,7 +11,7 @@ from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Intent
 
 
-def worth_of(
+def significance_of(
     duty: NDArray[np.bool_], before: NDArray[np.bool_], after: NDArray[np.bool_]
 ) -> Significance:
     """Return the significance of a change, from which prompts were and are correct, bool [n].
@@ -29,7 +29,7 @@ def worth_of(
     return Significance(fixes, regressions, len(duty), pairs)
 
 
-def worth_of_matches(
+def significance_of_matches(
     expected: NDArray[np.bool_],
     before: NDArray[np.bool_],
     after: NDArray[np.bool_],
@@ -38,7 +38,7 @@ def worth_of_matches(
     """Return the same from labels and from which prompts match two definitions, bool [n] each."""
     # A match is correct if the label says so, for either intent.
     duty = should_trigger(expected, intent)
-    return worth_of(duty, before == expected, after == expected)
+    return significance_of(duty, before == expected, after == expected)
 
 
 def metrics_of_matches(

@@ -1,4 +1,4 @@
-"""Effect of each part of a definition, measured by removing it; and whether it has any effect."""
+"""Effect of each part of a definition, measured by removing it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.edit_worth import metrics_of_matches, worth_of_matches
+from guardtui.advice.edit_worth import metrics_of_matches, significance_of_matches
 from guardtui.advice.engine_scores import Stopped
 from guardtui.advice.phrases import pieces, without
 from guardtui.domain.metrics import Metrics
@@ -26,11 +26,11 @@ _SHOWN = 60
 class Effect:
     """Effect of one part of a definition, measured by removing it.
 
-    `part` names it (`example 3`, `phrase 2`, `description`), `text` is the part itself as it
-    stands in the topic (not made inert), `start` and `stop` its place in the description (0 and
-    0 for an example). `topic` is the definition without it, which may break the limits; `before`
-    and `without` are metrics over all prompts, and `worth` says how sure their difference is.
-    Prompts that are the example itself count, as they do in an evaluation.
+    `part` is its name (`example 3`, `phrase 2`, `description`) and `text` its text in the topic
+    (not made inert). `start` and `stop` are its range in the description, 0 and 0 for an example.
+    `topic` is the definition without it, which may break the limits. `before` and `without` are
+    metrics over all prompts, and `worth` the significance of their difference. Prompts equal to the
+    example count, as they do in an evaluation.
     """
 
     part: str
@@ -50,14 +50,14 @@ class Effect:
 
     @property
     def sentence(self) -> str:
-        """The effect in words, as `without example 3: 12 fewer FP, 2 more FN`."""
+        """The effect in words: `without example 3: 12 fewer FP, 2 more FN`."""
         return f"without {self.part}: {change_in_words(self.before, self.without)}"
 
 
 def change_in_words(before: Metrics, after: Metrics) -> str:
     """Return the change of mistakes: `12 fewer FP, 2 more FN`, or `as many FP and FN`.
 
-    Equal counts may hide that other prompts are mistaken now.
+    Equal counts may hide different mistakes.
     """
     parts = []
     for name, old, new in (("FP", before.fp, after.fp), ("FN", before.fn, after.fn)):
@@ -84,7 +84,7 @@ def effects(
 ) -> tuple[Effect, ...] | None:
     """Return the effect of each example and each phrase of the description; None if stopped.
 
-    The parts in the order of the definition: phrases, the whole description, examples.
+    Parts are in the order of the definition: phrases, the whole description, examples.
     """
     parts: list[tuple[str, str, int, int, Topic]] = []
     description = topic.description
@@ -110,7 +110,7 @@ def effects(
     expected, intent = engine.prompts.expected, topic.intent
     before, *others = (metrics_of_matches(expected, row, intent) for row in matches)
     return tuple(
-        Effect(*part, before, metrics, worth_of_matches(expected, matches[0], row, intent))
+        Effect(*part, before, metrics, significance_of_matches(expected, matches[0], row, intent))
         for part, metrics, row in zip(parts, others, matches[1:], strict=True)
     )
 

@@ -30,7 +30,7 @@ from guardtui.domain.topic import Topic
 
 _RESAMPLES = 200
 _SEED = 11
-_CELLS = 1 << 20  # of a matrix of scores that are in work at once
+_CELLS = 1 << 20  # maximum size of a matrix of scores
 _SHOWN = 64  # candidates between two checks of `stopped`
 
 
@@ -84,9 +84,9 @@ class EngineObjective:
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
         """Return the expected gain in coverage on other prompts of edits chosen by `values`.
 
-        The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
-        standard deviation is that of resamples of the prompts, the operating points fitted to
-        each.
+        This is the change of the cautious coverage minus the bias of the choice (`OPTIMISM`). Its
+        standard deviation is that over resamples of the prompts, each with its own fitted operating
+        points.
         """
         counted = before.counted & after.counted
         belongs = self._belongs[counted]
@@ -100,7 +100,7 @@ class EngineObjective:
         return gain_of(first, second, self._smaller, deviation)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
-        """Whether other prompts of the set match, bool [n], at the operating point found here."""
+        """Return whether other prompts of the set match at the appraised cut, bool [n]."""
         z = self._scores.z([topic], rows)
         assert z is not None  # noqa: S101 - nothing stops it
         assert appraisal.cut is not None  # noqa: S101 - it is one of the engine
@@ -132,7 +132,7 @@ class EngineObjective:
 
 
 def fits_threshold(settings: ScannerSettings) -> bool:
-    """Return whether the engine's threshold is one that follows the labels."""
+    """Return whether the engine's threshold is fitted to the labels."""
     return settings.threshold_source.startswith(FITTED)
 
 

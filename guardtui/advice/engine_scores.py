@@ -1,4 +1,4 @@
-"""Scores of many definitions against one prompt set at once, as the embedded engine has them."""
+"""Scores of many definitions against one prompt set at once, by the embedded engine."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Rows: TypeAlias = "NDArray[np.intp]"
 Stopped = Callable[[], bool]
 
-_PROMPTS, _TOPICS = 1024, 128  # of each in one block: what is in work stays in the cache
-_TEXTS = 20_000  # vectors of texts that are kept
-_TEXTS_AT_ONCE = 64  # between two looks at whether to stop
+_PROMPTS, _TOPICS = 1024, 128  # sizes of a block that stays in the processor's cache
+_TEXTS = 20_000  # maximum number of kept vectors
+_TEXTS_AT_ONCE = 64  # texts between two checks of `stopped`
 
 
 class EngineScores:
     """Scores topics against the prompts of a set, many at a time.
 
-    It shares the prompts' vectors with the scanner and changes nothing that the scanner keeps of
-    its last topic. Objects are made by `open_scores`; not thread-safe.
+    Shares the prompts' vectors with the scanner, but not its state of the last topic. Made by
+    `open_scores`; not thread-safe.
     """
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet, vectors: PromptVectors) -> None:
@@ -37,7 +37,7 @@ class EngineScores:
         self._scanner = scanner
         self._vectors = vectors
         self.prompts = prompts
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._texts = np.zeros((0, int(self._model.background.shape[1])), np.float32)
 
     @property
@@ -47,42 +47,42 @@ class EngineScores:
 
     @property
     def cut(self) -> np.float32:
-        """The z from which on a prompt matches at the engine's threshold."""
+        """Smallest z at which a prompt matches by the engine's threshold."""
         threshold = self.settings.threshold
         if threshold is None:
             raise RuntimeError("the local scanner has no threshold")
         return z_cut(threshold)
 
     def learn(self, topics: Sequence[Topic], stopped: Stopped = lambda: False) -> int | None:
-        """Embed the texts of topics that are not known yet; how many, or None if stopped."""
+        """Embed the new texts of topics; return how many, or None if stopped."""
         wanted = dict.fromkeys(text for topic in topics for text in _texts(topic) if text.strip())
-        fresh = [text for text in wanted if text not in self._places]
+        fresh = [text for text in wanted if text not in self._indexes]
         if not fresh:
             return 0
-        if len(self._places) + len(fresh) > _TEXTS:
-            kept = [text for text in wanted if text in self._places]
-            self._texts = self._texts[[self._places[text] for text in kept]]
-            self._places = {text: place for place, text in enumerate(kept)}
+        if len(self._indexes) + len(fresh) > _TEXTS:
+            kept = [text for text in wanted if text in self._indexes]
+            self._texts = self._texts[[self._indexes[text] for text in kept]]
+            self._indexes = {text: index for index, text in enumerate(kept)}
         for start in range(0, len(fresh), _TEXTS_AT_ONCE):
             part = fresh[start : start + _TEXTS_AT_ONCE]
             vectors = self._scanner.embed(part, stopped)
             if vectors is None or stopped():
                 return None
-            known = len(self._places)
+            known = len(self._indexes)
             if known + len(part) > len(self._texts):
                 grown = np.zeros((2 * (known + len(part)), vectors.shape[1]), np.float32)
                 grown[:known] = self._texts[:known]
                 self._texts = grown
             self._texts[known : known + len(part)] = vectors
-            self._places.update((text, known + place) for place, text in enumerate(part))
+            self._indexes.update((text, known + index) for index, text in enumerate(part))
         return len(fresh)
 
     def blocks(
         self, topics: Sequence[Topic], rows: Rows | None = None
     ) -> Iterator[tuple[slice, slice, Floats]]:
-        """Yield raw scores z block by block: which topics, which of the rows, and z of both.
+        """Yield raw scores z block by block: a slice of the topics, one of the rows, and their z.
 
-        Of all prompts, or of these rows of the set. The texts of the topics must be known.
+        `rows` are rows of the prompt set, all by default. The texts of the topics must be known.
         """
         rows = np.arange(len(self.prompts)) if rows is None else rows
         table, vectors = self._table(topics)
@@ -102,64 +102,64 @@ class EngineScores:
         """Return raw scores [c, n] of topics and rows of the prompt set; None if stopped."""
         if self.learn(topics, stopped) is None:
             return None
-        found = np.empty((len(topics), len(rows)), np.float32)
+        scores = np.empty((len(topics), len(rows)), np.float32)
         for part, some, z in self.blocks(topics, rows):
             if stopped():
                 return None
-            found[part, some] = z
-        return found
+            scores[part, some] = z
+        return scores
 
     def matches(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
-        """Return whether each prompt of the set matches each topic, bool [c, N], by the threshold.
+        """Return whether each prompt matches each topic by the threshold, bool [c, N].
 
-        None if stopped.
+        Returns None if stopped.
         """
         if self.learn(topics, stopped) is None:
             return None
         cut = self.cut
-        found = np.empty((len(topics), len(self.prompts)), bool)
+        matching = np.empty((len(topics), len(self.prompts)), bool)
         for part, some, z in self.blocks(topics):
             if stopped():
                 return None
-            found[part, some] = z >= cut
-        return found
+            matching[part, some] = z >= cut
+        return matching
 
     def vectors_of(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
         """Return vectors [t, d] of texts that are not blank; None if stopped."""
         if self.learn([Topic(examples=tuple(texts))], stopped) is None:
             return None
-        return self._texts[[self._places[text] for text in texts]]
+        return self._texts[[self._indexes[text] for text in texts]]
 
     def cosines(self, vectors: Floats, stopped: Stopped = lambda: False) -> Floats | None:
         """Return cosines [t, N] of texts [t, d] to all prompts; None if stopped."""
-        found = np.empty((len(vectors), len(self.prompts)), np.float32)
-        for start in range(0, found.shape[1], _PROMPTS):
+        values = np.empty((len(vectors), len(self.prompts)), np.float32)
+        for start in range(0, values.shape[1], _PROMPTS):
             if stopped():
                 return None
-            rows = np.arange(start, min(start + _PROMPTS, found.shape[1]))
-            found[:, rows] = self._vectors.matrix.products(vectors, rows)
-        return found
+            rows = np.arange(start, min(start + _PROMPTS, values.shape[1]))
+            values[:, rows] = self._vectors.matrix.products(vectors, rows)
+        return values
 
     def _table(self, topics: Sequence[Topic]) -> tuple[TopicTable, Floats]:
-        """The topics as places in the texts that they have, and those texts' vectors [t, d]."""
-        places: dict[str, int] = {}
+        """Return the topics as indexes of their texts, and the vectors of these texts [t, d]."""
+        indexes: dict[str, int] = {}
         heads = np.full(len(topics), -1, np.intp)
         width = max((len(topic.examples) for topic in topics), default=0)
         examples = np.full((len(topics), width), -1, np.intp)
         for row, topic in enumerate(topics):
             for column, text in enumerate(_texts(topic)):
                 if text.strip():
-                    place = places.setdefault(text, len(places))
+                    index = indexes.setdefault(text, len(indexes))
                     if column:
-                        examples[row, column - 1] = place
+                        examples[row, column - 1] = index
                     else:
-                        heads[row] = place
+                        heads[row] = index
         table = TopicTable(heads, examples)
-        if not places:
+        if not indexes:
             return table, np.zeros((1, self._texts.shape[1]), np.float32)
-        return table, self._texts[[self._places[text] for text in places]]
+        return table, self._texts[[self._indexes[text] for text in indexes]]
 
 
 def open_scores(
@@ -168,7 +168,7 @@ def open_scores(
     report: Report = lambda progress: None,
     stopped: Stopped = lambda: False,
 ) -> EngineScores | None:
-    """Scores for these prompts, which are embedded first where they are not; None if stopped.
+    """Embed the prompts that are not embedded yet and return their scores; None if stopped.
 
     Raises `ScannerError` if the encoder cannot be loaded.
     """

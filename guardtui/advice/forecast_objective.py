@@ -24,11 +24,11 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster
 
-_NORMAL = 1.96  # standard deviations of half a 95 % interval
+_NORMAL = 1.96  # half width of a 95 % interval, in standard deviations
 
 
 class ForecastVerdicts:
-    """The likelier verdicts of a guardrail on whole definitions."""
+    """Likelier verdicts of a guardrail on definitions."""
 
     def __init__(self, forecaster: Forecaster, prompts: PromptSet) -> None:
         self._prompts, self._forecaster = prompts, forecaster
@@ -42,19 +42,19 @@ class ForecastVerdicts:
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
         """Return whether each prompt likely matches each topic, bool [c, N]; None if stopped."""
-        found = np.empty((len(topics), len(self.prompts)), bool)
+        likely = np.empty((len(topics), len(self.prompts)), bool)
         for row, topic in enumerate(topics):
             forecast = self._forecaster.forecast(topic, stopped)
             if forecast is None:
                 return None
-            found[row] = _match(forecast) > 0.5
-        return found
+            likely[row] = _match(forecast) > 0.5
+        return likely
 
 
 class ForecastObjective:
     """Measures definitions by a guardrail's expected verdicts, on some prompts of a set.
 
-    The guardrail has its own operating point: no threshold is fitted. Not thread-safe.
+    No threshold is fitted, since the guardrail has its own operating point. Not thread-safe.
     """
 
     def __init__(self, forecaster: Forecaster, prompts: PromptSet, rows: Rows) -> None:
@@ -96,12 +96,14 @@ class ForecastObjective:
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
         """Return the expected gain in coverage on other prompts of edits chosen by `values`.
 
-        The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
-        standard deviation is that of the coverage forecast after the edits, as if nothing of it
-        were shared with the definition at hand.
+        This is the change of the cautious coverage minus the bias of the choice (`OPTIMISM`). Its
+        standard deviation is that of the coverage forecast after the edits, as if the forecasts
+        before and after them were independent.
         """
         counted = (before.counted & after.counted)[None]
-        first, second = (float(self._worth(one.soft[None], counted)[0]) for one in (before, after))
+        first, second = (
+            float(self._worth(appraisal.soft[None], counted)[0]) for appraisal in (before, after)
+        )
         return gain_of(first, second, self._smaller, after.spread)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
@@ -120,6 +122,6 @@ class ForecastObjective:
 
 
 def _match(forecast: Forecast) -> Array:
-    """Return probability that each prompt matches the topic, [N]."""
+    """Return the probability that each prompt matches the topic, [N]."""
     triggers = forecast.triggers
     return triggers if forecast.topic.intent is Intent.BLOCK else 1 - triggers

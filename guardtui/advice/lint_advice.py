@@ -115,17 +115,17 @@ class Advice:
         return f"{self.message}; {effect}" if effect else self.message
 
 
-def order(one: Advice) -> tuple[int, float, int, str]:
+def order(advice: Advice) -> tuple[int, float, int, str]:
     """Return the sort key: gains of coverage first, then unmeasured advice, then losses."""
-    change = None if one.removal is None else one.removal.change
+    change = None if advice.removal is None else advice.removal.change
     group, value = 1, 0.0
     if change is not None:
         # Leaked prompts inflate coverage by what it loses without them.
-        value = -change if one.code == "leakage" else change
+        value = -change if advice.code == "leakage" else change
         group = 0 if value > 0 else 2
-    if one.code in (NO_EFFECT, "contradiction"):
-        group = -2 if one.code == NO_EFFECT else -1
-    return group, -round(value, 9), _CODES.index(one.code), one.field
+    if advice.code in (NO_EFFECT, "contradiction"):
+        group = -2 if advice.code == NO_EFFECT else -1
+    return group, -round(value, 9), _CODES.index(advice.code), advice.field
 
 
 def without_examples(topic: Topic, numbers: Sequence[int]) -> Topic:
@@ -134,9 +134,9 @@ def without_examples(topic: Topic, numbers: Sequence[int]) -> Topic:
     return topic.model_copy(update={"examples": rest})
 
 
-def part_name(place: int) -> str:
+def part_name(number: int) -> str:
     """Return the description for 0, an example by its number."""
-    return f"example {place}" if place else "description"
+    return f"example {number}" if number else "description"
 
 
 def field_of(numbers: Sequence[int]) -> str:

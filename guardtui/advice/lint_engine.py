@@ -1,4 +1,4 @@
-"""The prompts of a set as lint needs them: verdicts of many definitions, and cosines."""
+"""Verdicts of the embedded engine on many definitions, and cosines, for lint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LintEngine:
 
     @cached_property
     def equal_texts(self) -> EqualTexts:
-        """The prompts by their text; made when first asked for."""
+        """Index of the prompts by text, made at its first use."""
         return EqualTexts(self.prompts.prompts)
 
     def verdicts(
@@ -53,7 +53,7 @@ class LintEngine:
 def open_lint_engine(
     scanner: LocalScanner, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
 ) -> LintEngine | None:
-    """An engine for these prompts, which are embedded first where they are not; None if stopped.
+    """Embed the prompts that are not embedded yet and return an engine; None if stopped.
 
     Raises `ScannerError` if the encoder cannot be loaded.
     """

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.edit_worth import metrics_of_matches, worth_of_matches
+from guardtui.advice.edit_worth import metrics_of_matches, significance_of_matches
 from guardtui.advice.lint_advice import Advice, Removal, without_examples
 from guardtui.advice.lint_engine import LintEngine
 from guardtui.domain.example_prompts import given_examples
@@ -19,7 +19,7 @@ from guardtui.domain.topic import Topic
 Stopped = Callable[[], bool]
 
 NEAR_DUPLICATE = 0.8
-"""Cosine from which on two examples say nearly the same.
+"""Cosine from which two examples are near-duplicates.
 
 Measured with both encoders on the positive prompts of the shipped samples: no two of them reach
 0.76 (14 850 pairs), and 99 of 100 small rewordings of one (case, signs, a greeting, an article,
@@ -38,21 +38,21 @@ def measured(
     leaked: Sequence[int],
     stopped: Stopped,
 ) -> list[Advice]:
-    """Return the advice with its effects, and what the engine adds, in no order.
+    """Return the advice with its effects and the advice by vectors, in no particular order.
 
-    `leaked` are rows that are left out of the rates for the advice about leakage.
+    `leaked` are rows left out of the rates for the advice about leakage.
     """
     given = given_examples(topic)
     vectors = engine.vectors_of([text for _, text in given], stopped)
     if vectors is None:
         return advice
     twins = _twins(topic, given, vectors)
-    contradicted = {one.field for one in advice if one.code == "contradiction"}
+    contradicted = {item.field for item in advice if item.code == "contradiction"}
     near = _near_negatives(engine, topic, given, vectors, stopped)
-    advice = [*advice, *(one for one in near if one.field not in contradicted)]
+    advice = [*advice, *(item for item in near if item.field not in contradicted)]
     bare = topic.model_copy(update={"description": ""})
     parts = [topic.model_copy(update={"examples": ()}), Topic(examples=topic.examples), bare]
-    remedies = [one.remedy for one in advice if one.remedy is not None]
+    remedies = [item.remedy for item in advice if item.remedy is not None]
     remedies += [remedy for pair in twins for remedy in pair.remedies]
     topics = list(dict.fromkeys([topic, *parts, *remedies]))
     verdicts = engine.verdicts(topics, stopped)
@@ -65,20 +65,22 @@ def measured(
         return _removal(topic, expected, matches[topic], matches[remedy])
 
     effects = [
-        one if one.remedy is None else replace(one, removal=removal(one.remedy)) for one in advice
+        item if item.remedy is None else replace(item, removal=removal(item.remedy))
+        for item in advice
     ]
-    for place, one in enumerate(effects):
-        if one.code == "leakage":
+    for index, item in enumerate(effects):
+        if item.code == "leakage":
             rest = np.ones(len(expected), bool)
             rest[leaked] = False
             before = metrics_of_matches(expected, matches[topic], topic.intent)
             after = metrics_of_matches(expected[rest], matches[topic][rest], topic.intent)
-            effects[place] = replace(one, removal=Removal(before, after))
-    told: dict[str, Advice] = {}
+            effects[index] = replace(item, removal=Removal(before, after))
+    by_field: dict[str, Advice] = {}
     for pair in sorted(twins, key=lambda pair: -pair.cosine):
-        one = pair.better(removal)
-        told.setdefault(one.field, one)  # of three alike two are told, not all pairs
-    effects += told.values()
+        better = pair.better(removal)
+        # Three similar examples give two pieces of advice, not one for each pair.
+        by_field.setdefault(better.field, better)
+    effects += by_field.values()
     if topic.description.strip() and given:
         weight = _removal(topic, expected, matches[parts[0]], matches[parts[1]])
         if (weight.change or 0) > 0 and _surely_better(weight):
@@ -97,41 +99,41 @@ def measured(
 
 @dataclass(frozen=True, slots=True)
 class _Twins:
-    """Two examples that say nearly the same, and the definitions without one or the other."""
+    """Two near-duplicate examples, and the definitions without each."""
 
     numbers: tuple[int, int]
     cosine: float
     remedies: tuple[Topic, Topic]
 
     def better(self, removal: Callable[[Topic], Removal]) -> Advice:
-        """Told with the removal that coverage is better after; the later example of equals."""
+        """Return the advice to drop the example whose removal gains more; on a tie, the later."""
         effects = [removal(remedy) for remedy in self.remedies]
-        changes = [-1.0 if one.change is None else one.change for one in effects]
-        place = 0 if changes[0] > changes[1] else 1
-        told = f"examples {self.numbers[0]} and {self.numbers[1]}"
+        changes = [-1.0 if effect.change is None else effect.change for effect in effects]
+        index = 0 if changes[0] > changes[1] else 1
+        both = f"examples {self.numbers[0]} and {self.numbers[1]}"
         return Advice(
             "near-duplicates",
-            f"examples.{self.numbers[place]}",
-            f"{told} nearly equal",
-            f"{told} say nearly the same (cosine {self.cosine:.2f})",
-            f"example {self.numbers[place]} dropped",
-            effects[place],
-            self.remedies[place],
+            f"examples.{self.numbers[index]}",
+            f"{both} nearly equal",
+            f"{both} say nearly the same (cosine {self.cosine:.2f})",
+            f"example {self.numbers[index]} dropped",
+            effects[index],
+            self.remedies[index],
         )
 
 
 def _twins(
     topic: Topic, given: Sequence[tuple[int, str]], vectors: NDArray[np.float32]
 ) -> list[_Twins]:
-    found = []
+    twins = []
     cosines = vectors @ vectors.T
     for first, second in combinations(range(len(given)), 2):
         cosine = float(cosines[first, second])
         if cosine >= NEAR_DUPLICATE:
             numbers = given[first][0], given[second][0]
             remedies = without_examples(topic, numbers[:1]), without_examples(topic, numbers[1:])
-            found.append(_Twins(numbers, cosine, remedies))
-    return found
+            twins.append(_Twins(numbers, cosine, remedies))
+    return twins
 
 
 def _near_negatives(
@@ -141,9 +143,9 @@ def _near_negatives(
     vectors: NDArray[np.float32],
     stopped: Stopped,
 ) -> list[Advice]:
-    """Examples that are nearer to prompts that do not belong, by mean or by the five nearest.
+    """Return advice on examples nearer to negatives, by mean or by the five nearest.
 
-    Prompts that are the example itself are left out.
+    Prompts equal to the example are left out.
     """
     cosines = engine.cosines(vectors, stopped)
     if cosines is None:
@@ -155,7 +157,7 @@ def _near_negatives(
         ours, theirs = row[others & expected], row[others & ~expected]
         if not len(ours) or not len(theirs):
             continue
-        # As many of each: of the larger class some are near by chance.
+        # Equal numbers, since a larger class has more prompts near by chance.
         count = min(_NEAREST, len(ours), len(theirs))
         near = tuple(float(np.partition(part, -count)[-count:].mean()) for part in (ours, theirs))
         mean = float(ours.mean()), float(theirs.mean())
@@ -175,7 +177,10 @@ def _near_negatives(
 
 
 def _surely_better(removal: Removal) -> bool:
-    """Whether more prompts become correct, by more than chance: most drafts have some weakness."""
+    """Return whether significantly more prompts become correct than wrong.
+
+    Without this bar, nearly every draft would get this advice.
+    """
     return removal.fixes > removal.regressions and not removal.could_be_chance
 
 
@@ -188,5 +193,5 @@ def _removal(
     return Removal(
         metrics_of_matches(expected, before, topic.intent),
         metrics_of_matches(expected, after, topic.intent),
-        worth_of_matches(expected, before, after, topic.intent),
+        significance_of_matches(expected, before, after, topic.intent),
     )

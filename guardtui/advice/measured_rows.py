@@ -27,8 +27,8 @@ class TooFewPromptsError(GuardtuiError, ValueError):
 class MeasuredRows:
     """Rows of the prompt set that edits are chosen on, intp [n], in their order.
 
-    `held_out` are rows for the final measurement only, by a column of the file, or empty.
-    `source` says in words which prompts these are, `notes` what is doubtful, a sentence each.
+    `held_out` are rows for the final measurement, by a column of the file, or empty. `source` names
+    these prompts in words. Each of `notes` is a sentence about a limitation.
     """
 
     chosen_on: Rows
@@ -40,8 +40,8 @@ class MeasuredRows:
 def measured_rows(prompts: PromptSet) -> MeasuredRows:
     """Return all prompts, or those that a column `split` gives for choosing.
 
-    Of more than `MOST_OF_A_CLASS` of a class a sample by their hashes. Raises `SplitError`, and
-    `TooFewPromptsError` where a class has fewer than three prompts.
+    A class of more than `MOST_OF_A_CLASS` is sampled by hash. Raises `SplitError`, and
+    `TooFewPromptsError` if a class has fewer than three prompts.
     """
     split = split_by_column(prompts)
     rows = np.arange(len(prompts)) if split is None else split.search_rows

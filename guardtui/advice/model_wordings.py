@@ -37,7 +37,7 @@ PROPOSALS = 5
 READ_AT_MOST = 2 * PROPOSALS
 """Maximum number of proposals that are taken from an answer."""
 ANSWER_BYTES = 64 * 1024
-"""Maximum size of an answer, several times that of the proposals asked for."""
+"""Maximum size of an answer, several times that of the requested proposals."""
 _QUOTED = 60
 _CUT = 400
 """Maximum characters of a shown prompt."""
@@ -77,8 +77,8 @@ class Shown:
     """Mistakes shown to a model, as texts, and the prompts excluded from measurements.
 
     `missed` belong to the topic and were not matched, `matched` do not belong and were. `left_out`
-    are these and as large a share of the right verdicts of each class, so that what is left has
-    mistakes in the same proportion; `mistakes` counts all of them.
+    are these and an equal share of the correct prompts of each class, so that the proportion of
+    mistakes among the others stays the same. `mistakes` counts all mistakes.
     """
 
     missed: tuple[str, ...]
@@ -93,10 +93,10 @@ class Shown:
 
 
 def shown_mistakes(evaluation: Evaluation, prompts: PromptSet, rows: Rows) -> Shown:
-    """Pick the mistakes that a model is shown: half of each kind at most, by the prompts' hashes.
+    """Return the mistakes to show to a model: at most half of each kind, by the prompts' hashes.
 
-    `evaluation` is of these prompts; only `rows` (intp [n]) of them are looked at. Raises
-    SuggestionError where there are too few mistakes to show some and measure on others.
+    `evaluation` is of these prompts; only its `rows` (intp [n]) are used. Raises SuggestionError if
+    there are too few mistakes to show some and measure on the others.
     """
     wrong, right = is_wrong(evaluation.codes), is_correct(evaluation.codes)
     chosen: dict[bool, Rows] = {}
@@ -164,12 +164,12 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
         raise SuggestionError(
             "the model's answer holds no proposals as JSON: try again, or use another model"
         )
-    found: list[ModelWording] = []
+    wordings: list[ModelWording] = []
     refused: list[str] = []
     seen = {topic.fingerprint}
     for number, row in enumerate(rows[:READ_AT_MOST], start=1):
         try:
-            examples = [_line(one) for one in _list(row["examples"])]
+            examples = [_line(example) for example in _list(row["examples"])]
             proposed = topic.model_copy(
                 update={
                     "description": _line(row["description"]),
@@ -188,10 +188,10 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
             refused.append(f"proposal {number}: {problem}")
             continue
         seen.add(proposed.fingerprint)
-        found.append(ModelWording(proposed, why))
+        wordings.append(ModelWording(proposed, why))
     if len(rows) > READ_AT_MOST:
         refused.append(f"{len(rows):,} proposals: only the first {READ_AT_MOST} are read")
-    return found, refused
+    return wordings, refused
 
 
 def _problem(proposed: Topic, topic: Topic) -> str:
@@ -222,25 +222,25 @@ def measure_wordings(
 ) -> tuple[Proposal, ...] | None:
     """Return the wordings as proposals, the greatest lower bound first; None if stopped.
 
-    They are measured as all other edits are. The prompts `left_out` (`Shown.left_out`) count in no
-    figure. Raises ScannerError.
+    They are measured like all other edits, without the prompts `left_out` (`Shown.left_out`).
+    Raises ScannerError.
     """
     sources = tuple(left_out)
-    here = objective.appraise(Candidate(topic, CandidateKind.REWORD, "", sources), stopped)
-    if here is None:
+    current = objective.appraise(Candidate(topic, CandidateKind.REWORD, "", sources), stopped)
+    if current is None:
         return None
     proposals = []
     for wording in wordings:
         step = Candidate(wording.topic, CandidateKind.REWORD, "", sources)
-        proposal = propose(objective, (topic, here), [step], rows.held_out, stopped)
+        proposal = propose(objective, (topic, current), [step], rows.held_out, stopped)
         if proposal is None:
             return None
         proposals.append(replace(proposal, why=wording.why))
-    return tuple(sorted(proposals, key=lambda one: -one.gain.low))
+    return tuple(sorted(proposals, key=lambda proposal: -proposal.gain.low))
 
 
 def _line(text: object) -> str:
-    """Return a text in one line. Raises TypeError for anything else."""
+    """Return a text as a single line. Raises TypeError for anything else."""
     if not isinstance(text, str):
         raise TypeError("no text")
     return " ".join(text.split())

@@ -23,11 +23,11 @@ NEAR = 0.35
 SHARE = 0.01
 """Minimum share of near misses; a smaller one is reported.
 
-Measured on 123 sets (the three samples, a set about fraud by guardrail authors, and 119 made of
-Banking77, CLINC150 and others with half of the negatives adjacent; halves of them agree): with
-`minilm` it speaks on 3 of these (none of the first four), and on 116 when their negatives are ten
-questions about soup, a world cup and cats. With `static`: on none, and on 110. Where it does not
-speak on the latter, the topic is about food, travel or the like.
+Measured on 123 sets: the three samples, a set about fraud by guardrail authors, and 119 made of
+Banking77, CLINC150 and others with half of the negatives adjacent; halves of them agree. With
+`minilm`, 3 of these are reported (none of the first four), and 116 if their negatives are replaced
+by ten questions about soup, a world cup and cats. With `static`: none, and 110. The sets that are
+not reported then are about food, travel and similar topics.
 """
 
 _NAMED = 3
@@ -43,10 +43,10 @@ def near_miss_finding(
     report: Report = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Finding | None:
-    """The finding that all negatives are far from the topic; None when some are near, or stopped.
+    """Return the finding that the negatives are far from the topic; None if not, or if stopped.
 
-    Needs the vectors of the prompts, which are made where they are missing. Raises ScannerError
-    when the encoder cannot be loaded.
+    Embeds the prompts that are not embedded yet. Raises ScannerError if the encoder cannot be
+    loaded.
     """
     known = scanner.prompt_vectors(prompts, report, stopped)
     if known is None:
@@ -79,10 +79,10 @@ def near_miss_finding(
 def nearest_positives(
     matrix: PromptMatrix, expected: NDArray[np.bool_], stopped: Callable[[], bool] = lambda: False
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]] | None:
-    """Rows of negatives (intp [n], ascending) and the cosine of each to its nearest positive.
+    """Return rows of negatives (intp [n], ascending), each with its cosine to the nearest positive.
 
-    `expected` (bool [N]) are the labels. Of more than 5 000 of a class a sample is taken, the same
-    each time. Without positives there is nothing near. None if stopped.
+    `expected` (bool [N]) are the labels. A class of more than 5 000 is sampled, the same way each
+    time. Without positives all cosines are −1. Returns None if stopped.
     """
     positives, negatives = _some(np.flatnonzero(expected)), _some(np.flatnonzero(~expected))
     cosines = np.full(len(negatives), -1, np.float32)
@@ -98,7 +98,7 @@ def nearest_positives(
 
 
 def _some(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return all rows, or so many of them that comparing takes well under a second."""
+    """Return all rows, or a sample that is compared in well under a second."""
     if len(rows) <= _COMPARED:
         return rows
     return np.sort(np.random.default_rng(_SEED).choice(rows, _COMPARED, replace=False))

@@ -19,7 +19,7 @@ Rows: TypeAlias = "NDArray[np.intp]"
 Stopped = Callable[[], bool]
 
 CONFIDENCE = 0.8
-"""Of the interval of a gain; its lower bound holds in nine cases of ten."""
+"""Confidence of the interval of a gain; its lower bound holds in nine cases of ten."""
 
 QUANTILE = 1.2816
 """Half width of that interval, in standard deviations."""
@@ -27,11 +27,11 @@ QUANTILE = 1.2816
 OPTIMISM = 0.14
 """Standard errors of the smaller class's rate by which the best edits look better than they are.
 
-The price of having chosen them, whatever their number: measured on a hundred halves of 25 topics
-with 15 prompts that belong to each (`benchmarks/refine.py`).
+The bias of the choice, for any number of edits. Measured on a hundred halves of 25 topics with 15
+prompts that belong to each (`benchmarks/refine.py`).
 """
 
-_MATERIAL = 1000  # prompts of a sort that edits are made of
+_MATERIAL = 1000  # maximum number of prompts of each kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Gain:
 class Appraisal:
     """A definition measured on the prompts that edits are chosen on, [n] each.
 
-    `soft` is how far each prompt matches, from 0 to 1; `matches` whether it does; `counted`
-    whether it may count, which the definition's own examples may not. `z` are the raw scores of
-    the engine and `cut` its operating point; None of a forecast. `spread` is the standard
-    deviation of coverage as the forecast has it; 0 of the engine.
+    `soft` is how far each prompt matches, from 0 to 1, and `matches` whether it does. `counted` is
+    False for the definition's own examples. `z` are the engine's raw scores and `cut` its operating
+    point; both are None for a forecast. `spread` is the forecast's standard deviation of coverage,
+    0 for the engine.
     """
 
     soft: Array
@@ -75,12 +75,12 @@ class Objective(Protocol):
 
     @property
     def settings(self) -> ScannerSettings:
-        """Settings of the guardrail that the figures are about."""
+        """Settings of the measured guardrail."""
 
     def values(
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
-        """A cautious coverage of each candidate, [c]: a scale to choose by. None if stopped."""
+        """Return a cautious coverage of each candidate to choose by, [c]; None if stopped."""
 
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
         """Return the appraisal of one definition; None if stopped."""
@@ -89,7 +89,7 @@ class Objective(Protocol):
         """Return the expected gain in coverage on other prompts of edits chosen by `values`."""
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
-        """Return whether other prompts of the set match a definition appraised here, bool [n]."""
+        """Return whether other prompts of the set match an appraised definition, bool [n]."""
 
 
 def unchanged(topic: Topic) -> Candidate:
@@ -100,7 +100,7 @@ def unchanged(topic: Topic) -> Candidate:
 def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
     """Return the material of edits, given which of the objective's prompts match, bool [n].
 
-    Of each sort at most `_MATERIAL`, picked by the prompts' hashes, in their order.
+    Each kind has at most `_MATERIAL` prompts, sampled by hash, in row order.
     """
     prompts, rows = objective.prompts, objective.rows
     expected = prompts.expected[rows]
@@ -116,7 +116,7 @@ def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
 
 
 class OwnPrompts:
-    """Excludes the prompts that a candidate is made of: its examples and its sources."""
+    """Excludes the prompts in a candidate: its examples and its sources."""
 
     def __init__(self, prompts: PromptSet, rows: Rows) -> None:
         self._count = len(rows)
@@ -126,19 +126,19 @@ class OwnPrompts:
 
     def counted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
         """Return whether each prompt counts for each candidate, bool [c, n]."""
-        found = np.ones((len(candidates), self._count), bool)
+        counts = np.ones((len(candidates), self._count), bool)
         for row, candidate in enumerate(candidates):
             for text in (*candidate.topic.examples, *candidate.sources):
                 for column in self._columns.get(text, ()):
-                    found[row, column] = False
-        return found
+                    counts[row, column] = False
+        return counts
 
 
 def gain_of(before: float, after: float, smaller: int, deviation: float) -> Gain:
-    """Return gain of chosen edits, from the cautious coverage before and after them.
+    """Return the gain of chosen edits, from the cautious coverage before and after them.
 
-    `smaller` is the number of prompts in the smaller class, which what the choice owes to chance
-    depends on (`OPTIMISM`); `deviation` the standard deviation of the change.
+    `smaller` is the number of prompts in the smaller class, on which the bias of the choice depends
+    (`OPTIMISM`). `deviation` is the standard deviation of the change.
     """
     rate = min(max(before, 0.0), 1.0)
     value = after - before - OPTIMISM * float(np.sqrt(rate * (1 - rate) / max(smaller, 1)))

@@ -1,11 +1,11 @@
-"""Phrases of texts: where they begin and end, what is left without one, which are nouns."""
+"""Phrases of texts: their ranges, their removal, and noun phrases."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-_REMEMBERED = 4096  # texts whose words are kept between two calls
+_REMEMBERED = 4096  # number of texts with cached words
 _LONGEST = 3  # words of a noun phrase
 
 _EXCLUDING = """
@@ -13,7 +13,7 @@ not no never none nor neither without except excluding exclude excludes excluded
 cannot avoid avoiding besides outside
 """
 EXCLUSIONS = frozenset(_EXCLUDING.split())
-"""Words that exclude. Matching is by similarity: what is excluded in words is attracted."""
+"""Words that exclude. They attract what they exclude, since matching is by similarity."""
 
 _COMMON = """
 a about all also am an and any are as at be been being but by can could d did do does for
@@ -43,19 +43,19 @@ _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 
 
 def excludes(text: str) -> set[str]:
-    """Return words of a text that exclude, in small letters."""
-    found = {word.replace("’", "'") for word in words(text)}
-    return (found & EXCLUSIONS) | {word for word in found if word.endswith("n't")}
+    """Return the excluding words of a text, in lower case."""
+    all_words = {word.replace("’", "'") for word in words(text)}
+    return (all_words & EXCLUSIONS) | {word for word in all_words if word.endswith("n't")}
 
 
 def words(text: str) -> list[str]:
-    """Return all words of a text, in small letters."""
+    """Return all words of a text, in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
 @lru_cache(_REMEMBERED)
 def content_words(text: str) -> tuple[str, ...]:
-    """Return words of a text that carry meaning, in small letters, each once, in order."""
+    """Return the distinct content words of a text, in lower case, in order."""
     return tuple(
         word
         for word in dict.fromkeys(words(text))
@@ -64,17 +64,17 @@ def content_words(text: str) -> tuple[str, ...]:
 
 
 def pieces(description: str) -> list[tuple[int, int]]:
-    """Return start and end of each phrase of a description, split at signs and conjunctions."""
-    found, start = [], 0
+    """Return start and end of each phrase, split at punctuation and conjunctions."""
+    ranges, start = [], 0
     for match in _BREAK.finditer(description):
-        found.append((start, match.start()))
+        ranges.append((start, match.start()))
         start = match.end()
-    found.append((start, len(description)))
-    return [(a, b) for a, b in found if description[a:b].strip()]
+    ranges.append((start, len(description)))
+    return [(a, b) for a, b in ranges if description[a:b].strip()]
 
 
 def without(description: str, start: int, stop: int) -> str:
-    """Return a description without one stretch of it, tidied at the seam and the edges."""
+    """Return a description without one range, tidied at the seam and the edges."""
     before, after = description[:start], description[stop:]
     if before.strip() and after.strip():
         before = _TRAILING.sub("", before)
@@ -84,9 +84,9 @@ def without(description: str, start: int, stop: int) -> str:
 
 
 def tidied(text: str, like: str) -> str:
-    """Return a shortened text without loose signs and conjunctions at its edges.
+    """Return a shortened text without punctuation and conjunctions at its edges.
 
-    It begins with a capital letter when the text that it comes from does.
+    It begins with a capital letter if the original text `like` does.
     """
     text = _TRAILING.sub("", _LEADING.sub("", " ".join(text.split())))
     if text.count("(") != text.count(")"):
@@ -96,21 +96,22 @@ def tidied(text: str, like: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def noun_phrases(text: str) -> tuple[str, ...]:
-    """Return noun phrases of a prompt as they stand in a list, each once, in order.
+    """Return the distinct noun phrases of a prompt, as items of a list, in order.
 
-    Runs of two or three content words after an article, and plural ones after a preposition, up to
-    a common word, a sign or the end: `a home office` of “Can I deduct a home office at all?”.
-    Only such runs are known to be noun phrases without a parser; a single word tells too little.
+    These are runs of two or three content words after an article, and plural ones after a
+    preposition, up to a common word, punctuation or the end: `a home office` in “Can I deduct a
+    home office at all?”. Without a parser, only such runs are certain to be noun phrases. Single
+    words are too vague.
     """
-    places = list(_WORD.finditer(text))
-    found: dict[str, None] = {}
-    for place, match in enumerate(places[:-1]):
+    matches = list(_WORD.finditer(text))
+    phrases: dict[str, None] = {}
+    for index, match in enumerate(matches[:-1]):
         before = match.group().lower()
         if before not in _ARTICLES | _BEFORE_PLURALS:
             continue
         run: list[str] = []
         end = match.end()
-        for word in places[place + 1 :]:
+        for word in matches[index + 1 :]:
             alone = word.group()
             joined = text[end : word.start()] == " "
             if not joined or alone.lower() in STOPWORDS or excludes(alone) or alone.isdigit():
@@ -121,7 +122,7 @@ def noun_phrases(text: str) -> tuple[str, ...]:
             continue
         phrase = " ".join(run).lower()
         if before in _ARTICLES:
-            found[f"{'an' if _VOWEL.match(phrase) else 'a'} {phrase}"] = None
+            phrases[f"{'an' if _VOWEL.match(phrase) else 'a'} {phrase}"] = None
         elif _PLURAL.search(phrase):
-            found[phrase] = None
-    return tuple(found)
+            phrases[phrase] = None
+    return tuple(phrases)

@@ -23,10 +23,10 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 FITTED_ON = 20_000
-"""Prompts that clusters are made from; the others of a larger set join the nearest one."""
+"""Maximum number of clustered prompts; the others of a larger set join the nearest cluster."""
 
 COMPARED = 200_000
-"""Prompts among which near-duplicates are looked for: their vectors take 300 MB."""
+"""Maximum number of prompts searched for near-duplicates: their vectors take 300 MB."""
 
 NAME_WORDS = 3
 
@@ -39,10 +39,10 @@ MARKS = 3
 """Prompts of a suggestion."""
 
 NEARBY = 0.5
-"""Cosine from which on a label says something of a prompt: requests on the same matter."""
+"""Cosine from which prompts are on the same matter, so that the label of one informs the other."""
 
 UNSURE = 1.5
-"""Nearer to the threshold than this, as z, the engine is said to hesitate: p from 0.18 to 0.82."""
+"""Maximum distance to the threshold, as z, of a prompt near it: p from 0.18 to 0.82."""
 
 _LEAST_SCORE = 0.05
 _ASKED = 1_000
@@ -53,8 +53,8 @@ _NEIGHBOURS = 50_000
 class Cluster:
     """Similar prompts: `rows` (intp [n], ascending) of the prompt set.
 
-    `number` counts from 1, by size; `words` are typical of it and `central` is its most central
-    prompt, a row. `belong` is how many of its labels are true. `metrics` counts outcomes.
+    `number` counts from 1, by size. `words` are its typical words, and `central` is the row of its
+    most central prompt. `belong` counts true labels, `metrics` outcomes.
     """
 
     number: int
@@ -118,9 +118,9 @@ def _rate(hits: int, total: int) -> tuple[float | None, Interval | None]:
 class LabelSuggestion:
     """A suggestion to label another prompt, similar to those of `rows`.
 
-    `score` (0 to 1) is that of `spot_scores`, the mean of the rows'; `belong` and `others` are the
-    labels nearby by weight, `near_threshold` counts the cluster's prompts on which the engine
-    hesitates. `wanted` is the label that is rarer there.
+    `score` (0 to 1) is the mean of the rows' `spot_scores`. `belong` and `others` are the weights
+    of the labels nearby. `near_threshold` counts the cluster's prompts near the threshold. `wanted`
+    is the rarer label there.
     """
 
     cluster: int
@@ -136,7 +136,7 @@ class LabelSuggestion:
 class Survey:
     """Survey of a prompt set; clusters with the worst error rate first.
 
-    `labels` (intp [N]) tell the cluster of each prompt, by its number. `silhouette` is the mean
+    `labels` (intp [N]) are the number of the cluster of each prompt. `silhouette` is the mean
     silhouette of the grouping, None for a single cluster.
     """
 
@@ -164,9 +164,9 @@ def survey(
 ) -> Survey | None:
     """Survey a prompt set; None if stopped.
 
-    Error rates are those of `evaluation`, whoever judged; vectors, and how near a prompt is to the
-    threshold, are the embedded engine's for the same definition. Deterministic. Raises ValueError
-    when the evaluation is of other prompts, and ScannerError as a scan does.
+    Error rates are those of `evaluation`, by any scanner. Vectors and distances to the threshold
+    are the embedded engine's for the same definition. Deterministic. Raises ValueError if the
+    evaluation is of other prompts, and ScannerError like a scan.
     """
     if len(evaluation.keys) != len(prompts) or not np.array_equal(evaluation.keys, prompts.keys):
         raise ValueError("the evaluation is of other prompts")
@@ -219,7 +219,7 @@ def survey_of(
 def _duplicates(
     prompts: PromptSet, matrix: PromptMatrix, fitted: Floats, stopped: Stopped
 ) -> Duplicates:
-    """Near-duplicates among the first 200 000 prompts that a draw gives, as rows of the set."""
+    """Return near-duplicates among at most 200 000 sampled prompts, as rows of the set."""
     count = len(prompts)
     if count == len(fitted):
         return near_duplicates(fitted, prompts.expected, stopped=stopped)
@@ -227,17 +227,17 @@ def _duplicates(
     if count > COMPARED:
         random = np.random.default_rng(_SEED)
         rows = np.sort(random.choice(count, COMPARED, replace=False))
-    found = near_duplicates(matrix.vectors(rows), prompts.expected[rows], stopped=stopped)
+    duplicates = near_duplicates(matrix.vectors(rows), prompts.expected[rows], stopped=stopped)
     pairs = (
         replace(pair, first=int(rows[pair.first]), second=int(rows[pair.second]))
-        for pair in found.pairs
+        for pair in duplicates.pairs
     )
-    return replace(found, pairs=tuple(pairs))
+    return replace(duplicates, pairs=tuple(pairs))
 
 
 def _worst_first(cluster: Cluster) -> tuple[float, int, int]:
     rate = cluster.error_rate
-    # Of equal rates the one with more mistakes; one without any verdict comes last.
+    # Of equal rates, the cluster with more mistakes; clusters without verdicts are last.
     return (1.0 if rate is None else -rate), -cluster.mistakes, cluster.number
 
 
@@ -271,11 +271,11 @@ def _clusters(
         if len(rows) > _READ_FOR_WORDS:
             read = np.sort(random.choice(rows, _READ_FOR_WORDS, replace=False))
         texts.append(prompts.prompts[read].to_list())
-    found = []
+    clusters = []
     for number, (rows, words) in enumerate(zip(members, typical_words(texts), strict=True), 1):
         if not len(rows):
             continue
-        found.append(
+        clusters.append(
             Cluster(
                 number,
                 rows,
@@ -285,7 +285,7 @@ def _clusters(
                 metrics_of(evaluation.codes[rows]),
             )
         )
-    return found
+    return clusters
 
 
 def spot_scores(
@@ -293,30 +293,30 @@ def spot_scores(
 ) -> NDArray[np.float64]:
     """Return the use of a label near each prompt, 0 to 1: uncertainty · density · scarcity.
 
-    The first two are information density (Settles and Craven 2008), the last says that a place with
-    many labels of both kinds is known already:
+    The first two are information density (Settles and Craven 2008). The last is small near many
+    labels of both kinds:
 
     - uncertainty 4 p (1 − p), p = 1 / (1 + e^−margin) with the margin as z above the threshold: 1
       on the threshold, a fifth at a distance of 3;
-    - density w / (w + 2), with w = belong + others: nobody asks what lies alone;
-    - scarcity 1 / (1 + min(belong, others)): few labels nearby of the class that is rarer there.
+    - density w / (w + 2), with w = belong + others: small for isolated prompts;
+    - scarcity 1 / (1 + min(belong, others)): large with few labels of the rarer class nearby.
 
-    `belong` and `others` are the labels nearby of either kind, each weighted by (cos − 0.5) / 0.5
-    when that is positive, without the prompt's own. All [n].
+    `belong` and `others` are the labels nearby of either kind, without the prompt's own, each
+    weighted by (cos − 0.5) / 0.5 if this is positive. All are [n].
     """
     p = 0.5 + 0.5 * np.tanh(np.asarray(margin, np.float64) / 2)
     weight = np.asarray(belong, np.float64) + others
     scarcity = 1 / (1 + np.minimum(np.asarray(belong, np.float64), others))
-    found: NDArray[np.float64] = 4 * p * (1 - p) * (weight / (weight + 2)) * scarcity
-    return found
+    scores: NDArray[np.float64] = 4 * p * (1 - p) * (weight / (weight + 2)) * scarcity
+    return scores
 
 
 def labels_nearby(
     matrix: PromptMatrix, rows: NDArray[np.intp], expected: NDArray[np.bool_], stopped: Stopped
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Labels near these rows (intp [n]) by weight: those that are true, and those that are false.
+    """Return the weight of true labels near each row (intp [n]), and that of false labels.
 
-    Of a set of more than 50 000 a sample stands for the others. Raises `StoppedError`.
+    For a set of more than 50 000, a sample stands for the others. Raises `StoppedError`.
     """
     count = len(matrix)
     others = np.arange(count)
@@ -344,12 +344,12 @@ def _spots(
     margin: Floats,
     stopped: Stopped,
 ) -> tuple[LabelSuggestion, ...]:
-    """The spots, best first: one for a cluster, marked by its prompts of the highest scores."""
+    """Return the best spot of each cluster, best first, with its prompts of the highest scores."""
     rows = np.sort(np.argsort(np.abs(margin), kind="stable")[:_ASKED])
     belong, others = labels_nearby(matrix, rows, expected, stopped)
     scores = spot_scores(margin[rows], belong, others)
     vectors = matrix.vectors(rows)
-    found = []
+    suggestions = []
     for number in np.unique(labels[rows]).tolist():
         inside = np.flatnonzero(labels[rows] == number)
         best = _apart(vectors, inside[np.argsort(-scores[inside], kind="stable")])
@@ -357,22 +357,20 @@ def _spots(
         near = int(np.count_nonzero(np.abs(margin[rows[inside]]) <= UNSURE))
         if score < _LEAST_SCORE or not near:
             continue
-        there, elsewhere = float(belong[best].mean()), float(others[best].mean())
+        positive, negative = float(belong[best].mean()), float(others[best].mean())
         marks = tuple(rows[best].tolist())
-        found.append(
-            LabelSuggestion(number, score, marks, there, elsewhere, near, there < elsewhere)
+        suggestions.append(
+            LabelSuggestion(number, score, marks, positive, negative, near, positive < negative)
         )
-    return tuple(
-        sorted(found, key=lambda cluster: (-cluster.score, cluster.cluster))[:SPOTS_AT_MOST]
-    )
+    return tuple(sorted(suggestions, key=lambda spot: (-spot.score, spot.cluster))[:SPOTS_AT_MOST])
 
 
 def _apart(vectors: Floats, ordered: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first of these places that do not say nearly the same, at most as many as mark a spot."""
+    """Return the first of these indexes that are not near-duplicates, at most `MARKS`."""
     chosen: list[int] = []
-    for place in ordered.tolist():
-        if all(float(vectors[place] @ vectors[other]) < NEAR for other in chosen):
-            chosen.append(place)
+    for index in ordered.tolist():
+        if all(float(vectors[index] @ vectors[other]) < NEAR for other in chosen):
+            chosen.append(index)
         if len(chosen) == MARKS:
             break
     return np.asarray(chosen, np.intp)

@@ -1,4 +1,4 @@
-"""A definition that was measured: what leads to it, and what it adds to coverage."""
+"""Proposals: measured edits of a definition, and their gain of coverage."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class HeldOut:
 
     @property
     def gain(self) -> float:
-        """Change of coverage there."""
+        """Change of coverage on these prompts."""
         old, new = self.before.coverage, self.after.coverage
         return float("nan") if old is None or new is None else new - old
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Edits of a definition with what they bring.
+    """Edits of a definition with their measured effect.
 
-    `changes` are the edits in words, with the `kinds` of the steps that led to them. `gain` is what
-    they add to coverage on other prompts. `before` and `after` are metrics on the prompts it was
-    chosen on, each at its operating point: they flatter. `left_out` are rows of the prompt set that
-    count in neither, as they are examples of either definition or gave it words. `fixes` and
-    `regressions` are rows that became right or wrong.
+    `changes` are the edits in words, `kinds` those of the steps. `gain` is the expected gain of
+    coverage on other prompts. `before` and `after` are metrics on the prompts it was chosen on,
+    each at its operating point, and therefore optimistic. They do not count the rows `left_out`,
+    which are examples of either definition or sources of its words. `fixes` and `regressions` are
+    rows that became right or wrong.
     """
 
     topic: Topic
@@ -52,22 +52,22 @@ class Proposal:
 
     @property
     def is_advised(self) -> bool:
-        """Whether it is good enough to be proposed: by its lower bound, and by held-out prompts."""
+        """Whether it is good enough to propose, by its lower bound and by held-out prompts."""
         return self.gain.is_certain and (self.held_out is None or self.held_out.gain > 0)
 
 
 def propose(
     objective: Objective,
-    here: tuple[Topic, Appraisal],
+    current: tuple[Topic, Appraisal],
     path: Sequence[Candidate],
     held_out: Rows,
     stopped: Stopped = lambda: False,
 ) -> Proposal | None:
     """Return the proposal of the last of a path of candidates; None if stopped.
 
-    `here` is the definition at hand. `held_out` are rows that are judged beside, for a last word.
+    `current` is the current definition with its appraisal. `held_out` are rows for a final check.
     """
-    topic, before = here
+    topic, before = current
     final = combined(path)
     after = objective.appraise(final, stopped)
     if after is None:
@@ -76,10 +76,10 @@ def propose(
     belongs = objective.prompts.expected[objective.rows]
     was, now = before.matches == belongs, after.matches == belongs
     rows, intent = objective.rows, topic.intent
-    last = None
+    final_check = None
     if len(held_out):
         expected = objective.prompts.expected[held_out]
-        last = HeldOut(
+        final_check = HeldOut(
             *(
                 metrics_of_matches(
                     expected, objective.judge(definition, appraised, held_out), intent
@@ -97,7 +97,7 @@ def propose(
         left_out=rows[~counted],
         fixes=rows[counted & now & ~was],
         regressions=rows[counted & was & ~now],
-        held_out=last,
+        held_out=final_check,
     )
 
 
@@ -108,21 +108,21 @@ def _changes(topic: Topic, path: Sequence[Candidate]) -> tuple[str, ...]:
 
 
 def combined(path: Sequence[Candidate]) -> Candidate:
-    """Return the last of a path, with the sources of all its steps."""
+    """Return the last candidate of a path, with the sources of all its steps."""
     sources = tuple(dict.fromkeys(text for step in path for text in step.sources))
     last = path[-1]
     return Candidate(last.topic, last.kind, last.change, sources)
 
 
-def measured_here(
+def appraise_current(
     objective: Objective, topic: Topic, stopped: Stopped = lambda: False
 ) -> Appraisal | None:
-    """Return the definition at hand; None if stopped."""
+    """Return the appraisal of the current definition; None if stopped."""
     return objective.appraise(unchanged(topic), stopped)
 
 
-def metrics_here(objective: Objective, topic: Topic, appraisal: Appraisal) -> Metrics:
-    """Its metrics on the prompts that edits are chosen on, without its own examples."""
+def current_metrics(objective: Objective, topic: Topic, appraisal: Appraisal) -> Metrics:
+    """Return its metrics on the prompts that edits are chosen on, without its own examples."""
     counted = appraisal.counted
     belongs = objective.prompts.expected[objective.rows]
     return metrics_of_matches(belongs[counted], appraisal.matches[counted], topic.intent)

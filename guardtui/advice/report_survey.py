@@ -1,4 +1,4 @@
-"""The survey that a report tells unasked: only where it can be had, and soon."""
+"""Survey of the prompts for a report, if it is available soon."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 
 REPORTED = 5_000
-"""Prompts up to which a report tells clusters unasked: it takes a second or two."""
+"""Maximum number of prompts of a report's survey: it takes a second or two."""
 
 
 def survey_for_report(
@@ -18,11 +18,11 @@ def survey_for_report(
     evaluation: Evaluation,
     stopped: Stopped = lambda: False,
 ) -> Survey | None:
-    """Return the clusters of an evaluation's prompts; None where there are none to tell of.
+    """Return the survey of an evaluation's prompts, or None.
 
-    Whoever judged: the vectors are those of the embedded engine. None can be had when the prompts
-    are no longer those of the evaluation, or when the engine cannot be loaded; of more prompts than
-    `REPORTED` nobody waits for them.
+    Vectors are those of the embedded engine, whichever scanner judged. Returns None if there are
+    more prompts than `REPORTED`, if they are no longer those of the evaluation, or if the engine
+    cannot be loaded.
     """
     if prompts is None or len(prompts) > REPORTED:
         return None

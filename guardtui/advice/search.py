@@ -12,7 +12,7 @@ import numpy as np
 from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
-from guardtui.advice.proposals import Proposal, combined, measured_here, metrics_here, propose
+from guardtui.advice.proposals import Proposal, appraise_current, combined, current_metrics, propose
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
@@ -20,7 +20,7 @@ from guardtui.domain.topic import Topic
 Key: TypeAlias = tuple[str, tuple[str, ...]]
 
 MOST_EDITS = 6
-"""Edits in a row, at most."""
+"""Maximum number of edits in a row."""
 
 EDIT_COST = 0.005
 """Minimum gain of another edit, in the objective: each edit may fit noise."""
@@ -29,27 +29,27 @@ SWAP_COST = 0.015
 """Minimum gain of a swapped example, since the author chose the old one with care."""
 
 WIDTHS = (1, 3, 6, 12)
-"""Definitions that are pursued at once, one round of the search after the other."""
+"""Widths of the beam, in the rounds of a search."""
 
 AT_ONCE = (1, 3)
-"""The same for the advice that is given unasked: one definition, as far as edits bring anything."""
+"""Widths of the beam in the advice after each edit."""
 
 FEW_EDITS = 5
-"""Edits in a row there, at most."""
+"""Maximum number of edits in a row in the advice after each edit."""
 
 _MOST = 2000
-_PATIENCE = 2  # edits in a row that bring nothing before a round ends
-_SLICE = 400  # candidates between two looks at the clock
+_PATIENCE = 2  # edits in a row without a gain before a round ends
+_SLICE = 400  # candidates between two checks of the clock
 _SINGLES = 20  # single edits whose gain is measured
-_EACH = 6  # of one kind among them
+_EACH = 6  # maximum number of each kind among them
 
 
 @dataclass(frozen=True, slots=True)
 class SearchProgress:
     """Progress of a search: `width` definitions pursued at once, `edits` deep in this round.
 
-    `seconds` of `budget` are gone and `measured` definitions done; `gain` is what the best one
-    adds to the objective.
+    `seconds` of `budget` have passed, and `measured` definitions are measured. `gain` is the best
+    gain in the objective.
     """
 
     seconds: float
@@ -65,16 +65,16 @@ class SearchResult:
     """Result of a search: proposals, the greatest lower bound first.
 
     `settings` are the guardrail that measured it: the engine or a forecast. `before` are the
-    definition's metrics on the prompts `rows` that edits were chosen on. `found` counts its single
-    edits, `measured` all definitions that were measured. `ended` is `stopped`, `budget`, or
-    `exhausted` (nothing was left to try that is worth it).
+    definition's metrics on the prompts `rows` that edits were chosen on. `single_edits` counts its
+    single edits, `measured` all measured definitions. `ended` is `stopped`, `budget`, or
+    `exhausted` (no other edit is worth its cost).
     """
 
     topic: Topic
     settings: ScannerSettings
     before: Metrics
     proposals: tuple[Proposal, ...]
-    found: int
+    single_edits: int
     measured: int
     seconds: float
     ended: str
@@ -87,13 +87,13 @@ class SearchResult:
 
     @property
     def best(self) -> Proposal | None:
-        """The first that is good enough."""
+        """The first of these, or None."""
         return next(iter(self.advised), None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A definition that was measured: its value by the objective, and the edits that lead there."""
+    """A measured definition: its value by the objective, and the edits that lead to it."""
 
     topic: Topic
     value: float
@@ -106,10 +106,9 @@ class _Node:
 
 
 class Search:
-    """One search; `run` does it all, and may be stopped from another thread at any time.
+    """Search with beams of growing width; each round reuses the values of earlier ones.
 
-    With the same prompts, and time enough, the result is the same. Beams of growing width: what
-    one round has measured, the next one knows.
+    Deterministic, unless the budget ends it. `stopped` may become true in another thread.
     """
 
     def __init__(
@@ -135,13 +134,13 @@ class Search:
         self._start = 0.0
 
     def run(self) -> SearchResult | None:
-        """Search until nothing helps, the budget is used up, or it is stopped.
+        """Search until no edit helps, the budget is used up, or it is stopped.
 
-        None when it was stopped before the definition at hand was measured.
+        Returns None if it was stopped before the current definition was measured.
         """
-        here = measured_here(self._objective, self._topic, self._stopped)
+        current = appraise_current(self._objective, self._topic, self._stopped)
         start = self._objective.values([unchanged(self._topic)], self._stopped)
-        if here is None or start is None:
+        if current is None or start is None:
             return None
         self._start = float(start[0])
         root = _Node(self._topic, self._start, ())
@@ -156,9 +155,9 @@ class Search:
         return SearchResult(
             topic=self._topic,
             settings=self._objective.settings,
-            before=metrics_here(self._objective, self._topic, here),
-            proposals=self._proposals(here),
-            found=len(self._edits.get(same(self._topic), ())),
+            before=current_metrics(self._objective, self._topic, current),
+            proposals=self._proposals(current),
+            single_edits=len(self._edits.get(same(self._topic), ())),
             measured=len(self._values),
             seconds=self._clock() - self._began,
             ended=ended,
@@ -169,7 +168,7 @@ class Search:
         return self._stopped() or self._clock() - self._began >= self._budget
 
     def _best(self) -> _Node:
-        """Return the best one after the cost of its edits; of equals the one with fewer."""
+        """Return the best node after the cost of its edits; on a tie, the one with fewer edits."""
         nodes = [self._best_of[edits] for edits in sorted(self._best_of)]
         return max(nodes, key=lambda node: node.worth)
 
@@ -179,25 +178,25 @@ class Search:
             if old is None or node.worth > old.worth:
                 self._best_of[len(node.path)] = node
 
-    def _proposals(self, here: Appraisal) -> tuple[Proposal, ...]:
+    def _proposals(self, current: Appraisal) -> tuple[Proposal, ...]:
         """Return the best definition of several edits, and the best single ones, measured."""
         paths = {same(node.topic): node.path for node in self._best_of.values() if node.path}
         for candidate in self._singles():
             paths.setdefault(same(candidate.topic), (candidate,))
         proposals = []
         for path in paths.values():
-            # A search that was ended gives what it has.
-            proposal = propose(self._objective, (self._topic, here), path, self._rows.held_out)
+            # Not stopped with the search, since an ended search still returns its proposals.
+            proposal = propose(self._objective, (self._topic, current), path, self._rows.held_out)
             if proposal is not None:
                 proposals.append(proposal)
         several = [proposal for proposal in proposals if len(proposal.kinds) > 1]
-        # The others of several edits are on the way to the best, or differ little from it.
+        # Other combinations lead to the best one or differ little from it.
         best = max(several, key=lambda proposal: proposal.gain.low, default=None)
         kept = [proposal for proposal in proposals if len(proposal.kinds) == 1 or proposal is best]
         return tuple(sorted(kept, key=lambda proposal: -proposal.gain.low))
 
     def _singles(self) -> list[Candidate]:
-        """Single edits that add to the objective, the best first, not too many of a kind."""
+        """Return single edits that add to the objective, best first, at most `_EACH` of a kind."""
         ranked = sorted(
             (
                 (self._values[key], candidate)
@@ -215,7 +214,7 @@ class Search:
         return kept
 
     def _round(self, root: _Node, width: int) -> bool:
-        """One beam search of this width; False when it was cut short."""
+        """Run a beam search of this width; return False if it was cut short."""
         beam, idle = [root], 0
         passed = {same(root.topic)}
         for edits in range(1, self._most_edits + 1):
@@ -227,7 +226,7 @@ class Search:
                 self._report_progress(width, edits)
                 if not whole:
                     return False
-            # Of equal worth the one found first: a sort keeps their order.
+            # Stable sort: of equal worth, the earlier node is first.
             beam = sorted(children.values(), key=lambda node: -node.worth)[:width]
             passed.update(children)
             idle = 0 if self._best() is not best else idle + 1
@@ -236,7 +235,7 @@ class Search:
         return True
 
     def _expand(self, node: _Node, children: dict[Key, _Node], passed: Container[Key]) -> bool:
-        """Add all edits of a definition to `children`, measured; False when cut short."""
+        """Measure all edits of a definition into `children`; return False if cut short."""
         name = same(node.topic)
         if name not in self._edits:
             appraised = self._objective.appraise(
@@ -285,7 +284,7 @@ def _cost(step: Candidate) -> float:
 def advise(
     objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped = lambda: False
 ) -> SearchResult | None:
-    """Return the best single edits and a few in a row, soon enough to be given unasked."""
+    """Return the best single edits and a few in a row, fast enough to run after each edit."""
     search = Search(objective, topic, rows, stopped=stopped, widths=AT_ONCE, most_edits=FEW_EDITS)
     result = search.run()
     return None if stopped() else result

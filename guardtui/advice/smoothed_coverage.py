@@ -1,4 +1,4 @@
-"""A smoothed, cautious coverage: what definitions are compared by when prompts are few."""
+"""Smoothed, cautious coverage, which compares definitions on few prompts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from guardtui.domain.operating_point import SLACK
 Array: TypeAlias = "NDArray[np.floating]"
 
 SMOOTH = 0.8
-"""Width of the step that a prompt's z counts by, in natural logits, for up to `_FEW` of a class."""
+"""Width of the smoothed step over z, in natural logits, for up to `_FEW` of a class."""
 
 CAUTION = 1.0
-"""Standard errors that are taken off a rate before the smaller one is chosen by."""
+"""Standard errors subtracted from each rate before the smaller one is taken."""
 
 _FEW = 15
 _ROUNDING = 1e-9  # of rates that are equal as fractions
 
 
 def smoothing(smaller: int) -> float:
-    """Return the width of the step where the smaller class has so many prompts.
+    """Return the width of the step for this many prompts in the smaller class.
 
-    With more prompts the step is made steeper at the rate that suits a density (Silverman 1986,
-    section 3.4): the smoothed rates near the rates themselves.
+    With more prompts the step gets steeper, at the rate for density estimation (Silverman 1986,
+    section 3.4), and the smoothed rates approach the rates themselves.
     """
     return SMOOTH * min(1.0, float((_FEW / max(smaller, 1)) ** 0.2))
 
@@ -39,9 +39,9 @@ def soft_matches(z: Array, cuts: Array, width: float) -> Array:
 def cautious_coverage(soft: Array, ours: Array, theirs: Array) -> Array:
     """Return the smaller of the two rates, each `CAUTION` standard errors lower, [c].
 
-    `soft` [c, n] is how far each prompt matches; `ours` and `theirs` [c, n] weigh the prompts that
-    belong to the topic and the others (0 or 1, or how often a resample has them). A class without
-    weight has rate 0.
+    `soft` [c, n] is how far each prompt matches. `ours` and `theirs` [c, n] are weights of the
+    prompts that belong to the topic and of the others: 0 or 1, or counts in a resample. A class
+    without weight has rate 0.
     """
     counts = np.stack([ours.sum(axis=1), theirs.sum(axis=1)])
     safe = np.maximum(counts, 1.0)
@@ -54,10 +54,10 @@ def cautious_coverage(soft: Array, ours: Array, theirs: Array) -> Array:
 
 
 def fitted_cuts(z: Array, ours: Array, theirs: Array) -> Array:
-    """Return the operating point of each row of z [c, n]: from this z on a prompt matches, [c].
+    """Return the operating point of each row of z [c, n]: the smallest matching z, [c].
 
-    The middle of the cuts with the largest min(TPR, TNR), up to `SLACK` of a prompt of the smaller
-    class, as `fit_threshold` has it. Weights as in `cautious_coverage`.
+    It is the middle of the cuts with the largest min(TPR, TNR), up to `SLACK` of a prompt of the
+    smaller class, as in `fit_threshold`. Weights are as in `cautious_coverage`.
     """
     order = np.argsort(z, axis=1, kind="stable")
     ordered = np.take_along_axis(z, order, axis=1)

@@ -18,7 +18,7 @@ REPORT_WORDS = ("report", "test", "testing", "held-out", "heldout", "validation"
 """Values of a column `split` whose rows are only reported on."""
 
 _OFF = 0.2
-"""How far a part's share of a class may be off by chance; else it is dealt out by rank of hash."""
+"""Maximum error of a part's share of a class by hash; above it, the class is split by rank."""
 
 _FEW = 10
 _MIX = 0x9E3779B97F4A7C15
@@ -26,10 +26,10 @@ _MIX = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Which prompts edits are chosen on, and which they are reported on.
+    """The prompts that edits are chosen on, and those that they are reported on.
 
-    `search` and `report` are bool [N]; rows in neither are left out. `source` says in words where
-    the halves come from, `notes` what is doubtful about them, a sentence each.
+    `search` and `report` are bool [N]; rows in neither are left out. `source` names the origin of
+    the halves in words. Each of `notes` is a sentence about a limitation.
     """
 
     search: NDArray[np.bool_]
@@ -53,19 +53,19 @@ class SplitError(GuardtuiError, ValueError):
 
 
 def split_prompts(prompts: PromptSet, share: float = 0.5) -> Split:
-    """Halves by the column `split`, or by a hash of each prompt, a `share` to choose on.
+    """Split by the column `split`, or by a hash of each prompt, with a `share` to choose on.
 
-    In the column `train` and `search` are chosen on, `test` and `report` reported on (more words:
-    `SEARCH_WORDS`, `REPORT_WORDS`; any case); other values are left out and said. By hash a prompt
-    keeps its half whatever rows come and go, except in classes so small that a half would have
-    too few of one: that class is dealt out by rank, and said. Raises `SplitError`.
+    In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
+    on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
+    By hash, a prompt stays in its half if other rows are added or removed. Only a class too small
+    for this is split by rank, with a note. Raises `SplitError`.
     """
     by_column = split_by_column(prompts)
     return hashed_split(prompts.keys, prompts.expected, share) if by_column is None else by_column
 
 
 def split_by_column(prompts: PromptSet) -> Split | None:
-    """Halves by the column `split`; None where the prompts have no such column.
+    """Split by the column `split`; return None if the prompts have no such column.
 
     Raises `SplitError`.
     """
@@ -91,16 +91,16 @@ def hashed_split(
 ) -> Split:
     """Split by prompt keys (uint64 [N]) and labels (bool [N]); the same for the same prompts.
 
-    About a `share` of each class is to choose on.
+    About a `share` of each class is for the choice.
     """
-    # A key is a hash already; its bits are mixed once more, since others order by the key itself.
+    # Keys are hashes, but other samples are ordered by them: mixed again for independence.
     mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(_MIX)
     search = mixed >= np.uint64(round((1 - share) * 2**64))
     notes = []
     for label, what in ((True, "belong"), (False, "do not belong")):
         rows = np.flatnonzero(expected == label)
-        here = float(search[rows].mean()) if len(rows) else share
-        if len(rows) > 1 and abs(here - share) > _OFF:
+        actual = float(search[rows].mean()) if len(rows) else share
+        if len(rows) > 1 and abs(actual - share) > _OFF:
             ranked = rows[np.argsort(mixed[rows], kind="stable")]
             steps = np.ceil(np.arange(len(ranked) + 1) * share)
             search[ranked] = np.diff(steps) > 0

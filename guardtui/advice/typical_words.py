@@ -1,4 +1,4 @@
-"""Words that are typical of one group of prompts, held against all the others."""
+"""Words that are typical of one group of prompts, compared with all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORDS_AT_MOST = 5
 
 _WORD = re.compile(r"[^\W\d_]{2,24}(?:['’][^\W\d_]{1,3})?")
 _CHARACTERS = 2_000
-"""Of a longer prompt the beginning says what it is about."""
+"""Maximum number of characters read of a prompt."""
 
 _STOP_WORDS = """
     about above after again all also always am an and any anyone anything are aren't around as ask
@@ -32,14 +32,13 @@ _STOP_WORDS = """
     you'd you'll you're you've your yours yourself
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""English words that say nothing of a subject. Of other languages those that occur everywhere drop
-out by the score."""
+"""English words without a subject. The score drops frequent words of other languages."""
 
 
 def words_of(prompt: str) -> set[str]:
-    """Return the words of a prompt in small letters, without stop words and numbers."""
-    found = (word.replace("’", "'") for word in _WORD.findall(prompt[:_CHARACTERS].lower()))
-    return {word for word in found if word not in STOP_WORDS}
+    """Return the words of a prompt in lower case, without stop words and numbers."""
+    all_words = (word.replace("’", "'") for word in _WORD.findall(prompt[:_CHARACTERS].lower()))
+    return {word for word in all_words if word not in STOP_WORDS}
 
 
 def typical_words(
@@ -47,11 +46,11 @@ def typical_words(
 ) -> list[tuple[str, ...]]:
     """Return the words typical of each group of prompts, the most typical first.
 
-    By p · ln(p / q), a word's part of the Kullback-Leibler divergence of the group from the rest:
-    p and q are the shares of the group's prompts and of all the others that hold the word, with
-    half a prompt added to each count and one to each size. Like tf-idf it wants words frequent here
-    and rare elsewhere. One that a single prompt holds is typical of that prompt only, and left out
-    unless the group has fewer than three.
+    The score is p · ln(p / q), a word's part of the Kullback-Leibler divergence of the group from
+    the rest: p and q are the shares of the group's prompts and of all others that contain the word,
+    with half a prompt added to each count and one to each size. Like tf-idf, it prefers words that
+    are frequent in the group and rare elsewhere. Words of a single prompt are left out unless the
+    group has fewer than three.
     """
     counts: list[Counter[str]] = []
     for group in groups:
@@ -63,14 +62,14 @@ def typical_words(
     for held in counts:
         everywhere.update(held)
     total = sum(map(len, groups))
-    found = []
+    typical = []
     for group, held in zip(groups, counts, strict=True):
         least = 1 if len(group) < 3 else 2
         scored = []
         for word, count in held.items():
-            here = (count + 0.5) / (len(group) + 1)
-            there = (everywhere[word] - count + 0.5) / (total - len(group) + 1)
-            if count >= least and here > there:
-                scored.append((-here * log(here / there), word))
-        found.append(tuple(word for _, word in sorted(scored)[:most]))
-    return found
+            inside = (count + 0.5) / (len(group) + 1)
+            outside = (everywhere[word] - count + 0.5) / (total - len(group) + 1)
+            if count >= least and inside > outside:
+                scored.append((-inside * log(inside / outside), word))
+        typical.append(tuple(word for _, word in sorted(scored)[:most]))
+    return typical

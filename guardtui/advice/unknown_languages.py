@@ -12,7 +12,7 @@ CODE = "unknown-language"
 """Code of the finding."""
 
 READ_AT_MOST = 5_000
-"""Prompts that are looked at; of more, evenly spaced ones stand for all."""
+"""Maximum number of prompts read; a larger set is sampled evenly."""
 
 _NAMED = 5
 
@@ -22,7 +22,7 @@ def unknown_language_finding(
 ) -> Finding | None:
     """Return the finding that counts prompts in languages the encoder has not learnt.
 
-    None when there are no such prompts, or when stopped.
+    Returns None if there are none, or if stopped.
     """
     step = -(-len(prompts) // READ_AT_MOST)
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Rules of wording, by text alone: what excludes, and what a shorter text would say."""
+"""Rules of wording, by text alone: excluding words, and shorter texts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CLAUSE_END = re.compile(r"[.;:!?)–—]|,?\s+but\s+(?!not\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A word, or two, that exclude: which, as how manieth word (from 1), and where it stands."""
+    """An excluding word or pair of words: its text, its number from 1, and its range."""
 
     text: str
     word: int
@@ -53,7 +53,7 @@ class Exclusion:
 
 
 def exclusions(text: str) -> tuple[Exclusion, ...]:
-    """Wording that excludes, in order; “not only”, “no matter” and “whether or not” do not."""
+    """Return excluding words in order; “not only”, “no matter”, “whether or not” do not count."""
     tokens = [(match.group().lower().replace("’", "'"), match) for match in WORD.finditer(text)]
     words = _EXCLUDING_WORDS["en"] | _EXCLUDING_WORDS.get(language(text) or "en", frozenset())
     matches = []
@@ -78,9 +78,9 @@ def exclusions(text: str) -> tuple[Exclusion, ...]:
 
 
 def without_exclusions(text: str) -> str | None:
-    """The text without what it excludes, up to the end of each clause; None when nothing is left.
+    """Return the text without each excluding clause; None if nothing is left.
 
-    A light rule and no grammar: it serves to measure what the wording does.
+    A simple rule without a grammar, to measure the effect of the wording.
     """
     result = text
     while matches := exclusions(result):
@@ -100,16 +100,16 @@ def without_exclusions(text: str) -> str | None:
 
 
 def shortened(text: str, limit: int) -> str | None:
-    """The longest beginning of a text within `limit` bytes that ends with a phrase, or a word.
+    """Return the longest beginning of a text within `limit` bytes that ends with a phrase or word.
 
-    None when not even its first word fits.
+    Returns None if not even its first word fits.
     """
     ends = [stop for _, stop in pieces(text)]
     ends += [match.end() for match in WORD.finditer(text)]
     for candidates in (ends[: len(ends) - len(WORD.findall(text))], ends):
         for stop in sorted(candidates, reverse=True):
             start = text[:stop].strip()
-            # Half of the limit: a first phrase of a few words says too little.
+            # At least half of the limit, since a first phrase of few words is too vague.
             least = limit // 2 if candidates is not ends else 1
             if least <= byte_length(start) <= limit and content_words(start):
                 return start

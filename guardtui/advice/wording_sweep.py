@@ -1,4 +1,4 @@
-"""Many wordings measured by the guardrail itself: chosen on two thirds of the prompts."""
+"""Many wordings, measured by the guardrail itself and chosen on two thirds of the prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind
-from guardtui.advice.edit_worth import metrics_of_matches, worth_of_matches
+from guardtui.advice.edit_worth import metrics_of_matches, significance_of_matches
 from guardtui.advice.objective import Gain, OwnPrompts
 from guardtui.advice.smoothed_coverage import (
     Array,
@@ -57,8 +57,8 @@ class Wording:
 class MeasuredWording:
     """A wording, measured on the prompts that wordings are chosen on.
 
-    `value` is its cautious coverage there, at a `threshold` fitted there. Of a finalist `report`
-    is what it adds on the other prompts.
+    `value` is its cautious coverage on these, at a `threshold` fitted on them. `report` is the
+    comparison of a finalist on the other prompts.
     """
 
     wording: Wording
@@ -89,7 +89,7 @@ class HeldOutResult:
 
 @dataclass(frozen=True, eq=False)
 class WordingSweep:
-    """Result of a sweep: the current wording `here`, and the others, the best first.
+    """Result of a sweep: the `current` wording, and the others, best first.
 
     `settings` are those of the guardrail. Prompts with one of the `missing` answers are not counted
     for a wording.
@@ -97,15 +97,15 @@ class WordingSweep:
 
     settings: ScannerSettings
     split: Split
-    here: MeasuredWording
+    current: MeasuredWording
     wordings: tuple[MeasuredWording, ...]
     missing: int
 
     @property
     def advised(self) -> tuple[MeasuredWording, ...]:
         """Wordings that are significantly better, the greatest lower bound first."""
-        found = [one for one in self.wordings if one.is_advised]
-        return tuple(sorted(found, key=lambda one: -_low(one)))
+        advised = [wording for wording in self.wordings if wording.is_advised]
+        return tuple(sorted(advised, key=lambda wording: -_low(wording)))
 
     @property
     def best(self) -> MeasuredWording | None:
@@ -166,7 +166,7 @@ def sweep_wordings(
             rows[wrong],
         )
 
-    found = [
+    measured = [
         MeasuredWording(
             wording,
             float(values[row]),
@@ -176,9 +176,9 @@ def sweep_wordings(
         )
         for row, wording in enumerate(wordings)
     ]
-    order = sorted(found[1:], key=lambda one: (one.report is None, -one.value))
+    order = sorted(measured[1:], key=lambda wording: (wording.report is None, -wording.value))
     missing = int(np.count_nonzero(np.isnan(probabilities)))
-    return WordingSweep(settings, split, found[0], tuple(order), missing)
+    return WordingSweep(settings, split, measured[0], tuple(order), missing)
 
 
 def _candidate(wording: Wording) -> Candidate:
@@ -186,7 +186,7 @@ def _candidate(wording: Wording) -> Candidate:
 
 
 def _logits(probabilities: NDArray[np.float32]) -> Array:
-    """Probabilities on the scale that steps are smoothed on; those without one are at 0."""
+    """Return logits of probabilities, on which steps are smoothed; 0 without a probability."""
     bounded = np.clip(np.nan_to_num(probabilities.astype(np.float64), nan=0.5), 0.0, 1.0)
     bounded = np.clip(bounded, _SMALLEST, 1 - _SMALLEST)
     logits: Array = np.log(bounded / (1 - bounded))
@@ -196,21 +196,21 @@ def _logits(probabilities: NDArray[np.float32]) -> Array:
 def _chosen(
     z: Array, counted: NDArray[np.bool_], expected: NDArray[np.bool_], search: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """The cautious coverage and the cut of each wording on the prompts to choose on, [w] each."""
+    """Return cautious coverage and cut of each wording on the prompts to choose on, [w] each."""
     rows = np.flatnonzero(search)
     belongs, weights = expected[rows], counted[:, rows].astype(np.float64)
     ours, theirs = weights * belongs, weights * ~belongs
-    there = z[:, rows]
-    # Prompts without an answer weigh nothing, but would stand in the way of a cut.
-    cuts = fitted_cuts(there, ours, theirs)
+    chosen_on = z[:, rows]
+    # Prompts without an answer have weight 0.
+    cuts = fitted_cuts(chosen_on, ours, theirs)
     width = smoothing(min(int(belongs.sum()), int((~belongs).sum())))
-    return cautious_coverage(soft_matches(there, cuts, width), ours, theirs), cuts
+    return cautious_coverage(soft_matches(chosen_on, cuts, width), ours, theirs), cuts
 
 
 def _finalists(values: Array, belongs: NDArray[np.bool_]) -> list[int]:
-    """Return the best wording and those within a standard error of it, by their rows.
+    """Return the rows of the best wording and of those within a standard error of it.
 
-    None where none is better than the one at hand.
+    Only wordings better than the current one count; the list may be empty.
     """
     order = np.argsort(-values, kind="stable").tolist()
     best = min(max(float(values[order[0]]), 0.0), 1.0)
@@ -227,8 +227,8 @@ def _gain(
     intent: Intent,
     finalists: int,
 ) -> Gain:
-    """Return the change of coverage, with the interval that holds for each of so many at once."""
-    pairs = worth_of_matches(belongs, was, now, intent).pairs
+    """Return the change of coverage, with an interval that holds for all finalists at once."""
+    pairs = significance_of_matches(belongs, was, now, intent).pairs
     confidence = 1 - 2 * ERROR / finalists
     interval = change_intervals(pairs, confidence)["coverage"]
     change = observed_changes(pairs)["coverage"]
@@ -238,7 +238,7 @@ def _gain(
 
 
 def _threshold(cut: float, probabilities: NDArray[np.float32]) -> float:
-    """The probability of a cut, with as few decimals as give the same verdicts on these prompts."""
+    """Return the probability of a cut, with the fewest decimals for the same verdicts."""
     exact = float(1 / (1 + np.exp(-cut)))
     matches = probabilities >= np.float32(exact)
     for decimals in _DECIMALS:

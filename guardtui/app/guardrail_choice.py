@@ -91,10 +91,10 @@ def read_choice(value: Any) -> GuardrailChoice | None:
     """Return the choice in a session's setting, or None."""
     if not isinstance(value, dict):
         return None
-    known = {name: text for name, text in value.items() if isinstance(text, str)}
+    fields = {name: text for name, text in value.items() if isinstance(text, str)}
     try:
-        kind = GuardrailKind(known.pop("kind", ""))
-        return GuardrailChoice(kind, **known)
+        kind = GuardrailKind(fields.pop("kind", ""))
+        return GuardrailChoice(kind, **fields)
     except (TypeError, ValueError):
         return None
 
@@ -114,7 +114,7 @@ def offer_of(
     in_use: GuardrailKind | None,
     flags: Collection[str] = (),
 ) -> GuardrailOffer:
-    """Return the configured values with their origins. Blocks: it reads files and the keyring.
+    """Return the configured values with their origins; blocks (files and the keyring).
 
     Flags, variables and files take precedence over `remembered`. `flags` names the options from the
     command line; other options were chosen later.
@@ -151,10 +151,10 @@ def _with_airs(
 ) -> GuardrailChoice:
     region = settings.scan_endpoint.url
     region = next((name for name, url in REGIONS.items() if url == region), region)
-    given = settings.origins.get("scan_endpoint", "default")
-    if given != "default" or choice.region in ("", region):
+    origin = settings.origins.get("scan_endpoint", "default")
+    if origin != "default" or choice.region in ("", region):
         choice = replace(choice, region=region)
-        origins["region"] = given
+        origins["region"] = origin
     if settings.profile:
         choice = replace(choice, profile=settings.profile)
         origins["profile"] = settings.origins.get("profile", "")
@@ -207,7 +207,7 @@ def _writing(options: RemoteOptions) -> tuple[ModelAddress, ...]:
 
 
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    """Return the options with the chosen guardrail. Blocks: it reads files and the keyring.
+    """Return the options with the chosen guardrail; blocks (files and the keyring).
 
     Models stay among the options if AIRS is chosen, so that scans can switch to them. Raises
     GuardrailError, AirsError, ScannerError and AddressError.
@@ -300,7 +300,7 @@ def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> Remote
 def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptions:
     """Return the options with the model URL#name as the writer, and a typed key ("" without one).
 
-    Blocks: it reads the keyring. Raises GuardrailError, AddressError, KeyTextError and
+    Blocks, since it reads the keyring. Raises GuardrailError, AddressError, KeyTextError and
     ModelKeyError.
     """
     known = options.wording_model

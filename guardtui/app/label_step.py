@@ -52,7 +52,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
     width falls with the square root of the number of labels.
     """
-    if search is None or not search.found:
+    if search is None or not search.single_edits:
         return None  # no edits were measured
     best = next(iter(search.proposals), None)
     if best is not None and best.gain.is_certain:

@@ -191,7 +191,7 @@ def _nothing(search: SearchResult | None) -> str:
         return "Nothing was measured"
     best = next(iter(search.proposals), None)
     if best is None:
-        if not search.found:
+        if not search.single_edits:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {search.measured} definitions tried"
     tried = f"{search.measured} definitions tried"

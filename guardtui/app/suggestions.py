@@ -1,4 +1,4 @@
-"""Wordings of the definition that a model proposes from mistakes, measured like other edits."""
+"""Wordings of the definition by a model, from mistakes, measured like other edits."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ async def ask_for_wordings(
 ) -> MeasuredSuggestions:
     """Ask a model for alternatives to the evaluated definition, with one call, and measure them.
 
-    The call is not repeated while its answer is cached, unless `fresh`. `evaluation` is of these
-    prompts. Raises SuggestionError, RefinementError and WriterError.
+    A cached answer is used, unless `fresh`. `evaluation` is of these prompts. Raises
+    SuggestionError, RefinementError and WriterError.
     """
     topic = evaluation.topic
     measure = await refinement.measure()

@@ -30,9 +30,9 @@ class WordingRequest:
 class TypeWordings(Question[WordingRequest]):
     """A question for the author's own descriptions, and the language model that writes more.
 
-    `others` is how many further wordings are searched for at most. `offered` is the initial answer,
-    with the origins of its writer and of the writer's key. `no_keyring` is why a key cannot be
-    stored, `problem` why the last answer was invalid; texts may be "".
+    `others` is the maximum number of further wordings. `offered` is the initial answer, with the
+    origins of its writer and of the writer's key. `no_keyring` is why a key cannot be stored,
+    `problem` why the last answer was invalid; each may be "".
     """
 
     others: int
@@ -68,27 +68,31 @@ class WordingRequests:
         return None
 
     async def _question(self, others: int) -> TypeWordings:
-        known = self._connections
+        connections = self._connections
         if self._declined:
             return TypeWordings(others, no_keyring=await asyncio.to_thread(why_no_keyring))
-        return await asyncio.to_thread(offered, others, known.options, known.remembered_writer)
+        return await asyncio.to_thread(
+            offered, others, connections.options, connections.remembered_writer
+        )
 
     async def _use(self, request: WordingRequest) -> None:
         """Use the writer, and store its typed key if requested; the key comes first."""
-        known = self._connections
-        options = await asyncio.to_thread(with_writer, known.options, request.writer, request.key)
+        connections = self._connections
+        options = await asyncio.to_thread(
+            with_writer, connections.options, request.writer, request.key
+        )
         model = options.wording_model
-        assert model is not None  # noqa: S101 - it was given
+        assert model is not None  # noqa: S101 - `with_writer` sets it
         if request.keep and request.key:
             account = model_account(model.models[0])
             await asyncio.to_thread(options.keys.keep, account)
-        known.use_writer(options)
+        connections.use_writer(options)
 
 
 def offered(others: int, options: RemoteOptions, remembered: str) -> TypeWordings:
     """Return the question with the writer in use, or else the remembered one, and its key.
 
-    Blocks: it reads the keyring.
+    Blocks, since it reads the keyring.
     """
     origin = "in use" if options.wording_model is not None else BEFORE
     if options.wording_model is None and remembered:

@@ -56,9 +56,9 @@ class WordingRunError(GuardtuiError):
 
 @dataclass(frozen=True, eq=False)
 class WordingPlan(Question[bool]):
-    """Whether to try these wordings of a topic, the first of which is the topic itself.
+    """Question whether to try these wordings of a topic, the first of which is the topic itself.
 
-    `cost` says what is requested; `notes` say why a writer has no wordings, or fewer.
+    `cost` is the cost in words; `notes` say why a writer has no wordings, or fewer.
     """
 
     topic: Topic
@@ -69,7 +69,7 @@ class WordingPlan(Question[bool]):
 
 @dataclass(eq=False)
 class WordingDraft:
-    """A trial before its plan: typed wordings, and the call to a writer, if one was agreed to.
+    """A trial before its plan: typed wordings, and the call to a writer if the author agreed.
 
     `notes` say why the writer has no wordings, or fewer.
     """
@@ -112,13 +112,13 @@ class WordingRun:
     plan: ManyPlan
 
     async def run(self, report: Report) -> WordingSweep:
-        """Make the requests, and choose; a cancelled run keeps its answers. Raises ScannerError."""
+        """Make the requests and choose; a cancelled run keeps its answers. Raises ScannerError."""
         with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
             scanner = self.options.scanner(cache, fresh=self.fresh)
-            asking = questions_about(
+            questions = questions_about(
                 scanner, self.wordings, self.prompts, self.options.questions_at_once
             )
-            answers = await asking.run(report)
+            answers = await questions.run(report)
             settings = replace(scanner.settings, threshold=None, threshold_source="")
         return await asyncio.to_thread(
             sweep_wordings,
@@ -203,7 +203,7 @@ class WordingRuns:
         return answer is not None
 
     async def _mistakes(self, draft: WordingDraft) -> Shown:
-        """Return mistakes among the prompts to choose on: of the shown evaluation or the engine.
+        """Return mistakes on the prompts to choose on, by the shown evaluation or the engine.
 
         Raises SuggestionError and ScannerError.
         """
@@ -226,7 +226,7 @@ class WordingRuns:
         return shown_mistakes(measured, prompts, draft.split.search_rows)
 
     async def prepare(self, draft: WordingDraft) -> WordingRun | None:
-        """Search other wordings, and ask whether to try all of them; None if not.
+        """Search other wordings and ask whether to try all of them; None if the author declines.
 
         Raises WordingRunError and ScannerError.
         """
@@ -260,9 +260,9 @@ class WordingRuns:
         return run
 
     def apply(self, chosen: MeasuredWording, sweep: WordingSweep) -> None:
-        """Make a wording the definition, and set the threshold that it was chosen at.
+        """Make a wording the definition, and set its threshold for the model that answered.
 
-        The threshold is that of the session for the decision model that answered.
+        The threshold is stored in the session.
         """
         self._editing.replace(chosen.wording.topic)
         self._scans.use_threshold_of(sweep.settings.identity, chosen.threshold)

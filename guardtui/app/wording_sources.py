@@ -29,7 +29,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 WORDINGS = 60
 """Default number of tried wordings, including the definition."""
 
-HERE = "the definition"
+CURRENT = "the definition"
 """Origin of the current definition."""
 
 _MOST = 2000
@@ -51,10 +51,10 @@ def read_wordings(path: Path, topic: Topic) -> list[Wording]:
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         raise FileError(path, why, "name a text file with a description in each line") from error
-    found = typed_wordings(text, topic, f"of {path.name}")
-    if not found:
+    wordings = typed_wordings(text, topic, f"of {path.name}")
+    if not wordings:
         raise FileError(path, "no wordings in it", "write a description in each line")
-    return found
+    return wordings
 
 
 def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
@@ -73,7 +73,7 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
 
 
 def written_wordings(proposals: Iterable[ModelWording], topic: Topic, model: str) -> list[Wording]:
-    """Return the proposals of a language model as wordings; `model` is its name, not inert."""
+    """Return the proposals of a language model as wordings; `model` is its name (not inert)."""
     origin = f"the model {display_start(model, _SHOWN)}"
     return [
         Wording(proposal.topic, "; ".join(changes(topic, proposal.topic)), origin)
@@ -101,21 +101,21 @@ def shortlist(
         return []
     rows = split.search_rows
     objective = EngineObjective(scores, rows, fitted=True)
-    here = objective.appraise(unchanged(topic), stopped)
-    if here is None:
+    current = objective.appraise(unchanged(topic), stopped)
+    if current is None:
         return []
-    found: list[Wording] = []
+    wordings: list[Wording] = []
     several = advise(
         objective, topic, MeasuredRows(rows, np.zeros(0, np.intp), split.source), stopped
     )
     for proposal in several.proposals if several is not None else ():
         if len(proposal.kinds) > 1:
             taken = tuple(prompts.prompts.gather(proposal.left_out).to_list())
-            found.append(Wording(proposal.topic, "; ".join(proposal.changes), "search", taken))
-    single = candidates(topic, material_of(objective, here.matches), _MOST)
+            wordings.append(Wording(proposal.topic, "; ".join(proposal.changes), "search", taken))
+    single = candidates(topic, material_of(objective, current.matches), _MOST)
     values = objective.values(single, stopped)
     if values is None:
-        return found[:count]
+        return wordings[:count]
     kinds: dict[CandidateKind, list[Wording]] = {}
     for index in np.argsort(-values, kind="stable").tolist():
         edit = single[index]
@@ -124,19 +124,19 @@ def shortlist(
     in_turn = (
         wording for turn in zip_longest(*kinds.values()) for wording in turn if wording is not None
     )
-    return distinct([*found, *in_turn], ())[:count]
+    return distinct([*wordings, *in_turn], ())[:count]
 
 
 def distinct(wordings: Iterable[Wording], known: Sequence[Wording]) -> list[Wording]:
     """Return the distinct wordings that are not in `known`, in order."""
     seen = {same(wording.topic) for wording in known}
-    found = []
+    new = []
     for wording in wordings:
         key = same(wording.topic)
         if key not in seen:
             seen.add(key)
-            found.append(wording)
-    return found
+            new.append(wording)
+    return new
 
 
 def gather_wordings(
@@ -150,10 +150,10 @@ def gather_wordings(
 
     All typed wordings are included.
     """
-    here = Wording(topic, "", HERE)
-    own = distinct(typed, [here])
-    others = distinct([*own, *written, *searched], [here])
-    return [here, *others[: max(count - 1, len(own))]]
+    current = Wording(topic, "", CURRENT)
+    own = distinct(typed, [current])
+    others = distinct([*own, *written, *searched], [current])
+    return [current, *others[: max(count - 1, len(own))]]
 
 
 def questions_about(

@@ -1,4 +1,4 @@
-"""A call to a language model for wordings of a definition: its cost, answer and cached answer."""
+"""A call to a language model for wordings of a definition, with its cost and cache."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Writer(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the messages. May hold a secret."""
+        """Everything besides the messages that an answer depends on; may hold a secret."""
 
     def budget(self, answer_tokens: int) -> CallBudget:
         """Return a budget for a call, with prices and limits."""
@@ -68,11 +68,11 @@ class WritingCall:
     """One call for wordings of a definition; without a request if its answer is cached.
 
     Answers are cached by model, options and messages, which hold the definition and the shown
-    mistakes. Only answers with a valid wording are cached: others are worth another request.
+    mistakes. Answers without a valid wording are not cached, since another request may succeed.
     """
 
     def __init__(self, writer: Writer, topic: Topic, shown: Shown, *, fresh: bool = False) -> None:
-        """Blocks: it searches the cache, unless `fresh`."""
+        """Search the cache, unless `fresh`; blocks."""
         self.writer, self.topic, self.shown = writer, topic, shown
         self.budget = writer.budget(ANSWER_TOKENS)
         self._messages = request(topic, shown)
@@ -103,7 +103,8 @@ class WritingCall:
 
     @property
     def _input_tokens(self) -> int:
-        return sum(byte_length(one["content"]) for one in self._messages) // _BYTES_PER_TOKEN
+        size = sum(byte_length(message["content"]) for message in self._messages)
+        return size // _BYTES_PER_TOKEN
 
     async def wordings(self) -> WrittenWordings:
         """Return the wordings of the cached answer, or of a new one. Raises WriterError."""

@@ -47,15 +47,15 @@ _LONGEST = 24 * 3600
 
 
 class Budget(_TimeType):
-    """A time: seconds, or a number with s, m or h; above 0, at most a day."""
+    """Time in seconds, or with a unit s, m or h; above 0, at most a day."""
 
     name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smh]?)", str(value).strip())
-        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smh]?)", str(value).strip())
+        seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
         if not 0 < seconds <= _LONGEST:
             self.fail(f"{value!r} is not a time like 60s, 5m or 1h, at most a day", param, ctx)
         return seconds
@@ -150,14 +150,14 @@ def command(
             of_wordings, file, definition, prompt_set, engine, format_name, output, new_topic
         )
     forecaster = _forecaster(objective, topic, prompt_set, engine)
-    found, interrupted = _refine(
+    result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, budget or _BUDGET, single=single
     )
-    if found is None:
+    if result is None:
         raise KeyboardInterrupt
-    refinement = Refinement(found, prompt_set, searched=not single)
+    refinement = Refinement(result, prompt_set, searched=not single)
     write(render(refinement, format_name), output)
-    proposal = found.best
+    proposal = result.best
     _write_proposal(file, None if proposal is None else proposal.topic, new_topic)
     if interrupted:
         raise KeyboardInterrupt

@@ -38,7 +38,7 @@ SCHEMA_VERSION = 2
 
 _ENDED = {
     "budget": "the budget is used up",
-    "exhausted": "nothing left to try that pays",
+    "exhausted": "no other edit is worth its cost",
     "stopped": "interrupted",
 }
 _LISTED = 12  # proposals in a table
@@ -53,17 +53,17 @@ class Refinement:
     searched: bool
 
 
-def render(found: Refinement, format_name: str) -> str:
+def render(refinement: Refinement, format_name: str) -> str:
     """Return the report in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
-    return render_document(refine_document(found), format_name)
+        return json.dumps(_document(refinement), indent=2, ensure_ascii=False) + "\n"
+    return render_document(refine_document(refinement), format_name)
 
 
-def _closing(found: Refinement) -> str:
+def _closing(refinement: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
     what = "The engine is a stand-in for the guardrail"
-    if forecast_of(found.result.settings) is not None:
+    if forecast_of(refinement.result.settings) is not None:
         what = "A forecast is not a scan"
     return (
         f"Gains are those expected on other prompts, with {share} intervals. {what}: scan a "
@@ -75,7 +75,7 @@ def _no_proposal(result: SearchResult) -> str:
     """Return why there is no proposal, with figures."""
     best = next(iter(result.proposals), None)
     if best is None:
-        if not result.found:
+        if not result.single_edits:
             return "no edits to try: no single edit brings the definition within the limits"
         return f"none of {result.measured} definitions measured is worth an edit"
     if best.held_out is not None and best.gain.is_certain:
@@ -108,11 +108,11 @@ def coverages(before: Metrics, after: Metrics) -> str:
     return f"{rate_text(before.coverage)} → {rate_text(after.coverage)}"
 
 
-def refine_document(found: Refinement) -> Document:
-    """Return the proposals, the best first, and the first one in full."""
-    result = found.result
+def refine_document(refinement: Refinement) -> Document:
+    """Return the proposals, best first, and the first in full."""
+    result = refinement.result
     best = result.best
-    sections = [Section("Search", "search", (Paragraph(_measured(found)),), titled=False)]
+    sections = [Section("Search", "search", (Paragraph(_measured(refinement)),), titled=False)]
     if best is None:
         reason = Paragraph(f"No proposal: {_no_proposal(result)}.")
         sections.append(Section("No proposal", "proposal", (reason,), titled=False))
@@ -125,7 +125,7 @@ def refine_document(found: Refinement) -> Document:
             ),
             *sections,
             Section("First proposal", "proposal", tuple(_first(result.topic, best))),
-            Section("Caution", "caution", (Paragraph(_closing(found)),), titled=False),
+            Section("Caution", "caution", (Paragraph(_closing(refinement)),), titled=False),
         ]
     return Document(
         ("Refinement of ", Foreign(result.topic.name)),
@@ -158,33 +158,33 @@ def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
         yield Paragraph(f"… and {len(advised) - _LISTED} more (in JSON).")
 
 
-def _first(here: Topic, best: Proposal) -> Iterator[Block]:
+def _first(current: Topic, best: Proposal) -> Iterator[Block]:
     changes = (f"{number}. {change}" for number, change in enumerate(best.changes, start=1))
     yield Bullets(tuple(map(Item, _details(best))))
     yield Bullets(tuple(Item(Foreign(change)) for change in changes))
-    yield Edits(definition_edits(here, best.topic))
+    yield Edits(definition_edits(current, best.topic))
 
 
-def _measured(found: Refinement) -> str:
-    result = found.result
+def _measured(refinement: Refinement) -> str:
+    result = refinement.result
     text = f"{result.measured} definitions measured in {result.seconds:.1f} s"
-    return f"Search: {text}; {_ENDED[result.ended]}." if found.searched else f"{text}."
+    return f"Search: {text}; {_ENDED[result.ended]}." if refinement.searched else f"{text}."
 
 
-def _document(found: Refinement) -> dict[str, Any]:
-    result = found.result
-    lines = found.prompts.frame["line"]
+def _document(refinement: Refinement) -> dict[str, Any]:
+    result = refinement.result
+    lines = refinement.prompts.frame["line"]
     best = result.best
     return {
         "schema_version": SCHEMA_VERSION,
-        "objective": "engine" if forecast_of(found.result.settings) is None else "forecast",
+        "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
         "scanner": {
-            "name": found.result.settings.name,
-            "identity": found.result.settings.identity,
-            "threshold": found.result.settings.threshold,
-            "threshold_source": found.result.settings.threshold_source,
+            "name": refinement.result.settings.name,
+            "identity": refinement.result.settings.identity,
+            "threshold": refinement.result.settings.threshold,
+            "threshold_source": refinement.result.settings.threshold_source,
         },
-        "prompts": found.prompts.source,
+        "prompts": refinement.prompts.source,
         "measured_on": {
             "source": result.rows.source,
             "prompts": len(result.rows.chosen_on),
@@ -194,7 +194,7 @@ def _document(found: Refinement) -> dict[str, Any]:
         "topic": result.topic.model_dump(mode="json"),
         "before": _metrics(result.before),
         "confidence": CONFIDENCE,
-        "proposals": [_proposal(one, lines) for one in result.advised],
+        "proposals": [_proposal(proposal, lines) for proposal in result.advised],
         "proposal": None if best is None else _proposal(best, lines),
         "no_proposal": None
         if best is not None
@@ -207,27 +207,27 @@ def _document(found: Refinement) -> dict[str, Any]:
             "measured": result.measured,
             "ended": result.ended,
         }
-        if found.searched
+        if refinement.searched
         else None,
     }
 
 
-def _proposal(one: Proposal, lines: pl.Series) -> dict[str, Any]:
-    held = one.held_out
+def _proposal(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
+    held = proposal.held_out
     return {
-        "topic": one.topic.model_dump(mode="json"),
-        "kinds": [str(kind) for kind in one.kinds],
-        "changes": list(one.changes),
-        "gain": one.gain.value,
-        "interval": [one.gain.low, one.gain.high],
-        "before": _metrics(one.before),
-        "after": _metrics(one.after),
+        "topic": proposal.topic.model_dump(mode="json"),
+        "kinds": [str(kind) for kind in proposal.kinds],
+        "changes": list(proposal.changes),
+        "gain": proposal.gain.value,
+        "interval": [proposal.gain.low, proposal.gain.high],
+        "before": _metrics(proposal.before),
+        "after": _metrics(proposal.after),
         "held_out": None
         if held is None
         else {"before": _metrics(held.before), "after": _metrics(held.after), "gain": held.gain},
-        "left_out_lines": lines.gather(one.left_out).to_list(),
-        "fixed_lines": lines.gather(one.fixes).to_list(),
-        "broken_lines": lines.gather(one.regressions).to_list(),
+        "left_out_lines": lines.gather(proposal.left_out).to_list(),
+        "fixed_lines": lines.gather(proposal.fixes).to_list(),
+        "broken_lines": lines.gather(proposal.regressions).to_list(),
     }
 
 

@@ -89,8 +89,8 @@ def _csv(result: SweepResult) -> str:
 
 def _document(result: SweepResult) -> dict[str, Any]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
-    current = sweep.place(result.current)
-    kept = (current,) if best is None else (current, best.place)
+    current = sweep.index(result.current)
+    kept = (current,) if best is None else (current, best.index)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "scanner": {
@@ -109,7 +109,7 @@ def _document(result: SweepResult) -> dict[str, Any]:
         "best": None,
         "nearest": None
         if nearest is None
-        else {"threshold": nearest, **_figures(sweep.metrics(sweep.place(nearest)))},
+        else {"threshold": nearest, **_figures(sweep.metrics(sweep.index(nearest)))},
         "curve": [
             {
                 "threshold": point.threshold,
@@ -178,7 +178,7 @@ def sweep_document(result: SweepResult) -> Document:
 
 def _points(result: SweepResult) -> Iterator[Block]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
-    current = sweep.place(result.current)
+    current = sweep.index(result.current)
     floors = _floors(result)
     rows = [
         _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
@@ -189,7 +189,7 @@ def _points(result: SweepResult) -> Iterator[Block]:
         if validated is not None:
             rows.append(_point("best, cross-validated", best.threshold, validated.metrics))
     elif nearest is not None:
-        metrics = sweep.metrics(sweep.place(nearest))
+        metrics = sweep.metrics(sweep.index(nearest))
         rows.append(_point("nearest to the floors", nearest, metrics))
     titles = ("threshold", "coverage", "95 % interval", "TPR", "95 % interval", "TNR")
     columns = (Column("point", figure=False), *map(Column, titles), Column("95 % interval"))
@@ -219,15 +219,15 @@ def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
 def _curve(result: SweepResult) -> Table:
     """Return the rates of about `ROWS` thresholds, with the best and the current one."""
     sweep, best = result.sweep, result.best
-    current = sweep.place(result.current)
-    marked = {current: "now", **({} if best is None else {best.place: "best"})}
-    if best is not None and best.place == current:
+    current = sweep.index(result.current)
+    marked = {current: "now", **({} if best is None else {best.index: "best"})}
+    if best is not None and best.index == current:
         marked[current] = "best, now"
     rows = []
     for index in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
         metrics = sweep.metrics(index)
         threshold = result.current if index == current else sweep.setting(index)
-        if best is not None and index == best.place != current:
+        if best is not None and index == best.index != current:
             threshold = best.threshold
         rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
         counts = (str(metrics.fp), str(metrics.fn))

@@ -122,17 +122,17 @@ def sweep(
     except SplitError as error:
         raise InputError(f"{prompts.source}: {error}") from error
     typed = [] if values["wordings"] is None else read_wordings(values["wordings"], topic)
-    for one in typed:
-        for broken in violations(one.topic):
-            diagnostics.warn(f"{one.origin}: {broken.message}: AIRS would refuse it")
-    asked = _Written()
+    for wording in typed:
+        for broken in violations(wording.topic):
+            diagnostics.warn(f"{wording.origin}: {broken.message}: AIRS would refuse it")
+    by_model = _Written()
     if writer is not None:
-        answered = _written(writer, engine, topic, prompts, split, yes=yes, fresh=fresh)
-        if answered is None:
+        answer = _written(writer, engine, topic, prompts, split, yes=yes, fresh=fresh)
+        if answer is None:
             return None
-        asked = answered
-        options = _rest_of_budget(options, asked.used)
-    written = asked.wordings
+        by_model = answer
+        options = _rest_of_budget(options, by_model.used)
+    written = by_model.wordings
     count = values["count"] or WORDINGS
     searched: Sequence[Wording] = ()
     if (rest := count - 1 - len(typed) - len(written)) > 0:
@@ -140,21 +140,21 @@ def sweep(
         diagnostics.progress("")
     wordings = gather_wordings(topic, typed, written, searched, count)
     if len(wordings) < 2:
-        if asked.failure is not None:
-            raise asked.failure
+        if by_model.failure is not None:
+            raise by_model.failure
         raise InputError("no other wordings to try\n  give some with --wordings FILE")
     with open_verdicts() as cache:
         scanner = options.scanner(cache, fresh=fresh)
-        asking = questions_about(scanner, wordings, prompts, options.questions_at_once)
-        plan = asking.plan()
+        questions = questions_about(scanner, wordings, prompts, options.questions_at_once)
+        plan = questions.plan()
         if not _agreed(plan, len(wordings), len(prompts), options, yes=yes):
             return None
-        answers = _answers(asking)
+        answers = _answers(questions)
         # Each wording has the threshold that was fitted to it.
         settings = replace(scanner.settings, threshold=None, threshold_source="")
-    found = sweep_wordings(wordings, answers.probabilities, prompts, split, settings)
+    result = sweep_wordings(wordings, answers.probabilities, prompts, split, settings)
     _say_missing(answers)
-    return SweptWordings(found, answers.used, not answers.missing)
+    return SweptWordings(result, answers.used, not answers.missing)
 
 
 @dataclass(frozen=True)
@@ -245,14 +245,14 @@ def _confirmed(*, yes: bool) -> bool:
     return click.confirm("Continue?", err=True)
 
 
-def _answers(asking: ManyQuestions) -> ManyAnswers:
+def _answers(questions: ManyQuestions) -> ManyAnswers:
     shown: list[Progress] = []
 
     def store(progress: Progress) -> None:
         shown[:] = [progress]
 
     async def run() -> ManyAnswers:
-        return await watched(asking.run(store), lambda: next(iter(shown), None))
+        return await watched(questions.run(store), lambda: next(iter(shown), None))
 
     return asyncio.run(run())
 
@@ -294,5 +294,5 @@ def eval_command(values: Mapping[str, Any], topic: Path, prompts: Path, threshol
 
 def files_of(values: Mapping[str, Any]) -> list[Path]:
     """Return the files read besides topic and prompts."""
-    found = (values["wordings"], values["decision_template"])
-    return [path for path in found if path is not None]
+    paths = (values["wordings"], values["decision_template"])
+    return [path for path in paths if path is not None]

@@ -47,16 +47,16 @@ class WordingsResult:
     used: Usage
 
 
-def render(found: WordingsResult, format_name: str) -> str:
+def render(result: WordingsResult, format_name: str) -> str:
     """Return the report in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
-    return render_document(wordings_document(found), format_name)
+        return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
+    return render_document(wordings_document(result), format_name)
 
 
-def wordings_document(found: WordingsResult) -> Document:
+def wordings_document(result: WordingsResult) -> Document:
     """Return the wordings, best first, and the proposed one."""
-    sweep = found.sweep
+    sweep = result.sweep
     best = sweep.best
     sections = [Section("Wordings", "wordings", tuple(_wordings(sweep)))]
     if best is None:
@@ -65,7 +65,7 @@ def wordings_document(found: WordingsResult) -> Document:
     else:
         blocks = (
             Bullets(tuple(map(Item, _details(best)))),
-            Edits(definition_edits(sweep.here.wording.topic, best.wording.topic)),
+            Edits(definition_edits(sweep.current.wording.topic, best.wording.topic)),
         )
         sections += [
             Section("Proposal", "proposal", blocks),
@@ -76,29 +76,29 @@ def wordings_document(found: WordingsResult) -> Document:
         missing = count_text(sweep.missing, "answer is missing", "answers are missing")
         cautions.append(f"{missing}: prompts without one count in no figure")
     return Document(
-        ("Wordings of ", Foreign(sweep.here.wording.topic.name)),
-        tuple(_lead(found)),
+        ("Wordings of ", Foreign(sweep.current.wording.topic.name)),
+        tuple(_lead(result)),
         tuple(sections),
         cautions=(*cautions, *map(Foreign, sweep.split.notes)),
     )
 
 
-def _lead(found: WordingsResult) -> Iterator[Phrase]:
-    sweep = found.sweep
+def _lead(result: WordingsResult) -> Iterator[Phrase]:
+    sweep = result.sweep
     split = sweep.split
     yield quoting(lambda quote: measured_by(sweep.settings, quote))
     yield (
-        f"{len(sweep.wordings) + 1} wordings on {len(found.prompts)} prompts, the definition among "
-        f"them: chosen on {len(split.search_rows)}, reported on {len(split.report_rows)} "
+        f"{len(sweep.wordings) + 1} wordings on {len(result.prompts)} prompts, the definition "
+        f"among them: chosen on {len(split.search_rows)}, reported on {len(split.report_rows)} "
         f"({split.source})."
     )
-    if found.used.calls:
-        yield f"Asked: {usage_text(found.used)}."
+    if result.used.calls:
+        yield f"Asked: {usage_text(result.used)}."
 
 
-def _reported(one: MeasuredWording) -> tuple[str, str]:
+def _reported(wording: MeasuredWording) -> tuple[str, str]:
     """Return the gain, with fixes and regressions, on the held-out prompts."""
-    report = one.report
+    report = wording.report
     if report is None:
         return "", ""
     return gain_text(report.gain), f"{len(report.fixes)} / {len(report.regressions)}"
@@ -106,8 +106,8 @@ def _reported(one: MeasuredWording) -> tuple[str, str]:
 
 def _wordings(sweep: WordingSweep) -> Iterator[Block]:
     yield Paragraph(
-        f"The definition: coverage {rate_text(sweep.here.metrics.coverage)} on the prompts to "
-        f"choose on, at the threshold {threshold_text(sweep.here.threshold)}."
+        f"The definition: coverage {rate_text(sweep.current.metrics.coverage)} on the prompts to "
+        f"choose on, at the threshold {threshold_text(sweep.current.threshold)}."
     )
     titles = ("#", "chosen on", "threshold", "gain on the others", "fixed / broken", "wording")
     left = ("gain on the others", "wording")
@@ -132,10 +132,12 @@ def _closing(sweep: WordingSweep) -> str:
 
 
 def _no_proposal(sweep: WordingSweep) -> str:
-    finalists = [one for one in sweep.wordings if one.report is not None]
+    finalists = [wording for wording in sweep.wordings if wording.report is not None]
     if not finalists:
         return "no wording is better than the definition on the prompts to choose on"
-    best = max(finalists, key=lambda one: one.report.gain.low if one.report else -1.0)
+    best = max(
+        finalists, key=lambda finalist: finalist.report.gain.low if finalist.report else -1.0
+    )
     assert best.report is not None  # noqa: S101 - a finalist has one
     return (
         "no wording is shown to be better on the prompts to report on: the best gains "
@@ -158,14 +160,14 @@ def _details(best: MeasuredWording) -> Iterator[str]:
     yield f"from {best.wording.origin}"
 
 
-def _document(found: WordingsResult) -> dict[str, Any]:
-    sweep, used = found.sweep, found.used
-    lines = found.prompts.frame["line"]
+def _document(result: WordingsResult) -> dict[str, Any]:
+    sweep, used = result.sweep, result.used
+    lines = result.prompts.frame["line"]
     return {
         "schema_version": SCHEMA_VERSION,
         "scanner": {"name": sweep.settings.name, "identity": sweep.settings.identity},
         "prompts": {
-            "total": len(found.prompts),
+            "total": len(result.prompts),
             "chosen_on": len(sweep.split.search_rows),
             "reported_on": len(sweep.split.report_rows),
             "split": sweep.split.source,
@@ -178,22 +180,22 @@ def _document(found: WordingsResult) -> dict[str, Any]:
             "cost": used.cost,
         },
         "error": ERROR,
-        "definition": _wording(sweep.here, lines),
-        "wordings": [_wording(one, lines) for one in sweep.wordings],
-        "proposals": [sweep.wordings.index(one) for one in sweep.advised],
+        "definition": _wording(sweep.current, lines),
+        "wordings": [_wording(wording, lines) for wording in sweep.wordings],
+        "proposals": [sweep.wordings.index(proposal) for proposal in sweep.advised],
     }
 
 
-def _wording(one: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
-    topic, report = one.wording.topic, one.report
+def _wording(wording: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
+    topic, report = wording.wording.topic, wording.report
     return {
         "description": topic.description,
         "examples": list(topic.examples),
-        "change": one.wording.change,
-        "origin": one.wording.origin,
-        "threshold": one.threshold,
-        "value": one.value,
-        "coverage": one.metrics.coverage,
+        "change": wording.wording.change,
+        "origin": wording.wording.origin,
+        "threshold": wording.threshold,
+        "value": wording.value,
+        "coverage": wording.metrics.coverage,
         "report": None
         if report is None
         else {
@@ -204,6 +206,6 @@ def _wording(one: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
             "high": report.gain.high,
             "fixes": [int(lines[int(row)]) for row in report.fixes],
             "regressions": [int(lines[int(row)]) for row in report.regressions],
-            "advised": one.is_advised,
+            "advised": wording.is_advised,
         },
     }

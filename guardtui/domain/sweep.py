@@ -115,7 +115,7 @@ class Sweep:
 
     # --- thresholds -----------------------------------------------------------------------
 
-    def place(self, threshold: float) -> int:
+    def index(self, threshold: float) -> int:
         """Return the cut whose verdicts a threshold gives, compared as float32 like in a scan."""
         index = int(np.searchsorted(self.cuts, np.float32(threshold)))
         return min(index, len(self.cuts) - 1)
@@ -288,11 +288,11 @@ class CrossValidated:
 class Best:
     """The best threshold, with its metrics in sample and cross-validated.
 
-    `place` is its cut and `threshold` the value to set. In-sample metrics are optimistic.
+    `index` is its cut and `threshold` the value to set. In-sample metrics are optimistic.
     `cross_validated` is None if a class has fewer than three prompts.
     """
 
-    place: int
+    index: int
     threshold: float
     metrics: Metrics
     cross_validated: CrossValidated | None
@@ -384,7 +384,7 @@ def best_threshold(
     if threshold is None:
         return None
     validated = curve.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
-    index = curve.place(threshold)
+    index = curve.index(threshold)
     return Best(index, threshold, curve.metrics(index), validated)
 
 

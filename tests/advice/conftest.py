@@ -1,4 +1,4 @@
-"""The prompts of the sample and scores of definitions against them, with the faster encoder."""
+"""Prompts of the sample and scores of definitions on them, with the faster encoder."""
 
 from __future__ import annotations
 

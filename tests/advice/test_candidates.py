@@ -1,4 +1,4 @@
-"""Candidate edits: within the limits, from given prompts, in a fixed order, none twice."""
+"""Candidate edits: within the limits, from given prompts, in a fixed order, without repeats."""
 
 from __future__ import annotations
 
@@ -45,64 +45,70 @@ MATERIALS = st.builds(Material, PROMPTS.map(tuple), PROMPTS.map(tuple), PROMPTS.
 @settings(deadline=None)
 @given(TOPICS, MATERIALS)
 def test_candidates_are_valid_new_and_distinct(topic: Topic, material: Material) -> None:
-    found = candidates(topic, material)
-    names = [same(one.topic) for one in found]
-    assert len({*names, same(topic)}) == len(found) + 1
+    edits = candidates(topic, material)
+    names = [same(candidate.topic) for candidate in edits]
+    assert len({*names, same(topic)}) == len(edits) + 1
     sources = {*material.missed, *material.caught}
-    for one in found:
-        assert not violations(one.topic)
-        assert (one.topic.name, one.topic.intent) == (topic.name, topic.intent)
-        assert excludes(one.topic.description) <= excludes(topic.description)
-        fresh = {*one.topic.examples} - {*topic.examples}
+    for candidate in edits:
+        assert not violations(candidate.topic)
+        assert (candidate.topic.name, candidate.topic.intent) == (topic.name, topic.intent)
+        assert excludes(candidate.topic.description) <= excludes(topic.description)
+        fresh = {*candidate.topic.examples} - {*topic.examples}
         assert fresh <= sources
         assert all(map(is_usable_example, fresh))
-        assert one.change
-    assert candidates(topic, material) == found
+        assert candidate.change
+    assert candidates(topic, material) == edits
 
 
 @settings(deadline=None)
 @given(TOPICS, MATERIALS, st.integers(1, 40))
 def test_the_number_of_candidates_is_limited(topic: Topic, material: Material, most: int) -> None:
     whole = candidates(topic, material)
-    found = candidates(topic, material, most)
-    assert len(found) == min(most, len(whole)) or len(found) >= most // 2
-    assert len(found) <= most
-    assert {same(one.topic) for one in found} <= {same(one.topic) for one in whole}
+    edits = candidates(topic, material, most)
+    assert len(edits) == min(most, len(whole)) or len(edits) >= most // 2
+    assert len(edits) <= most
+    assert {same(candidate.topic) for candidate in edits} <= {
+        same(candidate.topic) for candidate in whole
+    }
 
 
 def of_kind(kind: CandidateKind, topic: Topic = TOPIC) -> list[Candidate]:
-    return [one for one in candidates(topic, MATERIAL) if one.kind is kind]
+    return [candidate for candidate in candidates(topic, MATERIAL) if candidate.kind is kind]
 
 
 def test_every_kind_of_edit_is_tried() -> None:
     three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
     draft = Topic(name="Tax")
-    kinds = {one.kind for topic in (three, draft) for one in candidates(topic, MATERIAL)}
+    kinds = {
+        candidate.kind for topic in (three, draft) for candidate in candidates(topic, MATERIAL)
+    }
     assert kinds == set(CandidateKind) - {CandidateKind.REWORD}  # which only a model proposes
 
 
 def test_missed_prompts_are_added_first_where_there_is_room() -> None:
-    added = [one.topic.examples[-1] for one in of_kind(CandidateKind.ADD_EXAMPLE)]
+    added = [candidate.topic.examples[-1] for candidate in of_kind(CandidateKind.ADD_EXAMPLE)]
     assert added == [*MATERIAL.missed, *MATERIAL.caught]
     full = TOPIC.model_copy(update={"examples": ("a", "b", "c", "d", "e")})
     assert of_kind(CandidateKind.ADD_EXAMPLE, full) == []
     assert len(of_kind(CandidateKind.SWAP_EXAMPLE, full)) == 5 * 5
     wide = Topic(name="Tax", description="d" * 250, examples=("a" * 250, "b" * 250, "c" * 235))
-    short = [one.topic.examples[-1] for one in of_kind(CandidateKind.ADD_EXAMPLE, wide)]
+    short = [candidate.topic.examples[-1] for candidate in of_kind(CandidateKind.ADD_EXAMPLE, wide)]
     assert short == []
 
 
 def test_an_example_that_is_there_in_other_case_is_not_offered() -> None:
     topic = TOPIC.model_copy(update={"examples": ("CAN I write off  my desk?", "Other")})
     assert MATERIAL.missed[0] not in [
-        text for one in candidates(topic, MATERIAL) for text in one.topic.examples
+        text for candidate in candidates(topic, MATERIAL) for text in candidate.topic.examples
     ]
 
 
 def test_no_example_is_dropped_below_two() -> None:
     assert of_kind(CandidateKind.DROP_EXAMPLE) == []
     three = TOPIC.model_copy(update={"examples": ("a", "b", "c")})
-    assert [one.topic.examples for one in of_kind(CandidateKind.DROP_EXAMPLE, three)] == [
+    assert [
+        candidate.topic.examples for candidate in of_kind(CandidateKind.DROP_EXAMPLE, three)
+    ] == [
         ("b", "c"),
         ("a", "c"),
         ("a", "b"),
@@ -113,27 +119,31 @@ def test_candidates_fix_a_definition_beyond_a_limit() -> None:
     long = TOPIC.model_copy(update={"examples": ("a" * 251, "b")})
     mended = of_kind(CandidateKind.SWAP_EXAMPLE, long)
     assert mended
-    assert all(one.topic.examples[0] != long.examples[0] for one in mended)
+    assert all(candidate.topic.examples[0] != long.examples[0] for candidate in mended)
     assert of_kind(CandidateKind.ADD_EXAMPLE, long) == []
 
 
 def test_a_new_description_keeps_its_beginning() -> None:
-    found = [one for one in candidates(TOPIC, MATERIAL) if one.topic.examples == TOPIC.examples]
-    assert {one.kind for one in found} == {
+    edits = [
+        candidate
+        for candidate in candidates(TOPIC, MATERIAL)
+        if candidate.topic.examples == TOPIC.examples
+    ]
+    assert {candidate.kind for candidate in edits} == {
         CandidateKind.SHORTEN,
         CandidateKind.GENERALIZE,
         CandidateKind.INCLUDE,
     }
-    for one in found:
-        text = one.topic.description
+    for candidate in edits:
+        text = candidate.topic.description
         assert text.startswith("Questions about income tax")
         assert {*words(text)} - {*words(TOPIC.description)} == set() or ", including " in text
 
 
 def test_a_phrase_names_the_prompt_that_gave_it() -> None:
-    (one,) = of_kind(CandidateKind.INCLUDE)
-    assert one.topic.description == f"{TOPIC.description}, including a home office"
-    assert one.sources == (MATERIAL.missed[2],)
+    (candidate,) = of_kind(CandidateKind.INCLUDE)
+    assert candidate.topic.description == f"{TOPIC.description}, including a home office"
+    assert candidate.sources == (MATERIAL.missed[2],)
     others = [
         each for each in candidates(TOPIC, MATERIAL) if each.kind is not CandidateKind.INCLUDE
     ]
@@ -167,15 +177,15 @@ def test_a_draft_is_completed_in_one_edit(description: str, examples: tuple[str,
     missed = tuple(f"How do I deduct my {thing}?" for thing in ("car", "desk", "flat", "bike"))
     material = Material(missed, (), ("What is the weather like?", "Who won the match?"))
     draft = Topic(name="Tax advice", description=description, examples=examples)
-    found = candidates(draft, material)
-    assert found
-    for one in found:
-        assert not violations(one.topic)
-        assert one.topic.name == draft.name
-        assert "tax" in one.topic.description.lower()
+    edits = candidates(draft, material)
+    assert edits
+    for candidate in edits:
+        assert not violations(candidate.topic)
+        assert candidate.topic.name == draft.name
+        assert "tax" in candidate.topic.description.lower()
         if description:
-            assert one.topic.description == description
-        assert all(text in one.topic.examples for text in examples if text.strip())
-        assert set(one.topic.examples) <= {*missed, *examples}
-    assert len({same(one.topic) for one in found}) == len(found)
-    assert found == candidates(draft, material)
+            assert candidate.topic.description == description
+        assert all(text in candidate.topic.examples for text in examples if text.strip())
+        assert set(candidate.topic.examples) <= {*missed, *examples}
+    assert len({same(candidate.topic) for candidate in edits}) == len(edits)
+    assert edits == candidates(draft, material)

@@ -1,4 +1,4 @@
-"""Clusters held against scikit-learn, and what must hold for any vectors."""
+"""Clusters compared with scikit-learn, and properties for any vectors."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def blobs(groups: int, each: int, spread: float, seed: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize("groups", [3, 6, 9])
 def test_separate_groups_are_found(groups: int) -> None:
     vectors, truth = blobs(groups, 40, 0.3, seed=groups)
-    found = group_vectors(vectors)
-    assert len(found) >= groups
+    grouping = group_vectors(vectors)
+    assert len(grouping) >= groups
     # More groups than there are may be within one standard error; none mixes two of them.
-    for number in range(len(found)):
-        assert len(np.unique(truth[found.labels == number])) == 1
+    for number in range(len(grouping)):
+        assert len(np.unique(truth[grouping.labels == number])) == 1
     exact = group_vectors(vectors, most=groups)
     assert adjusted_rand_score(truth, exact.labels) == 1.0
 
@@ -48,10 +48,10 @@ def test_the_sum_of_cosines_is_as_good_as_that_of_scikit_learn() -> None:
 
 def test_groups_of_a_large_set_are_found_from_a_sample() -> None:
     vectors, truth = blobs(20, 200, 0.3, seed=9)
-    found = group_vectors(vectors)
-    for number in range(len(found)):
-        assert len(np.unique(truth[found.labels == number])) <= 2
-    assert adjusted_rand_score(truth, found.labels) > 0.9
+    grouping = group_vectors(vectors)
+    for number in range(len(grouping)):
+        assert len(np.unique(truth[grouping.labels == number])) <= 2
+    assert adjusted_rand_score(truth, grouping.labels) > 0.9
 
 
 @given(st.integers(2, 6), st.integers(4, 40), st.integers(0, 2**16))
@@ -74,22 +74,22 @@ def test_all_vectors_are_grouped(count: int, dimensions: int, different: int, se
     random = np.random.default_rng(seed)
     few = unit(random.normal(size=(different, dimensions)))
     vectors = few[random.integers(different, size=count)]
-    found = group_vectors(vectors)
-    sizes = np.bincount(found.labels, minlength=len(found))
+    grouping = group_vectors(vectors)
+    sizes = np.bincount(grouping.labels, minlength=len(grouping))
     assert sizes.sum() == count
     assert (sizes > 0).all()
     assert (np.diff(sizes) <= 0).all()  # by size
-    assert len(found) <= max(1, int(count**0.5))
-    np.testing.assert_allclose(np.linalg.norm(found.centres, axis=1), 1, atol=1e-4)
-    own = (vectors * found.centres[found.labels]).sum(axis=1)
-    assert (own >= (vectors @ found.centres.T).max(axis=1) - 1e-5).all()
+    assert len(grouping) <= max(1, int(count**0.5))
+    np.testing.assert_allclose(np.linalg.norm(grouping.centres, axis=1), 1, atol=1e-4)
+    own = (vectors * grouping.centres[grouping.labels]).sum(axis=1)
+    assert (own >= (vectors @ grouping.centres.T).max(axis=1) - 1e-5).all()
     again = group_vectors(vectors)
-    np.testing.assert_array_equal(found.labels, again.labels)
+    np.testing.assert_array_equal(grouping.labels, again.labels)
 
 
 def test_equal_texts_are_one_group() -> None:
-    found = group_vectors(unit(np.ones((50, 8))))
-    assert (len(found), found.silhouette) == (1, None)
+    grouping = group_vectors(unit(np.ones((50, 8))))
+    assert (len(grouping), grouping.silhouette) == (1, None)
 
 
 def test_no_vectors_and_a_single_group_are_errors() -> None:

@@ -1,4 +1,4 @@
-"""Other wordings of a description: readable, with its beginning, and nothing excluded."""
+"""Other wordings of a description: readable, with its beginning, without excluding words."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ DESCRIPTIONS = st.lists(PARTS, max_size=6).map("".join)
 
 @given(DESCRIPTIONS)
 def test_a_shortened_description_is_its_beginning_the_longest_first(text: str) -> None:
-    found = list(shortened(text))
-    assert [len(one) for one in found] == sorted((len(one) for one in found), reverse=True)
-    for one in found:
-        assert text.startswith(one)
-        assert one != text
-        assert one.count("(") == one.count(")")
-        assert len(content_words(one)) >= 2
-        assert one[-1] not in " ,;:–("
+    shorter_texts = list(shortened(text))
+    assert [len(shorter) for shorter in shorter_texts] == sorted(
+        (len(shorter) for shorter in shorter_texts), reverse=True
+    )
+    for shorter in shorter_texts:
+        assert text.startswith(shorter)
+        assert shorter != text
+        assert shorter.count("(") == shorter.count(")")
+        assert len(content_words(shorter)) >= 2
+        assert shorter[-1] not in " ,;:–("
 
 
 @given(DESCRIPTIONS)
 def test_a_widened_description_keeps_its_beginning_and_excludes_nothing_more(text: str) -> None:
     base = re.split(r", including ", text.strip())[0].rstrip(",;:")
-    for one, added in generalized(text):
-        assert one.startswith(base.rstrip())
-        assert added in one
-        assert excludes(one) <= excludes(text)
+    for wider, added in generalized(text):
+        assert wider.startswith(base.rstrip())
+        assert added in wider
+        assert excludes(wider) <= excludes(text)
 
 
 def test_clauses_are_dropped_from_the_end() -> None:
@@ -88,10 +90,13 @@ def test_a_phrase_of_one_prompt_or_of_others_too_is_not_included() -> None:
         "And a small loan of mine?",
     )
     others = ("Who is a small loan shark?", "How is a small loan made of clay?")
-    found = list(extended("Tax", prompts, others))
-    assert found == [("Tax, including a home office", "a home office", prompts[0])]
+    extensions = list(extended("Tax", prompts, others))
+    assert extensions == [("Tax, including a home office", "a home office", prompts[0])]
     assert list(extended("Tax on a home office", prompts, others)) == []
-    assert [one[1] for one in extended("Tax", prompts, ())] == ["a home office", "a small loan"]
+    assert [phrase for _, phrase, _ in extended("Tax", prompts, ())] == [
+        "a home office",
+        "a small loan",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Near-duplicates held against all cosines, and the order in which they are listed."""
+"""Near-duplicates compared with all cosines, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def twins(count: int, seed: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Each third vector is nearly that before it; labels at random."""
+    """Return vectors, each third nearly equal to the previous one, and random labels."""
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(count, 32))
     vectors[1::3] = vectors[0::3][: len(vectors[1::3])]
@@ -29,45 +29,45 @@ def twins(count: int, seed: int, noise: float = 0.05) -> tuple[np.ndarray, np.nd
 @settings(max_examples=up_to(60), deadline=None)
 def test_pairs_are_those_of_all_cosines(count: int, seed: int, most: int) -> None:
     vectors, labels = twins(count, seed)
-    found = near_duplicates(vectors, labels, most=most)
+    duplicates = near_duplicates(vectors, labels, most=most)
     cosines = (vectors @ vectors.T).tolist()
     wanted = sorted(
-        (labels[one] == labels[other], -cosines[one][other], one, other)
-        for one in range(count)
-        for other in range(one + 1, count)
-        if cosines[one][other] >= NEAR
+        (labels[first] == labels[other], -cosines[first][other], first, other)
+        for first in range(count)
+        for other in range(first + 1, count)
+        if cosines[first][other] >= NEAR
     )
-    assert found.exact
-    assert found.total == len(wanted)
-    assert found.contradicting == sum(not same for same, *_ in wanted)
-    shown = [(not pair.contradicts, pair.first, pair.second) for pair in found.pairs]
+    assert duplicates.exact
+    assert duplicates.total == len(wanted)
+    assert duplicates.contradicting == sum(not same for same, *_ in wanted)
+    shown = [(not pair.contradicts, pair.first, pair.second) for pair in duplicates.pairs]
     assert len(shown) == min(most, len(wanted))
     assert [same for same, *_ in shown] == [same for same, *_ in wanted][:most]
     if most >= len(wanted):
-        assert sorted(shown) == sorted((same, one, other) for same, _, one, other in wanted)
-    values = [(pair.contradicts, pair.cosine) for pair in found.pairs]
+        assert sorted(shown) == sorted((same, first, other) for same, _, first, other in wanted)
+    values = [(pair.contradicts, pair.cosine) for pair in duplicates.pairs]
     assert values == sorted(values, reverse=True)
 
 
 def test_blocks_and_cells_find_each_pair_once() -> None:
     vectors, labels = twins(5_000, seed=3, noise=0.01)
     exact = near_duplicates(vectors, labels, most=10_000)
-    assert exact.total == len({(one.first, one.second) for one in exact.pairs}) >= 1_600
-    found = near_duplicates(vectors, labels, most=10_000, all_pairs_at_most=100)
-    assert not found.exact
-    pairs = {(one.first, one.second) for one in found.pairs}
-    assert found.total == len(found.pairs) == len(pairs)
-    assert pairs <= {(one.first, one.second) for one in exact.pairs}
+    assert exact.total == len({(pair.first, pair.second) for pair in exact.pairs}) >= 1_600
+    duplicates = near_duplicates(vectors, labels, most=10_000, all_pairs_at_most=100)
+    assert not duplicates.exact
+    pairs = {(pair.first, pair.second) for pair in duplicates.pairs}
+    assert duplicates.total == len(duplicates.pairs) == len(pairs)
+    assert pairs <= {(pair.first, pair.second) for pair in exact.pairs}
     assert len(pairs) >= 0.95 * exact.total
 
 
 def test_pairs_of_many_copies_are_counted_and_listed_in_part() -> None:
     vectors = unit(np.ones((3_000, 8)))
-    found = near_duplicates(vectors, np.arange(3_000) == 0)
-    assert found.total == 3_000 * 2_999 // 2
-    assert found.contradicting == 2_999
-    assert len(found.pairs) == 500
-    assert all(one.contradicts and one.first == 0 for one in found.pairs)
+    duplicates = near_duplicates(vectors, np.arange(3_000) == 0)
+    assert duplicates.total == 3_000 * 2_999 // 2
+    assert duplicates.contradicting == 2_999
+    assert len(duplicates.pairs) == 500
+    assert all(pair.contradicts and pair.first == 0 for pair in duplicates.pairs)
 
 
 @pytest.mark.parametrize("encoder", ["pair", "minilm", "static"])
@@ -81,9 +81,9 @@ def test_rewordings_reach_the_threshold_and_neighbours_of_a_subject_do_not(encod
     ]
     vectors = LocalScanner(encoder).embed(texts)
     assert vectors is not None
-    found = near_duplicates(vectors, np.array([True, True, False, True, False]))
-    assert {(one.first, one.second) for one in found.pairs} == {(0, 1), (0, 2), (1, 2)}
-    assert [one.contradicts for one in found.pairs] == [True, True, False]
+    duplicates = near_duplicates(vectors, np.array([True, True, False, True, False]))
+    assert {(pair.first, pair.second) for pair in duplicates.pairs} == {(0, 1), (0, 2), (1, 2)}
+    assert [pair.contradicts for pair in duplicates.pairs] == [True, True, False]
 
 
 def test_a_stop_and_different_lengths_are_errors() -> None:

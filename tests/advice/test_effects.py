@@ -1,11 +1,11 @@
-"""What each part of a definition does, told by leaving it out."""
+"""Effect of each part of a definition, measured by removing it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from guardtui.advice.edit_worth import worth_of
+from guardtui.advice.edit_worth import significance_of
 from guardtui.advice.effects import change_in_words, effects, no_effect
 from guardtui.advice.lint import LintEngine, open_lint_engine
 from guardtui.domain.comparison import compare
@@ -27,9 +27,9 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
     bench: Bench, intent: Intent
 ) -> None:
     topic = TOPIC.model_copy(update={"intent": intent})
-    found = effects(engine_of(bench), topic)
-    assert found is not None
-    assert [one.part for one in found] == [
+    parts = effects(engine_of(bench), topic)
+    assert parts is not None
+    assert [effect.part for effect in parts] == [
         "phrase 1 (“Questions”)",
         "phrase 2 (“requests”)",
         "phrase 3 (“pleas”)",
@@ -40,9 +40,9 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
         "example 2",
     ]
     prompts = bench.prompts
-    for one in found:
+    for effect in parts:
         evaluations = []
-        for each in (topic, one.topic):
+        for each in (topic, effect.topic):
             verdicts = bench.scanner.scan_now(each, prompts, lambda _: None)
             assert verdicts is not None
             settings = bench.scanner.settings
@@ -50,22 +50,22 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
                 Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts)
             )
         metrics = [each.metrics for each in evaluations]
-        assert one.worth == compare(*evaluations).significance
-        assert [one.before, one.without] == metrics
-        assert one.sentence == f"without {one.part}: {change_in_words(*metrics)}"
-    assert found[0].topic.description == "Requests and pleas for personal advice on taxes"
-    assert found[4].topic.description == "Questions, requests and pleas for personal advice"
-    assert found[5].topic.description == ""
-    assert found[6].topic.examples == TOPIC.examples[1:]
-    phrase = found[3]
+        assert effect.worth == compare(*evaluations).significance
+        assert [effect.before, effect.without] == metrics
+        assert effect.sentence == f"without {effect.part}: {change_in_words(*metrics)}"
+    assert parts[0].topic.description == "Requests and pleas for personal advice on taxes"
+    assert parts[4].topic.description == "Questions, requests and pleas for personal advice"
+    assert parts[5].topic.description == ""
+    assert parts[6].topic.examples == TOPIC.examples[1:]
+    phrase = parts[3]
     assert TOPIC.description[phrase.start : phrase.stop] == phrase.text == "personal advice"
 
 
 def test_a_description_of_one_phrase_is_one_part(bench: Bench) -> None:
     topic = Topic(name="Tax", description="Tax", examples=("", "How do I pay less tax?"))
-    found = effects(engine_of(bench), topic)
-    assert found is not None
-    assert [one.part for one in found] == ["the description", "example 2"]
+    parts = effects(engine_of(bench), topic)
+    assert parts is not None
+    assert [effect.part for effect in parts] == ["the description", "example 2"]
     assert effects(engine_of(bench), Topic()) == ()
     assert effects(engine_of(bench), topic, lambda: True) is None
 
@@ -100,7 +100,7 @@ def test_trading_one_kind_of_mistake_for_the_other_is_significant() -> None:
     after = before.copy()
     after[70:85] = True
     after[100:117] = False
-    worth = worth_of(duty, before, after)
+    worth = significance_of(duty, before, after)
     assert (worth.fixes, worth.regressions, worth.could_be_chance) == (15, 17, False)
     assert worth.p_value > 0.05
-    assert worth_of(duty, before, before).could_be_chance
+    assert significance_of(duty, before, before).could_be_chance

@@ -22,22 +22,22 @@ from .conftest import TOPIC, Bench, bench_of
 
 
 def values_of(objective: Objective, some: Sequence[Candidate]) -> np.ndarray:
-    found = objective.values(some)
-    assert found is not None
-    return found
+    values = objective.values(some)
+    assert values is not None
+    return values
 
 
 def appraised(objective: Objective, topic: Topic = TOPIC) -> Appraisal:
-    found = objective.appraise(unchanged(topic))
-    assert found is not None
-    return found
+    appraisal = objective.appraise(unchanged(topic))
+    assert appraisal is not None
+    return appraisal
 
 
 def edits_of(objective: Objective) -> list[Candidate]:
     material = material_of(objective, appraised(objective).matches)
-    found = candidates(TOPIC, material)
-    assert len({one.kind for one in found}) > 2
-    return found[::4]
+    edits = candidates(TOPIC, material)
+    assert len({candidate.kind for candidate in edits}) > 2
+    return edits[::4]
 
 
 @pytest.mark.parametrize("fitted", [True, False])
@@ -46,9 +46,9 @@ def test_values_depend_neither_on_order_nor_on_other_candidates(bench: Bench, fi
     edits = edits_of(objective)
     whole = values_of(objective, edits)
     np.testing.assert_allclose(values_of(objective, edits[::-1])[::-1], whole, atol=1e-6)
-    for place in (0, len(edits) // 2, len(edits) - 1):
-        alone = values_of(objective, [edits[place]])
-        assert alone[0] == pytest.approx(whole[place], abs=1e-6)
+    for index in (0, len(edits) // 2, len(edits) - 1):
+        alone = values_of(objective, [edits[index]])
+        assert alone[0] == pytest.approx(whole[index], abs=1e-6)
     fresh = EngineObjective(bench_of(bench.prompts).scores, objective.rows, fitted=fitted)
     np.testing.assert_allclose(values_of(fresh, edits), whole, atol=1e-6)
 
@@ -78,10 +78,10 @@ def test_the_cut_of_a_threshold_that_is_not_fitted_is_that_of_the_scanner(
 ) -> None:
     bench = bench_of(prompts)
     bench.scanner.use_threshold(0.9)
-    found = appraised(bench.objective(fitted=False))
+    appraisal = appraised(bench.objective(fitted=False))
     verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
     assert verdicts is not None
-    np.testing.assert_array_equal(found.matches, verdicts.triggered[bench.rows.chosen_on] == 1)
+    np.testing.assert_array_equal(appraisal.matches, verdicts.triggered[bench.rows.chosen_on] == 1)
 
 
 def test_own_examples_and_sources_never_count(bench: Bench) -> None:
@@ -90,12 +90,12 @@ def test_own_examples_and_sources_never_count(bench: Bench) -> None:
     other = bench.prompts.prompts[int(np.flatnonzero(~bench.prompts.expected)[0])]
     topic = TOPIC.model_copy(update={"examples": (*TOPIC.examples, text)})
     candidate = Candidate(topic, CandidateKind.INCLUDE, "", (other,))
-    found = objective.appraise(candidate)
-    assert found is not None
+    appraisal = objective.appraise(candidate)
+    assert appraisal is not None
     texts = bench.prompts.prompts.gather(objective.rows)
     own = texts.is_in([*topic.examples, other]).to_numpy()
     assert own.sum() >= 2
-    np.testing.assert_array_equal(found.counted, ~own)
+    np.testing.assert_array_equal(appraisal.counted, ~own)
     # As if they were not in the set at all.
     fewer = EngineObjective(bench.scores, objective.rows[~own], fitted=True)
     fewer._width = objective._width
@@ -110,16 +110,16 @@ def test_own_examples_and_sources_never_count(bench: Bench) -> None:
 
 def test_a_value_is_the_cautious_coverage_of_what_is_appraised(bench: Bench) -> None:
     objective = bench.objective()
-    found = appraised(objective)
-    assert found.z is not None
-    assert found.cut is not None
+    appraisal = appraised(objective)
+    assert appraisal.z is not None
+    assert appraisal.cut is not None
     belongs = bench.prompts.expected[objective.rows]
-    np.testing.assert_array_equal(found.matches, found.z >= found.cut)
+    np.testing.assert_array_equal(appraisal.matches, appraisal.z >= appraisal.cut)
     width = smoothing(min(belongs.sum(), (~belongs).sum()))
-    soft = soft_matches(found.z[None], np.array([found.cut]), width)
-    np.testing.assert_allclose(found.soft, soft[0])
-    ours = (belongs & found.counted)[None].astype(float)
-    theirs = (~belongs & found.counted)[None].astype(float)
+    soft = soft_matches(appraisal.z[None], np.array([appraisal.cut]), width)
+    np.testing.assert_allclose(appraisal.soft, soft[0])
+    ours = (belongs & appraisal.counted)[None].astype(float)
+    theirs = (~belongs & appraisal.counted)[None].astype(float)
     by_hand = cautious_coverage(soft, ours, theirs)[0]
     assert values_of(objective, [unchanged(TOPIC)])[0] == pytest.approx(by_hand)
 
@@ -143,8 +143,8 @@ def test_an_interval_holds_its_gain_and_is_wider_with_fewer_prompts(bench: Bench
 
 
 def test_an_unchanged_definition_has_a_negative_gain(bench: Bench) -> None:
-    here = appraised(bench.objective())
-    gain = bench.objective().gain(here, here)
+    appraisal = appraised(bench.objective())
+    gain = bench.objective().gain(appraisal, appraisal)
     assert gain.value < 0  # by what a choice would make of it
     assert gain.low == gain.value == gain.high
     assert not gain.is_certain
@@ -153,12 +153,12 @@ def test_an_unchanged_definition_has_a_negative_gain(bench: Bench) -> None:
 def test_other_prompts_are_judged_at_the_operating_point_found_here(bench: Bench) -> None:
     rows = bench.rows.chosen_on
     objective = EngineObjective(bench.scores, rows[::2], fitted=True)
-    here = appraised(objective)
-    assert here.cut is not None
+    appraisal = appraised(objective)
+    assert appraisal.cut is not None
     z = bench.scores.z([TOPIC], rows[1::2])
     assert z is not None
-    judged = objective.judge(TOPIC, here, rows[1::2])
-    np.testing.assert_array_equal(judged, z[0] >= here.cut)
+    judged = objective.judge(TOPIC, appraisal, rows[1::2])
+    np.testing.assert_array_equal(judged, z[0] >= appraisal.cut)
 
 
 def test_it_stops_at_once(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Many definitions at once have the scores that the scanner gives each."""
+"""Scores of many definitions at once equal those of the scanner for each."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ SOME = [
 
 def z_of(scores: EngineScores, topics: list[Topic], rows: np.ndarray | None = None) -> np.ndarray:
     every = np.arange(len(scores.prompts))
-    found = scores.z(topics, every if rows is None else rows)
-    assert found is not None
-    return found
+    z = scores.z(topics, every if rows is None else rows)
+    assert z is not None
+    return z
 
 
 def z_alone(bench: Bench, topic: Topic) -> np.ndarray:
-    found = bench.scanner.z(topic, bench.prompts, lambda _: None)
-    assert found is not None
-    return found[0]
+    z = bench.scanner.z(topic, bench.prompts, lambda _: None)
+    assert z is not None
+    return z[0]
 
 
 @settings(max_examples=up_to(60), deadline=None)
@@ -66,9 +66,9 @@ def test_z_is_that_of_the_scanner_for_any_definitions(bench: Bench, topics: list
 @pytest.mark.parametrize("encoder", ["static", "pair"])
 def test_matches_are_those_of_a_scan(prompts: PromptSet, encoder: str) -> None:
     bench = bench_of(prompts, LocalScanner(encoder))
-    found = bench.scores.matches(SOME[:8])
-    assert found is not None
-    for row, topic in zip(found, SOME[:8], strict=True):
+    matches = bench.scores.matches(SOME[:8])
+    assert matches is not None
+    for row, topic in zip(matches, SOME[:8], strict=True):
         verdicts = bench.scanner.scan_now(topic, prompts, lambda _: None)
         assert verdicts is not None
         np.testing.assert_array_equal(row, verdicts.triggered.astype(bool))
@@ -78,10 +78,10 @@ def test_matches_follow_a_threshold_by_hand(prompts: PromptSet) -> None:
     bench = bench_of(prompts)
     bench.scanner.use_threshold(0.9)
     verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
-    found = bench.scores.matches([TOPIC])
+    matches = bench.scores.matches([TOPIC])
     assert verdicts is not None
-    assert found is not None
-    np.testing.assert_array_equal(found[0], verdicts.triggered.astype(bool))
+    assert matches is not None
+    np.testing.assert_array_equal(matches[0], verdicts.triggered.astype(bool))
     assert bench.scores.settings.threshold == 0.9
 
 
@@ -127,7 +127,7 @@ def test_texts_are_forgotten_when_there_are_too_many(
     first = [scores.matches([topic]) for topic in SOME]
     again = [scores.matches([topic]) for topic in SOME]
     np.testing.assert_array_equal(first, again)
-    assert len(scores._places) <= 6
+    assert len(scores._indexes) <= 6
 
 
 @given(st.floats(0.001, 0.999))

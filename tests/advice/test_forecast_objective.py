@@ -41,7 +41,7 @@ def prompt_set(intent: Intent = Intent.BLOCK, count: int = 48) -> PromptSet:
 
 
 def forecaster_of(prompts: PromptSet, scanner: LocalScanner) -> Forecaster:
-    """Of a guardrail that misses a third of what belongs, by its subject."""
+    """Return a forecaster of a guardrail that misses a third of the positives, by subject."""
     intent = prompts.intent or Intent.BLOCK
     topic = TOPIC.model_copy(update={"intent": intent})
     missed = prompts.prompts.str.contains("refund").to_numpy()
@@ -55,9 +55,9 @@ def forecaster_of(prompts: PromptSet, scanner: LocalScanner) -> Forecaster:
         np.full(count, -1, np.int16),
     )
     scan = Evaluation(topic, AIRS, prompts.fingerprint, prompts.keys, prompts.expected, verdicts)
-    found = fit([scan], AIRS, prompts, EngineReader(scanner))
-    assert found is not None
-    return found
+    forecaster = fit([scan], AIRS, prompts, EngineReader(scanner))
+    assert forecaster is not None
+    return forecaster
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +81,9 @@ def objective(forecaster: Forecaster) -> ForecastObjective:
 
 
 def appraised(objective: ForecastObjective, topic: Topic = TOPIC) -> Appraisal:
-    found = objective.appraise(unchanged(topic))
-    assert found is not None
-    return found
+    appraisal = objective.appraise(unchanged(topic))
+    assert appraisal is not None
+    return appraisal
 
 
 def test_settings_name_the_forecast_guardrail(objective: ForecastObjective) -> None:
@@ -96,13 +96,13 @@ def test_settings_name_the_forecast_guardrail(objective: ForecastObjective) -> N
 def test_soft_matches_are_the_forecast_probabilities(
     objective: ForecastObjective, forecaster: Forecaster
 ) -> None:
-    found = appraised(objective)
+    appraisal = appraised(objective)
     forecast = forecaster.forecast(TOPIC)
     assert forecast is not None
-    np.testing.assert_allclose(found.soft, forecast.triggers)
-    np.testing.assert_array_equal(found.matches, forecast.triggers > 0.5)
-    assert (found.z, found.cut) == (None, None)
-    assert found.spread > 0
+    np.testing.assert_allclose(appraisal.soft, forecast.triggers)
+    np.testing.assert_array_equal(appraisal.matches, forecast.triggers > 0.5)
+    assert (appraisal.z, appraisal.cut) == (None, None)
+    assert appraisal.spread > 0
 
 
 def test_matches_of_an_allow_topic_do_not_trigger(
@@ -110,9 +110,9 @@ def test_matches_of_an_allow_topic_do_not_trigger(
 ) -> None:
     allow = objective_of(forecaster_of(prompt_set(Intent.ALLOW), scanner), Intent.ALLOW)
     topic = TOPIC.model_copy(update={"intent": Intent.ALLOW})
-    found = appraised(allow, topic)
-    np.testing.assert_array_equal(found.matches, appraised(objective).matches)
-    assert (found.matches == allow.prompts.expected).mean() > 0.6
+    appraisal = appraised(allow, topic)
+    np.testing.assert_array_equal(appraisal.matches, appraised(objective).matches)
+    assert (appraisal.matches == allow.prompts.expected).mean() > 0.6
     first = allow.values([unchanged(topic)])
     second = objective.values([unchanged(TOPIC)])
     assert first is not None
@@ -123,7 +123,7 @@ def test_matches_of_an_allow_topic_do_not_trigger(
 def test_values_depend_neither_on_order_nor_on_other_candidates(
     objective: ForecastObjective,
 ) -> None:
-    some = [unchanged(one) for one in (TOPIC, OTHER, EXAMPLE)]
+    some = [unchanged(topic) for topic in (TOPIC, OTHER, EXAMPLE)]
     whole = objective.values(some)
     turned = objective.values(some[::-1])
     alone = objective.values(some[1:2])
@@ -135,11 +135,11 @@ def test_values_depend_neither_on_order_nor_on_other_candidates(
 
 
 def test_own_examples_and_sources_never_count(objective: ForecastObjective) -> None:
-    found = objective.appraise(
+    appraisal = objective.appraise(
         Candidate(EXAMPLE, CandidateKind.INCLUDE, "", (objective.prompts.prompts[4],))
     )
-    assert found is not None
-    assert np.flatnonzero(~found.counted).tolist() == [0, 4]
+    assert appraisal is not None
+    assert np.flatnonzero(~appraisal.counted).tolist() == [0, 4]
 
 
 def test_a_gain_has_the_spread_of_what_is_forecast_after_it(objective: ForecastObjective) -> None:
@@ -169,12 +169,12 @@ def test_it_stops_at_once(objective: ForecastObjective, forecaster: Forecaster) 
 
 def test_edits_are_chosen_by_the_forecast(objective: ForecastObjective) -> None:
     rows = measured_rows(objective.prompts)
-    found = advise(objective, TOPIC, rows)
-    assert found is not None
-    assert found.measured > 1
-    for one in found.proposals:
-        assert not violations(one.topic)
-        assert one.gain.low <= one.gain.value <= one.gain.high
+    result = advise(objective, TOPIC, rows)
+    assert result is not None
+    assert result.measured > 1
+    for proposal in result.proposals:
+        assert not violations(proposal.topic)
+        assert proposal.gain.low <= proposal.gain.value <= proposal.gain.high
     again = Search(objective, TOPIC, rows, widths=(1,), most_edits=2).run()
     assert again is not None
     assert again.ended == "exhausted"
@@ -184,10 +184,10 @@ def test_effects_are_measured_by_the_forecast(
     objective: ForecastObjective, forecaster: Forecaster
 ) -> None:
     prompts = objective.prompts
-    found = effects(ForecastVerdicts(forecaster, prompts), TOPIC)
-    assert found is not None
-    forecasts = [forecaster.forecast(one) for one in (TOPIC, found[-1].topic)]
-    for forecast, metrics in zip(forecasts, (found[-1].before, found[-1].without), strict=True):
+    parts = effects(ForecastVerdicts(forecaster, prompts), TOPIC)
+    assert parts is not None
+    forecasts = [forecaster.forecast(topic) for topic in (TOPIC, parts[-1].topic)]
+    for forecast, metrics in zip(forecasts, (parts[-1].before, parts[-1].without), strict=True):
         assert forecast is not None
         hits = forecast.triggers > 0.5
         assert metrics.tp == int((hits & prompts.expected).sum())

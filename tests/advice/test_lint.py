@@ -1,4 +1,4 @@
-"""Lint: each finding on a definition made for it, effects held against real evaluations."""
+"""Lint: each finding on a definition made for it, effects compared with evaluations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def engine(prompts: PromptSet, scanner: LocalScanner) -> LintEngine:
 
 
 def codes(advice: Sequence[Advice]) -> list[str]:
-    return [one.code for one in advice]
+    return [item.code for item in advice]
 
 
 def evaluation(prompts: PromptSet, topic: Topic) -> Evaluation:
@@ -55,7 +55,7 @@ def texts_of(prompts: PromptSet, *, expected: bool) -> list[str]:
 
 
 def bad_topic(prompts: PromptSet, intent: Intent = Intent.BLOCK) -> Topic:
-    """A definition with everything that lint knows."""
+    """Return a definition with every weakness that lint knows."""
     return Topic(
         name="Tax advice",
         description=(
@@ -83,26 +83,26 @@ def test_measured_effects_equal_those_of_evaluations(
         codes(advice)
     )
     before = evaluation(prompts, topic)
-    for one in advice:
-        assert one.removal is not None
-        assert one.removal.before == before.metrics
-        if one.remedy is None:
+    for item in advice:
+        assert item.removal is not None
+        assert item.removal.before == before.metrics
+        if item.remedy is None:
             continue
-        after = evaluation(prompts, one.remedy)
+        after = evaluation(prompts, item.remedy)
         comparison = compare(before, after)
-        assert one.removal.after == after.metrics
-        assert (one.removal.fixes, one.removal.regressions) == (
+        assert item.removal.after == after.metrics
+        assert (item.removal.fixes, item.removal.regressions) == (
             comparison.fixes,
             comparison.regressions,
         )
-        assert one.removal.p_value == comparison.p_value
+        assert item.removal.p_value == comparison.p_value
 
 
 def test_leaked_prompts_are_left_out_and_named_by_line(
     prompts: PromptSet, engine: LintEngine
 ) -> None:
     topic = bad_topic(prompts)
-    (leak,) = (one for one in lint(topic, prompts, engine) if one.code == "leakage")
+    (leak,) = (item for item in lint(topic, prompts, engine) if item.code == "leakage")
     text = topic.examples[0]
     rest = prompts.frame.filter(pl.col("prompt") != text)
     left = evaluation(PromptSet(rest, prompts.intent, ""), topic)
@@ -113,8 +113,8 @@ def test_leaked_prompts_are_left_out_and_named_by_line(
 
 
 def test_advice_on_a_fresh_definition(prompts: PromptSet, engine: LintEngine) -> None:
-    found = codes(lint(Topic(), prompts, engine))
-    assert found == []
+    advice = codes(lint(Topic(), prompts, engine))
+    assert advice == []
     sound = codes(lint(TOPIC, prompts, engine))
     assert {"exclusion", "long", "leakage", "near-duplicates", "languages"}.isdisjoint(sound)
 
@@ -130,13 +130,13 @@ def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: Lin
     gap -= np.sort(cosines[:, prompts.expected])[:, -5:].mean(1)
     far = others[int(gap.argmax())] + " again"
     topic = TOPIC.model_copy(update={"examples": (*TOPIC.examples, far)})
-    fields = [one.field for one in lint(topic, prompts, engine) if one.code == "negatives"]
+    fields = [item.field for item in lint(topic, prompts, engine) if item.code == "negatives"]
     assert "examples.3" in fields
 
 
 def test_weight_of_description_and_examples(prompts: PromptSet, engine: LintEngine) -> None:
     topic = load_topic(sample_folder() / "tax-advice.yaml").topic
-    (weak,) = (one for one in lint(topic, prompts, engine) if one.code == "description")
+    (weak,) = (item for item in lint(topic, prompts, engine) if item.code == "description")
     alone = evaluation(prompts, topic.model_copy(update={"examples": ()})).metrics.coverage
     examples = evaluation(prompts, Topic(examples=topic.examples)).metrics.coverage
     assert alone is not None
@@ -156,7 +156,7 @@ def test_the_most_useful_comes_first_and_always_the_same(
     again = open_lint_engine(scanner, prompts, lambda _: None)
     assert lint(topic, prompts, again) == advice
     assert advice[0].code == "contradiction"
-    gains = [one.removal.change for one in advice if one.removal and one.code != "leakage"][1:]
+    gains = [item.removal.change for item in advice if item.removal and item.code != "leakage"][1:]
     assert gains == sorted(gains, key=lambda gain: -(gain or 0))
 
 
@@ -165,14 +165,14 @@ def test_lint_of_text_measures_nothing(prompts: PromptSet) -> None:
     assert codes(lint(topic)) == ["exclusion", "long", "languages"]
     with_prompts = lint(topic, prompts)
     assert codes(with_prompts)[:2] == ["contradiction", "leakage"]
-    assert all(one.removal is None and one.effect == "" for one in with_prompts)
-    assert all(one.line == one.message for one in with_prompts)
+    assert all(item.removal is None and item.effect == "" for item in with_prompts)
+    assert all(item.line == item.message for item in with_prompts)
 
 
 def test_stopped_lint_returns_unmeasured_advice(prompts: PromptSet, engine: LintEngine) -> None:
     topic = bad_topic(prompts)
     advice = lint(topic, prompts, engine, stopped=lambda: True)
-    assert all(one.removal is None for one in advice)
+    assert all(item.removal is None for item in advice)
     assert advice == lint(topic, prompts)
 
 
@@ -198,9 +198,9 @@ def test_equal_texts_are_equal_by_the_unicode_database(texts: list[str]) -> None
         return " ".join("".join(kept).split())
 
     wanted = [plain(text) for text in texts]
-    found = normalised(pl.Series(texts, dtype=pl.String)).to_list()
+    actual = normalised(pl.Series(texts, dtype=pl.String)).to_list()
     known = [all(unicodedata.category(c) != "Cn" for c in text) for text in texts]
-    for want, got, sure in zip(wanted, found, known, strict=True):
+    for want, got, sure in zip(wanted, actual, known, strict=True):
         # Characters that only the newer of two Unicode versions knows may differ.
         assert got == want or not sure
 
@@ -208,16 +208,16 @@ def test_equal_texts_are_equal_by_the_unicode_database(texts: list[str]) -> None
 def test_foreign_texts_are_inert(prompts: PromptSet, engine: LintEngine) -> None:
     evil = "not \x1b]52;c;aGk=\x07 \u202e " + "tax " * 40
     topic = Topic(name=evil, description=evil, examples=(evil, evil))
-    for one in lint(topic, prompts, engine):
-        assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", one.line + one.brief)
+    for item in lint(topic, prompts, engine):
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", item.line + item.brief)
 
 
 def test_a_definition_that_separates_nothing_comes_first(
     prompts: PromptSet, engine: LintEngine
 ) -> None:
     every = Topic(name="a", description="not about anything else", examples=("hello", "hi"))
-    found = lint(every, prompts, engine)
-    assert "no-effect" not in codes(found) or found[0].code == "no-effect"
+    advice = lint(every, prompts, engine)
+    assert "no-effect" not in codes(advice) or advice[0].code == "no-effect"
     # Before one whose cause would gain more when it is removed.
     wrong = Topic(
         name="Tax", description="Personal tax", examples=(texts_of(prompts, expected=False)[0], "x")

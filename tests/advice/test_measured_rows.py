@@ -1,4 +1,4 @@
-"""Which prompts edits are measured on: all, or those that a column gives."""
+"""The prompts that edits are measured on: all, or those selected by a column."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def prompt_set(belong: int, others: int, split: list[str] | None = None) -> Prom
 
 
 def test_all_prompts_are_measured_by_default() -> None:
-    found = measured_rows(prompt_set(12, 10))
-    assert found.chosen_on.tolist() == list(range(22))
-    assert found.held_out.tolist() == []
-    assert (found.source, found.notes) == ("all prompts", ())
+    rows = measured_rows(prompt_set(12, 10))
+    assert rows.chosen_on.tolist() == list(range(22))
+    assert rows.held_out.tolist() == []
+    assert (rows.source, rows.notes) == ("all prompts", ())
 
 
 def test_a_split_column_selects_measured_and_held_out_prompts() -> None:
-    found = measured_rows(prompt_set(20, 20, ["train", "test"] * 20))
-    assert found.chosen_on.tolist() == list(range(0, 40, 2))
-    assert found.held_out.tolist() == list(range(1, 40, 2))
-    assert "by the column split" in found.source
-    assert found.notes == ()
+    rows = measured_rows(prompt_set(20, 20, ["train", "test"] * 20))
+    assert rows.chosen_on.tolist() == list(range(0, 40, 2))
+    assert rows.held_out.tolist() == list(range(1, 40, 2))
+    assert "by the column split" in rows.source
+    assert rows.notes == ()
 
 
 def test_few_prompts_of_a_class_are_noted() -> None:
@@ -70,15 +70,16 @@ def test_fewer_than_three_prompts_to_choose_on_are_an_error() -> None:
 def test_large_classes_are_sampled_by_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.advice.measured_rows.MOST_OF_A_CLASS", 15)
     prompts = prompt_set(12, 60)
-    found = measured_rows(prompts)
-    assert found.chosen_on.tolist() == sorted(found.chosen_on.tolist())
-    assert np.count_nonzero(prompts.expected[found.chosen_on]) == 12
-    assert len(found.chosen_on) == 27
-    assert found.notes == ("measured on 27 of 72 prompts, drawn by their hashes",)
+    sampled = measured_rows(prompts)
+    assert sampled.chosen_on.tolist() == sorted(sampled.chosen_on.tolist())
+    assert np.count_nonzero(prompts.expected[sampled.chosen_on]) == 12
+    assert len(sampled.chosen_on) == 27
+    assert sampled.notes == ("measured on 27 of 72 prompts, drawn by their hashes",)
     # The same prompts are drawn wherever they are.
     turned = PromptSet(prompts.frame.reverse(), prompts.intent, "")
     again = measured_rows(turned)
     first, second = (
-        {*one.prompts.gather(rows.chosen_on)} for one, rows in ((prompts, found), (turned, again))
+        {*prompt_set.prompts.gather(rows.chosen_on)}
+        for prompt_set, rows in ((prompts, sampled), (turned, again))
     )
     assert first == second

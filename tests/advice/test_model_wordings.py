@@ -1,4 +1,4 @@
-"""Proposals of a model: what it is shown, what is taken from its answer, how each is measured."""
+"""Proposals of a model: the shown prompts, reading its answer, measuring each proposal."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_half_of_the_mistakes_are_shown_and_a_like_share_of_the_right_is_left_ou
     # Of each class six of twenty are wrong.
     right = prompts.expected == (intent is Intent.BLOCK)
     triggered = [int(right[row] != (row % 20 < 6)) for row in range(40)]
-    one = evaluation(prompts, triggered, intent)
-    shown = shown_mistakes(one, prompts, np.arange(40))
+    measured = evaluation(prompts, triggered, intent)
+    shown = shown_mistakes(measured, prompts, np.arange(40))
     wrong = {f"prompt number {row}" for row in range(40) if row % 20 < 6}
     assert shown.mistakes == len(wrong) == 12
     assert len(shown.missed) == len(shown.matched) == 3
@@ -80,15 +80,15 @@ def test_half_of_the_mistakes_are_shown_and_a_like_share_of_the_right_is_left_ou
     left_out = set(shown.left_out)
     assert len(left_out) == 20  # half of each kind of verdict, mistakes and right ones alike
     assert left_out & wrong == {*shown.missed, *shown.matched}
-    asked = request(one.topic, shown)[1]["content"]
+    asked = request(measured.topic, shown)[1]["content"]
     for text in wrong:
         assert (f'"{text}"' in asked) == (text in left_out)
 
 
 def test_only_rows_that_edits_are_chosen_on_are_shown() -> None:
     prompts = prompt_set(40)
-    one = evaluation(prompts, [0] * 40, Intent.BLOCK)
-    shown = shown_mistakes(one, prompts, np.arange(10))
+    measured = evaluation(prompts, [0] * 40, Intent.BLOCK)
+    shown = shown_mistakes(measured, prompts, np.arange(10))
     assert shown.mistakes == 5
     assert all(int(text.split()[-1]) < 10 for text in shown.left_out)
 
@@ -103,8 +103,8 @@ def test_without_mistakes_to_spare_there_is_nothing_to_ask(mistakes: int) -> Non
 
 def test_shown_mistakes_are_limited() -> None:
     prompts = prompt_set(200)
-    one = evaluation(prompts, [1 - row % 2 for row in range(200)], Intent.BLOCK)
-    shown = shown_mistakes(one, prompts, np.arange(200))
+    measured = evaluation(prompts, [1 - row % 2 for row in range(200)], Intent.BLOCK)
+    shown = shown_mistakes(measured, prompts, np.arange(200))
     assert shown.count == SHOWN_AT_MOST
     assert request(TOPIC, shown)[1]["content"].count("prompt number") == SHOWN_AT_MOST
 
@@ -123,7 +123,7 @@ def answer(*rows: object) -> str:
 
 def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
     good = {"why": "shorter", "description": "Income\n tax", "examples": ["a b", " c "]}
-    found, refused = read_proposals(
+    wordings, refused = read_proposals(
         answer(
             good,
             good,
@@ -137,8 +137,8 @@ def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
         TOPIC,
     )
     wanted = TOPIC.model_copy(update={"description": "Income tax", "examples": ("a b", "c")})
-    assert found == [ModelWording(wanted, "shorter")]
-    assert [one.split(":")[0] for one in refused] == [f"proposal {n}" for n in range(2, 9)]
+    assert wordings == [ModelWording(wanted, "shorter")]
+    assert [problem.split(":")[0] for problem in refused] == [f"proposal {n}" for n in range(2, 9)]
 
 
 @pytest.mark.parametrize(
@@ -156,25 +156,25 @@ def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
 def test_proposals_obey_the_rules_of_other_edits(
     description: str, examples: tuple[str, ...], problem: str
 ) -> None:
-    found, refused = read_proposals(
+    wordings, refused = read_proposals(
         answer({"description": description, "examples": examples}), TOPIC
     )
-    assert found == []
+    assert wordings == []
     assert refused[0].startswith(f"proposal 1: {problem}")
 
 
 def test_what_the_definition_has_itself_is_no_reason_to_refuse_a_proposal() -> None:
     topic = TOPIC.model_copy(update={"description": "not <tax>", "examples": ("{a}", "b")})
-    found, _ = read_proposals(
+    wordings, _ = read_proposals(
         answer({"description": "not <income>", "examples": ["{a}"] * 2}), topic
     )
-    assert len(found) == 1
+    assert len(wordings) == 1
 
 
 def test_answers_and_their_proposals_are_limited() -> None:
     rows = [{"description": f"tax {number}", "examples": ["a", "b"]} for number in range(500)]
-    found, refused = read_proposals(answer(*rows), TOPIC)
-    assert len(found) == READ_AT_MOST
+    wordings, refused = read_proposals(answer(*rows), TOPIC)
+    assert len(wordings) == READ_AT_MOST
     assert refused == [f"500 proposals: only the first {READ_AT_MOST} are read"]
     with pytest.raises(SuggestionError, match="bytes, more than"):
         read_proposals(answer({"why": "x" * ANSWER_BYTES}), TOPIC)
@@ -196,15 +196,15 @@ def test_an_answer_without_proposals_is_an_error(text: str) -> None:
     )
 )
 def test_valid_proposals_are_within_the_limits(rows: list[object]) -> None:
-    found, refused = read_proposals(json.dumps({"proposals": rows}), TOPIC)
-    assert len(found) + len(refused) == len(rows)
-    assert not any(violations(one.topic) for one in found)
-    assert len({one.topic.fingerprint for one in found}) == len(found)
+    wordings, refused = read_proposals(json.dumps({"proposals": rows}), TOPIC)
+    assert len(wordings) + len(refused) == len(rows)
+    assert not any(violations(wording.topic) for wording in wordings)
+    assert len({wording.topic.fingerprint for wording in wordings}) == len(wordings)
 
 
 def test_wordings_are_measured_as_other_edits_are_without_what_was_shown() -> None:
-    rows = [(f"about my income tax, question {one}", True) for one in range(12)]
-    rows += [(f"a recipe for soup number {one}", False) for one in range(12)]
+    rows = [(f"about my income tax, question {number}", True) for number in range(12)]
+    rows += [(f"a recipe for soup number {number}", False) for number in range(12)]
     raw = pl.DataFrame(
         {
             "prompt": [text for text, _ in rows],
@@ -215,9 +215,9 @@ def test_wordings_are_measured_as_other_edits_are_without_what_was_shown() -> No
     prompts = build_prompt_set(raw, np.arange(2, len(rows) + 2, dtype=np.uint32), "test.csv")
     measure = open_measure(LocalScanner("static"), prompts)
     assert measure is not None
-    here = Topic(name="Tax", description="Numbers", examples=("a number", "a question"))
+    topic = Topic(name="Tax", description="Numbers", examples=("a number", "a question"))
     tax, worse = (
-        here.model_copy(update={"description": text, "examples": examples})
+        topic.model_copy(update={"description": text, "examples": examples})
         for text, examples in (
             ("Income tax", ("my income tax", "a tax")),
             ("Soup", ("soup", "a hot soup")),
@@ -227,7 +227,7 @@ def test_wordings_are_measured_as_other_edits_are_without_what_was_shown() -> No
     proposals = measure_wordings(
         measure.objective,
         measure.rows,
-        here,
+        topic,
         [ModelWording(worse, "hotter"), ModelWording(tax, "it is about tax")],
         left_out,
     )

@@ -1,4 +1,4 @@
-"""Near misses: silent on sets that have them, and told where all negatives are far away."""
+"""Near misses: sets without them are reported, others are not."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ def test_the_positives_of_samples_against_soup_cats_and_football_have_none(name:
         }
     )
     lines = np.arange(2, 2 + len(raw), dtype=np.uint32)
-    found = near_miss_finding(LocalScanner("static"), build_prompt_set(raw, lines, "far.csv"))
-    assert found is not None
-    assert found.code == "no-near-misses"
+    finding = near_miss_finding(LocalScanner("static"), build_prompt_set(raw, lines, "far.csv"))
+    assert finding is not None
+    assert finding.code == "no-near-misses"
 
 
 def test_the_finding_names_the_nearest_and_the_inflated_rate() -> None:
-    found = near_miss_finding(LocalScanner("static"), prompt_set(FAR))
-    assert found is not None
-    assert "none of 3 negatives comes near" in found.message
-    assert "TNR is flattered" in found.message
-    assert "“How do I make onion soup?” (0." in found.message
-    assert found.lines == (5, 6, 7)
+    finding = near_miss_finding(LocalScanner("static"), prompt_set(FAR))
+    assert finding is not None
+    assert "none of 3 negatives comes near" in finding.message
+    assert "TNR is flattered" in finding.message
+    assert "“How do I make onion soup?” (0." in finding.message
+    assert finding.lines == (5, 6, 7)
 
 
 def test_for_an_allow_topic_tpr_is_inflated() -> None:
     prompts = prompt_set(FAR, "allow")
     assert prompts.intent is Intent.ALLOW
-    found = near_miss_finding(LocalScanner("static"), prompts)
-    assert found is not None
-    assert "TPR is flattered" in found.message
+    finding = near_miss_finding(LocalScanner("static"), prompts)
+    assert finding is not None
+    assert "TPR is flattered" in finding.message
 
 
 def test_one_near_miss_of_few_is_enough() -> None:
@@ -76,9 +76,9 @@ def test_one_near_miss_of_few_is_enough() -> None:
 
 
 def test_attacks_among_the_nearest_are_named_inert() -> None:
-    found = near_miss_finding(LocalScanner("static"), prompt_set(("soup \x1b]0;x\x07 now",)))
-    assert found is not None
-    assert "\x1b" not in found.message
+    finding = near_miss_finding(LocalScanner("static"), prompt_set(("soup \x1b]0;x\x07 now",)))
+    assert finding is not None
+    assert "\x1b" not in finding.message
 
 
 def test_of_very_many_a_sample_stands_for_all() -> None:
@@ -88,9 +88,9 @@ def test_of_very_many_a_sample_stands_for_all() -> None:
     matrix = FloatMatrix(count, 8)
     matrix.fill(0, vectors)
     expected = np.arange(count) % 2 == 0
-    found = nearest_positives(matrix, expected)
-    assert found is not None
-    rows, cosines = found
+    nearness = nearest_positives(matrix, expected)
+    assert nearness is not None
+    rows, cosines = nearness
     assert len(rows) == 5_000
     assert not expected[rows].any()
     exact = (vectors[expected] @ vectors[rows[:50]].T).max(axis=0)

@@ -1,4 +1,4 @@
-"""Phrases of texts: where they are, what is left without one, and which are noun phrases."""
+"""Phrases of texts: their ranges, their removal, and noun phrases."""
 
 from __future__ import annotations
 

@@ -66,55 +66,57 @@ def evaluation_of(prompts: PromptSet, triggered: np.ndarray) -> Evaluation:
 
 
 def matters() -> tuple[PromptSet, Evaluation, list[str]]:
-    """Four matters of ten prompts; all on tax belong, half of the verdicts on travel are wrong."""
-    texts, labels, triggered, told = [], [], [], []
+    """Return four matters of ten prompts: tax belongs, half of the verdicts on travel are wrong."""
+    texts, labels, triggered, matter_of = [], [], [], []
     for matter, sentence in MATTERS.items():
-        for place, thing in enumerate(THINGS):
+        for index, thing in enumerate(THINGS):
             texts.append(sentence.format(thing))
             labels.append(matter == "tax")
-            triggered.append(matter == "tax" or (matter == "travel" and place % 2 == 0))
-            told.append(matter)
+            triggered.append(matter == "tax" or (matter == "travel" and index % 2 == 0))
+            matter_of.append(matter)
     prompts = prompt_set_of(texts, labels)
-    return prompts, evaluation_of(prompts, np.array(triggered)), told
+    return prompts, evaluation_of(prompts, np.array(triggered)), matter_of
 
 
 def surveyed(prompts: PromptSet, evaluation: Evaluation) -> Survey:
-    found = survey(LocalScanner("static"), prompts, evaluation)
-    assert found is not None
-    return found
+    survey_result = survey(LocalScanner("static"), prompts, evaluation)
+    assert survey_result is not None
+    return survey_result
 
 
 def test_matters_are_clusters_with_their_words_and_error_rates() -> None:
-    prompts, evaluation, told = matters()
-    found = surveyed(prompts, evaluation)
-    assert sorted(np.concatenate([one.rows for one in found.clusters]).tolist()) == list(range(40))
-    for cluster in found.clusters:
-        matter = {told[row] for row in cluster.rows.tolist()}
+    prompts, evaluation, matter_of = matters()
+    survey_result = surveyed(prompts, evaluation)
+    assert sorted(
+        np.concatenate([cluster.rows for cluster in survey_result.clusters]).tolist()
+    ) == list(range(40))
+    for cluster in survey_result.clusters:
+        matter = {matter_of[row] for row in cluster.rows.tolist()}
         assert len(matter) == 1, "clusters mix two matters"
         only = matter.pop()
         assert set(cluster.words) & words_of(MATTERS[only])
         assert cluster.central in cluster.rows
         assert cluster.lacks == ("no negatives" if only == "tax" else "no positives")
-        assert (found.labels[cluster.rows] == cluster.number).all()
-        assert found.cluster(cluster.number) is cluster
-    worst = found.clusters[0]
-    assert "travel" in {told[row] for row in worst.rows.tolist()}
-    rates = [one.error_rate for one in found.clusters]
+        assert (survey_result.labels[cluster.rows] == cluster.number).all()
+        assert survey_result.cluster(cluster.number) is cluster
+    worst = survey_result.clusters[0]
+    assert "travel" in {matter_of[row] for row in worst.rows.tolist()}
+    rates = [cluster.error_rate for cluster in survey_result.clusters]
     assert rates == sorted(rates, key=lambda rate: -(rate or 0))
     with pytest.raises(KeyError):
-        found.cluster(99)
+        survey_result.cluster(99)
 
 
 def test_rates_carry_the_intervals_of_scipy_and_are_undefined_without_verdicts() -> None:
     prompts, evaluation, _ = matters()
     evaluation.verdicts.triggered[:10] = Triggered.NO_VERDICT  # tax: the only positives
-    found = surveyed(prompts, evaluation)
-    for cluster in found.clusters:
+    survey_result = surveyed(prompts, evaluation)
+    for cluster in survey_result.clusters:
         wrong = int(np.isin(evaluation.codes[cluster.rows], [Outcome.FP, Outcome.FN]).sum())
         answered = int((evaluation.codes[cluster.rows] != Outcome.ERROR).sum())
         if not answered:
             assert cluster.error_rate is cluster.error_interval is None
-            assert cluster is found.clusters[-1] or cluster.lacks == "no negatives"
+            assert cluster is survey_result.clusters[-1] or cluster.lacks == "no negatives"
             continue
         assert cluster.error_rate == wrong / answered
         wanted = binomtest(wrong, answered).proportion_ci(method="wilson")
@@ -127,12 +129,12 @@ def test_rates_carry_the_intervals_of_scipy_and_are_undefined_without_verdicts()
 
 def test_the_same_set_gives_the_same_survey() -> None:
     prompts, evaluation, _ = matters()
-    one, other = surveyed(prompts, evaluation), surveyed(prompts, evaluation)
-    assert [(c.name, c.rows.tolist()) for c in one.clusters] == [
-        (c.name, c.rows.tolist()) for c in other.clusters
+    first, second = surveyed(prompts, evaluation), surveyed(prompts, evaluation)
+    assert [(c.name, c.rows.tolist()) for c in first.clusters] == [
+        (c.name, c.rows.tolist()) for c in second.clusters
     ]
-    assert one.spots == other.spots
-    assert one.duplicates == other.duplicates
+    assert first.spots == second.spots
+    assert first.duplicates == second.duplicates
 
 
 def test_a_survey_refuses_other_prompts_and_can_be_stopped() -> None:
@@ -153,9 +155,9 @@ def test_a_survey_refuses_other_prompts_and_can_be_stopped() -> None:
     )
 )
 def test_suggestion_score_rises_with_uncertainty_and_density_and_falls_with_known_labels(
-    places: list[tuple[float, float, float]],
+    spots: list[tuple[float, float, float]],
 ) -> None:
-    margin, belong, others = (np.array(column) for column in zip(*places, strict=True))
+    margin, belong, others = (np.array(column) for column in zip(*spots, strict=True))
     scores = spot_scores(margin, belong, others)
     assert ((scores >= 0) & (scores <= 1)).all()
     np.testing.assert_allclose(scores, spot_scores(-margin, others, belong))
@@ -180,12 +182,12 @@ def test_labels_nearby_are_weighted_sums_without_the_prompt_itself(
     rows = np.array([3, 17, 59])
     monkeypatch.setattr(prompt_set, "_BLOCK", 7)
     belong, others = labels_nearby(matrix, rows, labels, lambda: False)
-    for place, row in enumerate(rows.tolist()):
-        weights = [max(0.0, (float(vectors[row] @ one) - 0.5) / 0.5) for one in vectors]
+    for index, row in enumerate(rows.tolist()):
+        weights = [max(0.0, (float(vectors[row] @ vector) - 0.5) / 0.5) for vector in vectors]
         weights[row] = 0.0
         yes = sum(weight for weight, label in zip(weights, labels, strict=True) if label)
-        assert belong[place] == pytest.approx(yes, abs=0.25)
-        assert others[place] == pytest.approx(sum(weights) - yes, abs=0.25)
+        assert belong[index] == pytest.approx(yes, abs=0.25)
+        assert others[index] == pytest.approx(sum(weights) - yes, abs=0.25)
     with pytest.raises(StoppedError):
         labels_nearby(matrix, rows, labels, lambda: True)
 
@@ -196,22 +198,22 @@ def test_suggestions_are_where_the_engine_is_uncertain_and_one_label_is_rare() -
     vectors = np.repeat(directions, 30, axis=0) + 0.1 * random.normal(size=(90, 6))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     labels = np.zeros(90, bool)
-    labels[:29] = True  # the first place: nearly all belong
+    labels[:29] = True  # the first group: nearly all belong
     labels[30:60:2] = True  # the second: half and half, and well known
     margin = np.full(90, 6.0, np.float32)
     margin[:60] = random.normal(0, 0.3, 60)  # the engine hesitates on the first two
     prompts = prompt_set_of([f"prompt {row}" for row in range(90)], labels.tolist())
     matrix = FloatMatrix(90, 6)
     matrix.fill(0, vectors)
-    found = survey_of(prompts, evaluation_of(prompts, labels), matrix, margin)
-    best = found.spots[0]
+    survey_result = survey_of(prompts, evaluation_of(prompts, labels), matrix, margin)
+    best = survey_result.spots[0]
     assert all(row < 30 for row in best.rows)
     assert best.wanted is False
     assert best.score > 2 * max(
-        (one.score for one in found.spots if min(one.rows) >= 30), default=0.0
+        (spot.score for spot in survey_result.spots if min(spot.rows) >= 30), default=0.0
     )
-    assert (found.labels[list(best.rows)] == best.cluster).all()
-    near = np.abs(margin[found.cluster(best.cluster).rows]) <= prompt_set.UNSURE
+    assert (survey_result.labels[list(best.rows)] == best.cluster).all()
+    near = np.abs(margin[survey_result.cluster(best.cluster).rows]) <= prompt_set.UNSURE
     assert best.near_threshold == near.sum()
 
 
@@ -228,21 +230,23 @@ def test_a_large_set_is_grouped_completely_from_a_sample(
     matrix = CompactMatrix(200, 5)
     matrix.fill(0, vectors)
     triggered = np.zeros(200)
-    found = survey_of(prompts, evaluation_of(prompts, triggered), matrix, np.zeros(200, np.float32))
-    assert sum(one.size for one in found.clusters) == 200
-    for cluster in found.clusters:
+    survey_result = survey_of(
+        prompts, evaluation_of(prompts, triggered), matrix, np.zeros(200, np.float32)
+    )
+    assert sum(cluster.size for cluster in survey_result.clusters) == 200
+    for cluster in survey_result.clusters:
         assert len(np.unique(cluster.rows // 40)) == 1
-    assert found.duplicates.among == 60
-    assert all(one.first // 40 == one.second // 40 for one in found.duplicates.pairs)
-    assert found.duplicates.total > 100
+    assert survey_result.duplicates.among == 60
+    assert all(pair.first // 40 == pair.second // 40 for pair in survey_result.duplicates.pairs)
+    assert survey_result.duplicates.total > 100
 
 
 @given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=4))
 @settings(max_examples=up_to(50))
 def test_typical_words_occur_in_their_group(groups: list[list[str]]) -> None:
-    found = typical_words(groups)
-    assert len(found) == len(groups)
-    for words, group in zip(found, groups, strict=True):
+    typical = typical_words(groups)
+    assert len(typical) == len(groups)
+    for words, group in zip(typical, groups, strict=True):
         held = set().union(*map(words_of, group)) if group else set()
         assert set(words) <= held
         assert len(words) <= 5
@@ -261,6 +265,6 @@ def test_typical_words_are_frequent_in_their_group_and_rare_in_others() -> None:
 
 def test_a_set_of_two_is_one_cluster() -> None:
     prompts = prompt_set_of(["only one", "and another"], [True, False])
-    found = surveyed(prompts, evaluation_of(prompts, np.array([1, 0])))
-    assert [one.size for one in found.clusters] == [2]
-    assert found.silhouette is None
+    survey_result = surveyed(prompts, evaluation_of(prompts, np.array([1, 0])))
+    assert [cluster.size for cluster in survey_result.clusters] == [2]
+    assert survey_result.silhouette is None

@@ -1,4 +1,4 @@
-"""A proposal says what an evaluation of it says, on the prompts that count."""
+"""Figures of a proposal equal those of an evaluation on the counted prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import HeldOut, Proposal, combined, measured_here, propose
+from guardtui.advice.proposals import HeldOut, Proposal, appraise_current, combined, propose
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -21,7 +21,7 @@ from .conftest import TOPIC, Bench, bench_of
 
 @pytest.fixture(scope="module")
 def shipped(prompts: PromptSet) -> Bench:
-    """At the threshold as shipped, so that a scan gives the same verdicts."""
+    """Return a bench at the shipped threshold, so that a scan gives the same verdicts."""
     return bench_of(prompts, LocalScanner("static"))
 
 
@@ -36,11 +36,11 @@ def evaluation(bench: Bench, topic: Topic, rows: np.ndarray) -> Evaluation:
 def proposal_of(
     bench: Bench, objective: EngineObjective, topic: Topic, path: list[Candidate], held: np.ndarray
 ) -> Proposal:
-    here = measured_here(objective, topic)
-    assert here is not None
-    found = propose(objective, (topic, here), path, held)
-    assert found is not None
-    return found
+    current = appraise_current(objective, topic)
+    assert current is not None
+    proposal = propose(objective, (topic, current), path, held)
+    assert proposal is not None
+    return proposal
 
 
 @pytest.mark.parametrize("intent", Intent)
@@ -56,20 +56,22 @@ def test_figures_of_a_proposal_are_those_of_an_evaluation(shipped: Bench, intent
     chosen, held = every[::2], every[1::2]
     objective = EngineObjective(bench.scores, chosen, fitted=False)
     path = [Candidate(after, CandidateKind.ADD_EXAMPLE, "Add it", (texts[4],))]
-    found = proposal_of(bench, objective, topic, path, held)
+    proposal = proposal_of(bench, objective, topic, path, held)
     own = {row, 4} & {*chosen.tolist()}
     own |= {n for n in chosen.tolist() if texts[n] in after.examples}
-    assert {*found.left_out.tolist()} == own
+    assert {*proposal.left_out.tolist()} == own
     kept = np.array([n for n in chosen.tolist() if n not in own])
-    before_and_after = [evaluation(bench, one, kept) for one in (topic, after)]
-    assert [found.before, found.after] == [one.metrics for one in before_and_after]
+    before_and_after = [evaluation(bench, definition, kept) for definition in (topic, after)]
+    assert [proposal.before, proposal.after] == [
+        evaluation.metrics for evaluation in before_and_after
+    ]
     changes = compare(*before_and_after).changes
-    assert found.regressions.tolist() == kept[changes == 1].tolist()
-    assert found.fixes.tolist() == kept[changes == 2].tolist()
-    assert len(found.fixes) + len(found.regressions) > 0
-    last = [evaluation(bench, one, held).metrics for one in (topic, after)]
-    assert found.held_out == HeldOut(*last)
-    assert found.changes == ("Add it",)
+    assert proposal.regressions.tolist() == kept[changes == 1].tolist()
+    assert proposal.fixes.tolist() == kept[changes == 2].tolist()
+    assert len(proposal.fixes) + len(proposal.regressions) > 0
+    last = [evaluation(bench, definition, held).metrics for definition in (topic, after)]
+    assert proposal.held_out == HeldOut(*last)
+    assert proposal.changes == ("Add it",)
 
 
 def test_a_path_of_edits_is_described_and_its_sources_are_excluded(shipped: Bench) -> None:
@@ -82,12 +84,12 @@ def test_a_path_of_edits_is_described_and_its_sources_are_excluded(shipped: Benc
     ]
     assert combined(path).sources == (texts[8], texts[9])
     nothing = np.zeros(0, np.intp)
-    found = proposal_of(shipped, shipped.objective(), TOPIC, path, nothing)
-    assert {0, 8, 9} <= {*found.left_out.tolist()}
-    assert found.kinds == (CandidateKind.INCLUDE, CandidateKind.SWAP_EXAMPLE)
-    assert found.changes[0] == "Change the description to “Taxes”"
-    assert len(found.changes) == 2
-    assert found.held_out is None
+    proposal = proposal_of(shipped, shipped.objective(), TOPIC, path, nothing)
+    assert {0, 8, 9} <= {*proposal.left_out.tolist()}
+    assert proposal.kinds == (CandidateKind.INCLUDE, CandidateKind.SWAP_EXAMPLE)
+    assert proposal.changes[0] == "Change the description to “Taxes”"
+    assert len(proposal.changes) == 2
+    assert proposal.held_out is None
 
 
 def advised(low: float, held: HeldOut | None) -> bool:
@@ -109,8 +111,8 @@ def test_only_a_sure_gain_that_holds_on_held_out_prompts_is_advised() -> None:
 
 def test_it_stops_at_once(shipped: Bench) -> None:
     objective = shipped.objective()
-    here = measured_here(objective, TOPIC)
-    assert here is not None
+    current = appraise_current(objective, TOPIC)
+    assert current is not None
     path = [Candidate(Topic(name="new"), CandidateKind.INCLUDE, "")]
-    assert propose(objective, (TOPIC, here), path, np.zeros(0, np.intp), lambda: True) is None
-    assert measured_here(objective, Topic(name="newer"), lambda: True) is None
+    assert propose(objective, (TOPIC, current), path, np.zeros(0, np.intp), lambda: True) is None
+    assert appraise_current(objective, Topic(name="newer"), lambda: True) is None

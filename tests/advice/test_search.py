@@ -1,4 +1,4 @@
-"""The search: deterministic, within its budget, and never chosen by held-out prompts."""
+"""The search: deterministic, within its budget, and independent of held-out prompts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .conftest import TOPIC, Bench, bench_of
 
 
 def split_set(prompts: PromptSet, other_labels: int | None = None) -> PromptSet:
-    """Every second prompt of the sample held out, its labels dealt out anew if so wanted."""
+    """Return the sample with every second prompt held out, with its labels shuffled if wanted."""
     frame = prompts.frame
     split = ["train" if row % 2 == 0 else "test" for row in range(len(frame))]
     labels = prompts.expected.copy()
@@ -39,7 +39,7 @@ def scanner() -> LocalScanner:
 
 @pytest.fixture(scope="module")
 def small(prompts: PromptSet, scanner: LocalScanner) -> Bench:
-    """A third of the sample: a search of it ends soon."""
+    """Return a third of the sample, which is searched fast."""
     return bench_of(PromptSet(prompts.frame[::3], prompts.intent, ""), scanner)
 
 
@@ -75,22 +75,29 @@ def whole(small: Bench) -> SearchResult:
 
 
 def choice(result: SearchResult) -> list[tuple[object, ...]]:
-    """What was chosen, and by what figures."""
+    """Return the proposals with the figures that they were chosen by."""
     return [
-        (one.topic, one.changes, one.gain, one.before, one.after, one.fixes.tolist())
-        for one in result.proposals
+        (
+            proposal.topic,
+            proposal.changes,
+            proposal.gain,
+            proposal.before,
+            proposal.after,
+            proposal.fixes.tolist(),
+        )
+        for proposal in result.proposals
     ]
 
 
 def test_it_proposes_better_definitions_the_surest_first(small: Bench, whole: SearchResult) -> None:
     assert whole.ended == "exhausted"
-    lows = [one.gain.low for one in whole.proposals]
+    lows = [proposal.gain.low for proposal in whole.proposals]
     assert lows == sorted(lows, reverse=True)
     assert len(whole.proposals) > 3
-    assert len([one for one in whole.proposals if len(one.kinds) > 1]) <= 1
-    assert whole.advised == tuple(one for one in whole.proposals if one.gain.low > 0)
+    assert len([proposal for proposal in whole.proposals if len(proposal.kinds) > 1]) <= 1
+    assert whole.advised == tuple(proposal for proposal in whole.proposals if proposal.gain.low > 0)
     assert whole.best == whole.advised[0]
-    assert 0 < whole.found < whole.measured
+    assert 0 < whole.single_edits < whole.measured
     assert whole.before.total == len(small.prompts) - sum(
         text in TOPIC.examples for text in small.prompts.prompts
     )
@@ -108,18 +115,18 @@ def test_no_proposal_breaks_a_limit_or_has_examples_from_elsewhere(
     belong = rows[bench.prompts.expected[rows]]
     allowed = {*bench.prompts.prompts.gather(belong), *topic.examples}
     assert result.proposals
-    for one in result.proposals:
-        assert not violations(one.topic)
-        assert (one.topic.name, one.topic.intent) == (topic.name, intent)
-        assert {*one.topic.examples} <= allowed
-        assert all(map(is_usable_example, one.topic.examples))
-        assert excludes(one.topic.description) <= excludes(topic.description)
-        assert one.topic.description.startswith("Questions, requests and pleas for")
+    for proposal in result.proposals:
+        assert not violations(proposal.topic)
+        assert (proposal.topic.name, proposal.topic.intent) == (topic.name, intent)
+        assert {*proposal.topic.examples} <= allowed
+        assert all(map(is_usable_example, proposal.topic.examples))
+        assert excludes(proposal.topic.description) <= excludes(topic.description)
+        assert proposal.topic.description.startswith("Questions, requests and pleas for")
 
 
 def test_the_search_is_deterministic(small: Bench, whole: SearchResult) -> None:
     again = result_of(bench_of(small.prompts))
-    assert [one[:2] for one in choice(again)] == [one[:2] for one in choice(whole)]
+    assert [fields[:2] for fields in choice(again)] == [fields[:2] for fields in choice(whole)]
     assert again.measured == whole.measured
 
 
@@ -127,18 +134,18 @@ def test_held_out_prompts_do_not_change_the_choice(
     prompts: PromptSet, scanner: LocalScanner
 ) -> None:
     first, second, fewer = (
-        result_of(bench_of(one, scanner), widths=(1,))
-        for one in (
+        result_of(bench_of(prompt_set, scanner), widths=(1,))
+        for prompt_set in (
             split_set(prompts),
             split_set(prompts, 1),
             PromptSet(split_set(prompts).frame[[*range(0, 200, 2), *range(1, 40, 2)]], None, ""),
         )
     )
-    chosen = [(one.topic, one.gain) for one in first.proposals]
-    assert chosen == [(one.topic, one.gain) for one in second.proposals]
-    assert [one[0] for one in chosen] == [one.topic for one in fewer.proposals]
+    chosen = [(proposal.topic, proposal.gain) for proposal in first.proposals]
+    assert chosen == [(proposal.topic, proposal.gain) for proposal in second.proposals]
+    assert [pair[0] for pair in chosen] == [proposal.topic for proposal in fewer.proposals]
     assert first.before == second.before
-    held = [[one.held_out for one in result.proposals] for result in (first, second)]
+    held = [[proposal.held_out for proposal in result.proposals] for result in (first, second)]
     assert held[0] != held[1]
     assert None not in held[0]
 
@@ -150,9 +157,9 @@ def test_edits_worse_on_held_out_prompts_are_not_advised(
         pl.Series("expected", prompts.expected ^ (np.arange(200) % 2 == 1))
     )
     result = result_of(bench_of(PromptSet(turned, prompts.intent, ""), scanner), widths=(1,))
-    sure = [one for one in result.proposals if one.gain.is_certain]
-    assert any(one.held_out and one.held_out.gain <= 0 for one in sure)
-    assert all(one.held_out and one.held_out.gain > 0 for one in result.advised)
+    sure = [proposal for proposal in result.proposals if proposal.gain.is_certain]
+    assert any(proposal.held_out and proposal.held_out.gain <= 0 for proposal in sure)
+    assert all(proposal.held_out and proposal.held_out.gain > 0 for proposal in result.advised)
 
 
 def test_the_budget_ends_the_search_with_the_best_so_far(small: Bench, whole: SearchResult) -> None:
@@ -161,8 +168,12 @@ def test_the_budget_ends_the_search_with_the_best_so_far(small: Bench, whole: Se
     result = result_of(small, clock=lambda: next(ticks), reported=reported)
     assert result.ended == "budget"
     assert 0 < result.measured < whole.measured
-    assert [one.measured for one in reported] == sorted(one.measured for one in reported)
-    assert [one.gain for one in reported] == sorted(one.gain for one in reported)
+    assert [progress.measured for progress in reported] == sorted(
+        progress.measured for progress in reported
+    )
+    assert [progress.gain for progress in reported] == sorted(
+        progress.gain for progress in reported
+    )
 
 
 def test_without_any_time_nothing_is_proposed(small: Bench) -> None:
@@ -192,11 +203,11 @@ def test_stopped_advice_is_none(small: Bench) -> None:
         calls += 1
         return False
 
-    advise(small.objective(), TOPIC, small.rows)  # from here on no text is new
-    found = advise(small.objective(), TOPIC, small.rows, counted)
-    assert found is not None
-    assert found.ended == "exhausted"
-    assert all(len(one.kinds) <= FEW_EDITS for one in found.proposals)
+    advise(small.objective(), TOPIC, small.rows)  # no text is new after this
+    result = advise(small.objective(), TOPIC, small.rows, counted)
+    assert result is not None
+    assert result.ended == "exhausted"
+    assert all(len(proposal.kinds) <= FEW_EDITS for proposal in result.proposals)
     for at in range(1, calls, calls // 3):
         left = iter([False] * at)
         stopped = advise(
@@ -209,7 +220,7 @@ def test_stopped_advice_is_none(small: Bench) -> None:
 
 
 class Equal:
-    """An objective by which all definitions are worth the same."""
+    """An objective with equal values for all definitions."""
 
     def __init__(self, usual: Objective) -> None:
         self._usual = usual
@@ -226,20 +237,23 @@ def test_edits_without_enough_gain_are_dropped(small: Bench) -> None:
     reported: list[SearchProgress] = []
     result = result_of(small, objective=Equal(small.objective()), reported=reported, widths=(1,))
     assert result.ended == "exhausted"
-    assert {len(one.kinds) for one in result.proposals} <= {1, 2}
-    assert max(one.gain for one in reported) == 0
-    assert max(one.edits for one in reported) == 2  # two in a row that bring nothing end it
+    assert {len(proposal.kinds) for proposal in result.proposals} <= {1, 2}
+    assert max(progress.gain for progress in reported) == 0
+    # Two edits in a row without a gain end it.
+    assert max(progress.edits for progress in reported) == 2
 
 
 def test_without_candidates_there_are_no_proposals(small: Bench) -> None:
     result = result_of(small, TOPIC.model_copy(update={"name": "x" * 300}))
-    assert (result.found, result.measured, result.proposals) == (0, 1, ())
+    assert (result.single_edits, result.measured, result.proposals) == (0, 1, ())
 
 
 def test_a_draft_is_completed(small: Bench) -> None:
     result = result_of(small, Topic(name="Tax advice"), widths=(1,))
     assert result.proposals
-    assert {CandidateKind.COMPLETE} <= {kind for one in result.proposals for kind in one.kinds}
-    for one in result.proposals:
-        assert one.topic.description
-        assert len(one.topic.examples) >= 2
+    assert {CandidateKind.COMPLETE} <= {
+        kind for proposal in result.proposals for kind in proposal.kinds
+    }
+    for proposal in result.proposals:
+        assert proposal.topic.description
+        assert len(proposal.topic.examples) >= 2

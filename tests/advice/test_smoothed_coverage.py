@@ -1,4 +1,4 @@
-"""The smoothed, cautious coverage, and the operating points that it is taken at."""
+"""The smoothed, cautious coverage and its operating points."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def counts_at(cut: float, z: np.ndarray, belongs: np.ndarray) -> Metrics:
 
 
 def fitted_alone(z: np.ndarray, belongs: np.ndarray) -> float:
-    """The cut of one row."""
+    """Return the cut of a single row."""
     ours = belongs[None].astype(float)
     return float(fitted_cuts(z[None].astype(float), ours, 1 - ours)[0])
 
@@ -76,7 +76,7 @@ def test_a_weight_is_a_prompt_as_often(rows: list[tuple[int, bool, int]]) -> Non
     times = weights.astype(int)
     repeated, labels = np.repeat(z, times), np.repeat(belongs, times)
     alone = fitted_alone(repeated, labels)
-    first, second = (counts_at(one, repeated, labels) for one in (cut, alone))
+    first, second = (counts_at(z_cut, repeated, labels) for z_cut in (cut, alone))
     assert min(first.coverage or 0, second.coverage or 0) >= (
         max(first.coverage or 0, second.coverage or 0)
         - 0.5 / min(labels.sum(), (~labels).sum())

@@ -1,4 +1,4 @@
-"""Halves of a prompt set: the same for the same prompts, and both with both classes."""
+"""Halves of a prompt set: stable for the same prompts, each with both classes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_both_halves_have_both_classes(belong: int, others: int, seed: int) -> N
         assert expected[half].any()
         assert not expected[half].all()
     if min(belong, others) < 10:
-        assert split.notes  # too few to tell anything: it is said
+        assert split.notes  # too few for a result: a note says so
 
 
 def test_a_class_of_one_prompt_cannot_be_split() -> None:

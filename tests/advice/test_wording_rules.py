@@ -1,4 +1,4 @@
-"""Wording that excludes, and cutting, held against texts whose answer is known."""
+"""Excluding words and cutting, on texts with known answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from guardtui.advice.wording_rules import (
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("Tax advice, not about history", [("not", 3)]),
         ("Anything about tax except dates, unless asked", [("except", 4), ("unless", 6)]),
@@ -32,10 +32,10 @@ from guardtui.advice.wording_rules import (
         ("", []),
     ],
 )
-def test_exclusions_have_their_position(text: str, found: list[tuple[str, int]]) -> None:
-    assert [(one.text, one.word) for one in exclusions(text)] == found
-    for one in exclusions(text):
-        assert text[one.start : one.stop] == one.text
+def test_exclusions_have_their_position(text: str, expected: list[tuple[str, int]]) -> None:
+    assert [(exclusion.text, exclusion.word) for exclusion in exclusions(text)] == expected
+    for exclusion in exclusions(text):
+        assert text[exclusion.start : exclusion.stop] == exclusion.text
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_any_text_without_exclusions_has_none_or_is_none(text: str) -> None:
     rest = without_exclusions(text)
     assert rest is None or not exclusions(rest)
     assert rest is None or len(rest) <= len(text)
-    assert all(one.word >= 1 for one in exclusions(text))
+    assert all(exclusion.word >= 1 for exclusion in exclusions(text))
 
 
 @given(st.text(max_size=200), st.integers(1, 120))

@@ -1,4 +1,4 @@
-"""Choosing among wordings: on two thirds, reported on the third, and only what is better."""
+"""Choice among wordings on two thirds of the prompts, reported on the other third."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wording(number: int, intent: Intent = Intent.BLOCK, *examples: str) -> Wordi
 
 
 def scores(prompts: PromptSet, separation: float, seed: int) -> NDArray[np.float32]:
-    """Probabilities that tell the classes apart by so many standard deviations."""
+    """Return probabilities that separate the classes by this many standard deviations."""
     random = np.random.default_rng(seed)
     z = random.normal(size=len(prompts)) + separation * (prompts.expected - 0.5)
     return (1 / (1 + np.exp(-z))).astype(np.float32)
@@ -70,16 +70,16 @@ def test_a_wording_that_is_better_is_proposed(intent: Intent) -> None:
     prompts = prompts_of(intent)
     rows = [scores(prompts, 0.5, seed) for seed in range(20)]
     rows[7] = scores(prompts, 4.0, 99)
-    found = swept(prompts, rows, intent)
-    best = found.best
+    result = swept(prompts, rows, intent)
+    best = result.best
     assert best is not None
     assert best.wording.change == "change 7"
-    assert found.wordings[0] is best
+    assert result.wordings[0] is best
     report = best.report
     assert report is not None
-    assert report.before.total == report.after.total == len(found.split.report_rows)
+    assert report.before.total == report.after.total == len(result.split.report_rows)
     assert report.gain.low > 0
-    assert set(report.fixes) <= set(found.split.report_rows)
+    assert set(report.fixes) <= set(result.split.report_rows)
     assert 0 < best.threshold < 1
 
 
@@ -99,7 +99,7 @@ def test_few_wordings_are_reported_on_and_more_make_the_bounds_wider() -> None:
     alone = swept(prompts, [scores(prompts, 0.5, 0), good, scores(prompts, 0.2, 3)])
     similar = [np.clip(good + np.float32(0.001 * n), 0, 1) for n in range(6)]
     several = swept(prompts, [scores(prompts, 0.5, 0), *similar])
-    reported = [one.report for one in several.wordings if one.report is not None]
+    reported = [wording.report for wording in several.wordings if wording.report is not None]
     assert len(reported) == FINALISTS
     first = alone.wordings[0].report
     assert first is not None
@@ -110,16 +110,16 @@ def test_few_wordings_are_reported_on_and_more_make_the_bounds_wider() -> None:
 def test_no_threshold_separates_tied_probabilities() -> None:
     prompts = prompts_of()
     rows = [np.round(scores(prompts, 0.5, 0), 1), np.round(scores(prompts, 4.0, 1), 1)]
-    found = swept(prompts, rows)
-    best = found.best
+    result = swept(prompts, rows)
+    best = result.best
     assert best is not None
     assert best.threshold == round(best.threshold, 2)
     # The threshold gives on the probabilities themselves what is reported.
     report = best.report
     assert report is not None
-    there = found.split.report
+    held_out = result.split.report
     right = (rows[1] >= np.float32(best.threshold)) == prompts.expected
-    assert report.after.tp + report.after.tn == np.count_nonzero(right & there)
+    assert report.after.tp + report.after.tn == np.count_nonzero(right & held_out)
 
 
 def test_missing_answers_and_own_examples_are_not_counted() -> None:
@@ -129,9 +129,9 @@ def test_missing_answers_and_own_examples_are_not_counted() -> None:
     split = split_prompts(prompts, CHOSEN_ON)
     own = tuple(prompts.prompts.to_list()[60:70])
     wordings = [wording(0), wording(1, Intent.BLOCK, *own)]
-    found = sweep_wordings(wordings, np.stack(rows), prompts, split, SETTINGS)
-    assert found.missing == 40
-    report = found.wordings[0].report
+    result = sweep_wordings(wordings, np.stack(rows), prompts, split, SETTINGS)
+    assert result.missing == 40
+    report = result.wordings[0].report
     assert report is not None
     left = split.report.copy()
     left[:40] = left[60:70] = False

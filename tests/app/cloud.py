@@ -137,7 +137,7 @@ class Cloud:
 
     def pinned(self, profile: str = "sandbox") -> list[str]:
         """Descriptions of the topics that a profile's newest revision has in effect."""
-        row = next(one for one in self.sandbox.tenant.latest() if one.profile_name == profile)
+        row = next(row for row in self.sandbox.tenant.latest() if row.profile_name == profile)
         results = []
         for _, item in guardrails(row.policy):
             for _, members in buckets(item):

@@ -284,7 +284,7 @@ async def test_prompts_that_are_cached_are_shown_whole_at_once(path: Path, held:
         await app.whole()
     async with opening(path, held) as app:
         await app.whole()
-        assert [one.is_of_a_part for one in app.shown] == [False]
+        assert [item.is_of_a_part for item in app.shown] == [False]
 
 
 async def test_the_definition_is_linted_by_text_alone_while_prompts_are_embedded(
@@ -294,7 +294,7 @@ async def test_the_definition_is_linted_by_text_alone_while_prompts_are_embedded
         app.describe("not about soup")
         await app.part()
         state = await app.until(lambda state: not state.advice_pending)
-        assert [one.code for one in state.advice] == ["exclusion"]
+        assert [advice.code for advice in state.advice] == ["exclusion"]
         assert state.advice[0].removal is None
 
 

@@ -152,13 +152,13 @@ async def test_no_more_calls_are_made_than_were_allowed(
     await checked(desk, check(NARROW, 9))
     assert len(server.received) == 21
     # It went on from the one before, in the same iteration.
-    assert [one.evaluation.metrics.total for one in desk.recorded] == [COUNT, 21]
+    assert [iteration.evaluation.metrics.total for iteration in desk.recorded] == [COUNT, 21]
     assert max(prompts_of(server).values()) == 1
     expense = plan_of(desk).scan.cost.expense
     assert expense is not None
     assert expense.measured
-    one = Prices(1, 2).of(expense.input_tokens, expense.output_tokens)
-    assert expense.cost(1) == pytest.approx(one)
+    price = Prices(1, 2).of(expense.input_tokens, expense.output_tokens)
+    assert expense.cost(1) == pytest.approx(price)
 
 
 async def test_the_wanted_goal_is_offered_again(judged: tuple[Desk, Server, Model]) -> None:
@@ -306,14 +306,16 @@ async def test_progress_tells_calls_and_interval(judged: tuple[Desk, Server, Mod
 
     model.fails = look
     await checked(desk, check(NARROW, 25))
-    statuses = [one.check for one in seen if one is not None and one.check is not None]
+    statuses = [state.check for state in seen if state is not None and state.check is not None]
     assert statuses
-    assert all(one.goal == FlipGoal(NARROW, 25) for one in statuses)
-    widths = [one.coverage.half_width for one in statuses]
+    assert all(status.goal == FlipGoal(NARROW, 25) for status in statuses)
+    widths = [status.coverage.half_width for status in statuses]
     assert widths[-1] < widths[0]
-    calls = [one.calls for one in statuses]
+    calls = [status.calls for status in statuses]
     assert calls == sorted(calls)
-    done = [one.progress.done for one in seen if one is not None and one.progress is not None]
+    done = [
+        state.progress.done for state in seen if state is not None and state.progress is not None
+    ]
     assert done == sorted(done)
 
 

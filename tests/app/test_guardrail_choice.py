@@ -1,4 +1,4 @@
-"""Which guardrail is offered, with its origins, and what options a choice makes."""
+"""The offered guardrail with its origins, and the options of a choice."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> 
     proposals = [proposal(bench.topic, low) for low in lows]
     found = steps_of(bench, result(bench.topic, *proposals))
     assert len(found.steps) == MOST_STEPS
-    assert [one.proposal for one in found.steps] == proposals[:MOST_STEPS]
+    assert [step.proposal for step in found.steps] == proposals[:MOST_STEPS]
     assert found.best is found.steps[0]
     assert found.best.line == f"Drop example 3  {gain_text(proposals[0].gain)}"
     assert found.note == ""
@@ -89,7 +89,7 @@ def test_wordings_of_a_model_are_ranked_among_the_edits(tmp_path: Path) -> None:
     edits = [proposal(bench.topic, low) for low in (0.05, 0.01)]
     worded = replace(proposal(bench.topic, 0.03), kinds=(CandidateKind.REWORD,))
     found = steps_of(bench, result(bench.topic, *edits), wordings=(worded,))
-    assert [one.proposal for one in found.steps] == [edits[0], worded, edits[1]]
+    assert [step.proposal for step in found.steps] == [edits[0], worded, edits[1]]
     assert found.steps[1].text == "Drop example 3 (worded by the model)"
 
 
@@ -134,7 +134,7 @@ def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
 def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=1, things=1)
     found = steps_of(bench, None)
-    assert [one.kind for one in found.steps] == [StepKind.ADD_PROMPTS]
+    assert [step.kind for step in found.steps] == [StepKind.ADD_PROMPTS]
     assert found.note == found.steps[0].line == missing_prompts(bench.prompts)
     assert found.note.startswith("Add prompts: 1 prompt belongs to the topic, and 10 of each kind")
     (tmp_path / "more").mkdir()
@@ -163,9 +163,9 @@ def forecast_of(bench: Bench) -> Forecast:
     """Of a guardrail that answered otherwise half the time, which makes a forecast unsure."""
     scans = [
         bench.evaluated(
-            lambda row, label, by=by: like_labels(row, label) ^ (row % 3 == by), topic=one
+            lambda row, label, by=by: like_labels(row, label) ^ (row % 3 == by), topic=topic
         )
-        for by, one in enumerate(
+        for by, topic in enumerate(
             bench.topic.model_copy(update={"description": text}) for text in ("Tax", "Bread")
         )
     ]
@@ -181,7 +181,7 @@ def test_a_fit_comes_first_where_it_gives_more(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     edit = proposal(bench.topic)
     found = steps_of(bench, result(bench.topic, edit), better=better_threshold())
-    assert [one.kind for one in found.steps] == [StepKind.FIT, StepKind.EDIT]
+    assert [step.kind for step in found.steps] == [StepKind.FIT, StepKind.EDIT]
     assert found.steps[0].line == "Fit the threshold: coverage +0.100 [+0.050, +0.150]"
 
 
@@ -195,10 +195,10 @@ def test_an_unsure_forecast_is_to_be_checked_and_nothing_is_fitted(tmp_path: Pat
     assert count > 1
     known = {"better": better_threshold(), "forecast": forecast}
     alone = steps_of(bench, result(bench.topic), **known)
-    assert [one.kind for one in alone.steps] == [StepKind.CHECK]
+    assert [step.kind for step in alone.steps] == [StepKind.CHECK]
     assert alone.steps[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
     found = steps_of(bench, result(bench.topic, proposal(bench.topic)), **known)
-    assert [one.kind for one in found.steps] == [StepKind.EDIT, StepKind.CHECK]
+    assert [step.kind for step in found.steps] == [StepKind.EDIT, StepKind.CHECK]
     sure = replace(coverage, low=coverage.value - 0.01, high=coverage.value + 0.01)
     certain = replace(forecast, rates=replace(forecast.rates, coverage=sure))
     assert steps_of(bench, result(bench.topic), forecast=certain).best is None
@@ -243,7 +243,7 @@ async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path
         assert second is not None
         assert second.topic.description == "Soup"
         assert second.best is not None
-        assert all(one.proposal for one in second.steps if one.kind is StepKind.EDIT)
+        assert all(step.proposal for step in second.steps if step.kind is StepKind.EDIT)
 
 
 async def test_an_edit_cancels_what_is_measured(
@@ -313,7 +313,10 @@ async def test_the_same_definition_is_not_measured_twice(
         await app.jobs.finished()
         assert len(asked) == 1
         assert app.services.state.next is not None
-        assert [one.kind for one in app.services.state.next.steps] == [StepKind.FIT, StepKind.EDIT]
+        assert [step.kind for step in app.services.state.next.steps] == [
+            StepKind.FIT,
+            StepKind.EDIT,
+        ]
 
 
 async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
@@ -344,7 +347,7 @@ async def test_too_few_prompts_are_told_after_the_preview(tmp_path: Path) -> Non
     async with opened(written(tmp_path, each=1)) as app:
         found = app.services.state.next
         assert found is not None
-        assert [one.kind for one in found.steps] == [StepKind.ADD_PROMPTS]
+        assert [step.kind for step in found.steps] == [StepKind.ADD_PROMPTS]
         assert found.result is None
 
 
@@ -548,7 +551,7 @@ async def test_a_fitted_threshold_is_fitted_again(tmp_path: Path, answer: bool) 
         assert fitted.labels == (39 if answer else 40)
         assert fitted.threshold != first.threshold
         assert app.scanner.settings.threshold == fitted.threshold
-        assert any("fitted to your" in one for one in app.author.messages)
+        assert any("fitted to your" in message for message in app.author.messages)
         evaluation = app.services.state.evaluation
         assert evaluation is not None
         assert evaluation.topic == after

@@ -64,7 +64,7 @@ async def test_the_first_complete_scan_is_kept_and_the_next_one_undecided(
     second = await record(workspace, evaluation(workspace, *COMPLETE))
     assert [first.decision, second.decision] == [Decision.KEEP, Decision.UNDECIDED]
     stored = workspace.store.iterations()
-    assert [one.decision for one in stored] == [Decision.KEEP, Decision.UNDECIDED]
+    assert [iteration.decision for iteration in stored] == [Decision.KEEP, Decision.UNDECIDED]
     assert workspace.session.iterations == [first, second]
 
 

@@ -107,7 +107,7 @@ class Desk:
 
     @property
     def plans(self) -> list[ScanPlan]:
-        return [one for one in self.author.questions if isinstance(one, ScanPlan)]
+        return [question for question in self.author.questions if isinstance(question, ScanPlan)]
 
     @property
     def recorded(self) -> list[Iteration]:
@@ -144,8 +144,8 @@ async def desk(cloud: Cloud, topic_path: Path) -> AsyncIterator[Open]:
         return opened[-1]
 
     yield open_
-    for one in opened:
-        await one.scans.close()
+    for desk in opened:
+        await desk.scans.close()
 
 
 async def answered(cloud: Cloud, desk: Desk, count: int) -> None:
@@ -211,7 +211,10 @@ async def test_an_agreed_scan_asks_no_question_even_for_a_changed_definition(
     await author.scan()
     assert len(author.plans) == 1
     assert cloud.pinned() == ["Recipes for soup"]
-    assert [one.decision for one in author.recorded] == [Decision.KEEP, Decision.UNDECIDED]
+    assert [iteration.decision for iteration in author.recorded] == [
+        Decision.KEEP,
+        Decision.UNDECIDED,
+    ]
 
 
 async def test_without_agreement_only_a_scan_that_changes_the_profile_is_asked_again(
@@ -263,7 +266,7 @@ async def test_a_change_that_never_takes_effect_is_asked_about_and_can_be_left(
     cloud.change(propagation="1h")
     author = desk(SCAN, "wait", None)
     await author.scan()
-    asked = [type(one) for one in author.author.questions]
+    asked = [type(question) for question in author.author.questions]
     assert asked == [ScanPlan, ChooseAnswer, ChooseAnswer]
     assert author.step.startswith("not scanned: ")
     assert cloud.asked == 0
@@ -351,7 +354,7 @@ async def test_a_running_scan_publishes_its_progress_and_the_verdicts_so_far(
     cloud.turnstile.open()
     await author.jobs.finished()
     assert not author.scans.results.scanning
-    assert [one.metrics.total for one in author.shown] == [3, COUNT]
+    assert [item.metrics.total for item in author.shown] == [3, COUNT]
 
 
 async def test_a_stopped_scan_is_kept_in_sight_but_is_no_iteration(
@@ -542,7 +545,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
         await author.scan()
         assert not server.received
         await author.scan(AS_IS)
-        assert [(one.judge, one.other) for one in author.plans] == [(True, "Ask AIRS")] * 2
+        assert [(plan.judge, plan.other) for plan in author.plans] == [(True, "Ask AIRS")] * 2
         (iteration,) = author.recorded
         assert iteration.decision is Decision.KEEP
         assert iteration.evaluation.metrics.coverage == 1.0
@@ -557,7 +560,7 @@ async def test_choosing_the_other_guardrail_asks_for_its_own_plan(cloud: Cloud, 
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
         author = desk(OTHER, SCAN, judge=judge)
         await author.scan()
-        assert [one.judge for one in author.plans] == [True, False]
+        assert [plan.judge for plan in author.plans] == [True, False]
         assert author.plans[1].other == "Ask the judge"
         (iteration,) = author.recorded
         assert iteration.evaluation.settings.name == "airs"

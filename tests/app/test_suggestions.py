@@ -20,7 +20,7 @@ from tests.app.bench import Bench
 
 
 class Model:
-    """A model whose answer is known beforehand."""
+    """A model with a fixed answer."""
 
     name = place = identity = "mock"
 
@@ -76,7 +76,7 @@ async def test_wordings_are_measured_without_the_prompts_that_were_shown(tmp_pat
     assert result.notes[1].startswith("proposal 3: description has 300 bytes")
     # Half of the mistakes, and half of the others.
     assert [len(proposal.left_out) for proposal in result.proposals] == [30, 30]
-    assert all(one.is_advised for one in result.advised)
+    assert all(proposal.is_advised for proposal in result.advised)
     assert [step for step in bench.steps if step is not None][:2] == [
         ("Model", "writes wordings …"),
         ("Engine", "measures the wordings …"),

@@ -132,13 +132,13 @@ async def test_trials_measured_differently_are_not_compared(tmp_path: Path) -> N
         app.services.operating_point.set(0.123, "by hand")
         app.services.preview.request()
         await app.jobs.finished()
-        assert [one.apart for one in listed(app)] == ["", "other guardrail", "other threshold"]
+        assert [trial.apart for trial in listed(app)] == ["", "other guardrail", "other threshold"]
         # One label more, and no figure of before is about these labels.
         key = int(app.services.state.prompts.keys[0])
         await app.services.sync.edit_prompts(Relabel(frozenset((key,))))
         await app.jobs.finished()
-        assert [one.apart for one in listed(app)] == ["", *["prompts changed"] * 2]
-        assert [one.change for one in listed(app)] == [0.0, None, None]
+        assert [trial.apart for trial in listed(app)] == ["", *["prompts changed"] * 2]
+        assert [trial.change for trial in listed(app)] == [0.0, None, None]
 
 
 async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ async def test_a_full_disk_is_reported_once_and_trials_stay(
         monkeypatch.setattr(trials_module, "add_trial", full)
         await app.describe("Soup")
         await app.describe("Bread")
-        messages = [one for one in app.author.messages if "Trials are not kept" in one]
+        messages = [message for message in app.author.messages if "Trials are not kept" in message]
         assert messages == ["Trials are not kept on disk: the disk is full"]
         assert described(app)[:2] == ["Bread", "Soup"]
         kept: list[Trial] = []
@@ -196,4 +196,4 @@ async def test_a_full_disk_is_reported_once_and_trials_stay(
 
         monkeypatch.setattr(trials_module, "add_trial", keep)
         await app.describe("Rice")
-        assert [one.topic.description for one in kept] == ["Soup", "Bread", "Rice"]
+        assert [trial.topic.description for trial in kept] == ["Soup", "Bread", "Rice"]

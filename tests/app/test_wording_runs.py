@@ -1,4 +1,4 @@
-"""Trying wordings in a session: what is asked before, what comes of it, and nothing twice."""
+"""Trials of wordings in a session: questions, results, and no repeated requests."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def services_of(
 
 
 async def prepared(runs: WordingRuns) -> WordingRun | None:
-    """What the screen does to prepare a run."""
+    """Prepare a run like the screen."""
     draft = await runs.begin()
     if draft is None:
         return None
@@ -273,7 +273,7 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         runs._editing.replace(run.topic.model_copy(update={"description": "Songs and shopping"}))
         assert await prepared(runs) is not None
         assert len(server.received) == 2
-        assert sum(isinstance(one, ChooseAnswer) for one in author.questions) == 2
+        assert sum(isinstance(question, ChooseAnswer) for question in author.questions) == 2
 
 
 @pytest.mark.exhaustive
@@ -332,7 +332,10 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
         assert await prepared(runs) is None  # Escape cancels all of it
         assert server.received == []
         assert service.stats["requests"] == 0
-        assert [type(one) for one in author.questions[-2:]] == [TypeWordings, ChooseAnswer]
+        assert [type(question) for question in author.questions[-2:]] == [
+            TypeWordings,
+            ChooseAnswer,
+        ]
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""`guardtui refine` as a process: proposals on stdout, nothing applied, nothing written over."""
+"""`guardtui refine` as a process: proposals on stdout, nothing applied or overwritten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SINGLE = (*FILES, "--single")
 
 @pytest.fixture
 def sample(folder: Path) -> Path:
-    """A third of the sample's prompts."""
+    """Write a third of the sample's prompts."""
     rows = load_prompts(sample_folder() / "tax-advice.csv").frame
     rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")[::3]
     rows.with_columns(intent=pl.lit("block")).write_csv(folder / "tax.csv")
@@ -73,19 +73,19 @@ def test_json_has_all_of_it(run: Run, sample: Path) -> None:
     proposal = found["proposal"]
     assert proposal == found["proposals"][0]
     assert found["no_proposal"] is None
-    lows = [one["interval"][0] for one in found["proposals"]]
+    lows = [proposal["interval"][0] for proposal in found["proposals"]]
     assert lows == sorted(lows, reverse=True)
-    for one in found["proposals"]:
-        low, high = one["interval"]
-        assert 0 < low <= one["gain"] <= high
-        assert one["held_out"] is None
-        lines = {*one["fixed_lines"], *one["broken_lines"], *one["left_out_lines"]}
+    for proposal in found["proposals"]:
+        low, high = proposal["interval"]
+        assert 0 < low <= proposal["gain"] <= high
+        assert proposal["held_out"] is None
+        lines = {*proposal["fixed_lines"], *proposal["broken_lines"], *proposal["left_out_lines"]}
         assert all(2 <= line <= count + 1 for line in lines)
-        before, after = one["before"], one["after"]
+        before, after = proposal["before"], proposal["after"]
         wrong = before["fp"] + before["fn"] - after["fp"] - after["fn"]
-        assert len(one["fixed_lines"]) - len(one["broken_lines"]) == wrong
+        assert len(proposal["fixed_lines"]) - len(proposal["broken_lines"]) == wrong
         total = sum(after[key] for key in ("tp", "tn", "fp", "fn"))
-        assert total == count - len(one["left_out_lines"])
+        assert total == count - len(proposal["left_out_lines"])
 
 
 def test_single_proposes_the_edits_of_the_app(run: Run, sample: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_definition_that_exceeds_a_limit_is_reported(run: Run, sample: Path) -
     assert "1 example: at least 2 are needed: only edits that fix it are tried" in result.err
     proposals = json.loads(result.out)["proposals"]
     assert proposals
-    assert {one["kinds"][0] for one in proposals} == {"add example"}
+    assert {proposal["kinds"][0] for proposal in proposals} == {"add example"}
 
 
 # --- by a forecast --------------------------------------------------------------------------
@@ -233,14 +233,14 @@ import os, signal, sys, time
 from guardtui.advice.search import Search
 from guardtui.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever runs the tests may ignore it
-usual = Search._tell
+usual = Search._report_progress
 def tell(search, width, edits):
     usual(search, width, edits)
     if not search._stopped():
         os.kill(os.getpid(), signal.SIGINT)
     while not search._stopped():
         time.sleep(0.001)
-Search._tell = tell
+Search._report_progress = tell
 sys.exit(main.main(sys.argv[1:]))
 """
 

@@ -34,7 +34,7 @@ def sandbox() -> Iterator[str]:
 
 @pytest.fixture
 def service(sandbox: str, folder: Path) -> str:
-    """The URL of a sandbox without faults and counts; a poor definition is in the folder."""
+    """Return the URL of a sandbox without faults; a poor definition is in the folder."""
     request(f"{sandbox}/_sandbox/faults", method="DELETE")
     request(f"{sandbox}/_sandbox/stats", method="DELETE")
     topic = (folder / "topic.yaml").read_text("utf-8")
@@ -51,7 +51,7 @@ def service(sandbox: str, folder: Path) -> str:
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """A cache of the test's own, and the key."""
+    """Return variables with a cache of the test's own, and the key."""
     return {
         "GUARDTUI_CACHE": str(tmp_path / "cache"),
         "HOME": str(tmp_path),
@@ -167,13 +167,13 @@ PROPOSALS = json.dumps(
 
 
 def with_writer(url: str, writer: str, *more: str) -> tuple[str, ...]:
-    """Arguments with a writer and no typed wordings."""
+    """Return arguments with a writer and no typed wordings."""
     ours = ("--model", f"{url}/v1#decide", "--writer", f"{writer}#writer", "--encoder", "static")
     return (*REFINE, *ours, "--count", "4", "--format", "json", *more)
 
 
 def keys(home: dict[str, str], url: str, writer: str) -> dict[str, str]:
-    """Variables with a key for each of the two services."""
+    """Return variables with a key for each of the two services."""
     origins = ["{0.scheme}://{0.netloc}".format(urlsplit(text)) for text in (url, writer)]
     mapping = f"{origins[0]}=GUARDTUI_MODEL_KEY {origins[1]}=WRITER_KEY"
     return {**home, "GUARDTUI_MODEL_KEYS": mapping, "WRITER_KEY": "sk-writer"}
@@ -202,7 +202,9 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
     assert "--writer: proposal 2: description has 300 bytes" in done.err
     assert server.keys == ["Bearer sk-writer"]
     document = json.loads(done.out)
-    (written,) = (one for one in document["wordings"] if one["origin"] == "the model writer")
+    (written,) = (
+        wording for wording in document["wordings"] if wording["origin"] == "the model writer"
+    )
     assert written["description"] == GOOD
     assert GOOD in (folder / "new.yaml").read_text("utf-8")
     shown = {row.rpartition(",")[2] for row in rows if row.split('"')[1] in server.prompts[0]}
@@ -232,7 +234,7 @@ def test_a_writer_that_fails_is_a_warning(
     assert problem in done.err
     document = json.loads(done.out)
     assert len(document["wordings"]) == 3
-    assert {one["origin"] for one in document["wordings"]} == {"search"}
+    assert {wording["origin"] for wording in document["wordings"]} == {"search"}
 
 
 def test_without_any_wording_the_failure_of_the_writer_ends_the_command(
@@ -253,7 +255,7 @@ def test_without_any_wording_the_failure_of_the_writer_ends_the_command(
 def test_a_writer_is_asked_once_and_again_when_fresh(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
-    """Also if the decision model failed meanwhile; another definition is another question."""
+    """It is reused even after a failure of the decision model, but not for another definition."""
     assert request(f"{service}/_sandbox/faults", {"faults": ["413@decisions=every:1"]})[0] == 200
     with writing(said(PROPOSALS)) as server:
         arguments = with_writer(service, server.url, "--yes")

@@ -24,7 +24,7 @@ PASTA = (
 
 
 def prompts_csv(held_out: str) -> str:
-    """Pasta belongs to the topic where edits are chosen; held out as `held_out` says."""
+    """Return a CSV where pasta belongs to the topic; its held-out labels are `held_out`."""
     rows = ["prompt,expected,intent,split"]
     for split, pasta in (("train", "true"), ("test", held_out)):
         # Words are added, so that no prompt is in both halves.

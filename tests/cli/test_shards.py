@@ -394,9 +394,9 @@ def test_the_sweep_of_shards_is_that_of_their_scores(here: Path) -> None:
     curve = sweep(evaluation.verdicts.score, evaluation.should_trigger)
     best = best_threshold(curve)
     assert best is not None
-    assert result["best"]["threshold"] == pytest.approx(curve.setting(best.place))
+    assert result["best"]["threshold"] == pytest.approx(curve.setting(best.index))
     assert result["best"]["in_sample"]["coverage"] == pytest.approx(
-        curve.metrics(best.place).coverage
+        curve.metrics(best.index).coverage
     )
     code, out, err = run(here, *words, "cache")
     assert (code, out) == (2, "")

@@ -91,7 +91,7 @@ def test_any_threshold_has_a_cut_with_its_verdicts(
 ) -> None:
     scores, duty, intent = sample
     result = sweep(*sample)
-    assert result.metrics(result.place(threshold)) == judged(scores, duty, threshold, intent)
+    assert result.metrics(result.index(threshold)) == judged(scores, duty, threshold, intent)
 
 
 @given(samples())
@@ -333,7 +333,7 @@ def test_thinned_curves_keep_extremes_and_stay_close(intent: Intent, most: int) 
     assert keep in positions
     best = result.best()
     assert best is not None
-    assert result.place(best) in positions
+    assert result.index(best) in positions
     for name in RATES:
         values = getattr(result, name)
         assert np.nanmax(values[positions]) == np.nanmax(values)
@@ -358,4 +358,4 @@ def test_a_curve_is_never_longer_than_asked(
     assert len(points) <= max(most, 0)
     assert [point.threshold for point in points] == sorted(point.threshold for point in points)
     for point in points:
-        assert point.metrics == result.metrics(result.place(point.threshold))
+        assert point.metrics == result.metrics(result.index(point.threshold))

@@ -1,4 +1,4 @@
-"""Guardrails made up for tests: readings of random definitions, and what is answered at each."""
+"""Simulated guardrails: features of random definitions, and the verdicts on each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MadeUp:
         self.label = np.where(self.random.random(prompts) < 0.5, 1.0, -1.0).astype(np.float32)
 
     def reading(self, moved: float = 0.3) -> EngineFeatures:
-        """One more definition, whose features differ so much from the usual ones."""
+        """Return another definition, whose features differ this much from the usual ones."""
         columns = self.base + moved * self.random.normal(size=(1, WIDTH))
         columns = columns + 0.2 * moved * self.random.normal(size=self.base.shape)
         texts = self.random.normal(size=(3, 16))
@@ -36,11 +36,11 @@ class MadeUp:
         )
 
     def answers(self, reading: EngineFeatures, noise: float = 0.0) -> np.ndarray:
-        """What the guardrail answers, int8 [N]; `noise` is the deviation between two scans."""
+        """Return the verdicts of the guardrail, int8 [N]; `noise` is that between scans."""
         value = reading.columns @ self.weights + 0.8 * self.taste
         value = value + noise * self.random.normal(size=len(value))
         return (value > 0).astype(np.int8)
 
     def scan(self, reading: EngineFeatures, noise: float = 0.0) -> ScannedDefinition:
-        """A scan of all prompts."""
+        """Return a scan of all prompts."""
         return ScannedDefinition(reading, self.answers(reading, noise))

@@ -1,4 +1,4 @@
-"""Expected rates: means of probabilities, with intervals that hold as often as they say."""
+"""Expected rates: means of probabilities, with calibrated intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forecast from recorded evaluations: which are used, what it says, and when there is none."""
+"""A forecast from recorded evaluations: those used, its result, and when it is impossible."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_likely_flips_come_first(reader: EngineReader) -> None:
 def test_the_guardrails_that_answered_are_listed_the_newest_first() -> None:
     prompts = prompt_set()
     local = ScannerSettings("local", "static-1", 0.5)
-    given = [evaluation(prompts, settings=one) for one in (AIRS, JUDGE, local)]
+    given = [evaluation(prompts, settings=guardrail) for guardrail in (AIRS, JUDGE, local)]
     newer = replace(AIRS, revision="4")
     assert guardrails(given) == [JUDGE, AIRS]
     assert guardrails([*given, evaluation(prompts, settings=newer)]) == [newer, JUDGE]

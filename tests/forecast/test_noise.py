@@ -13,7 +13,7 @@ def test_only_scans_of_the_same_definition_are_compared() -> None:
     guardrail = MadeUp(prompts=4)
     reading = guardrail.reading()
     answers = ([1, 0, 1, -2], [0, 0, 0, 0], [1, 1, -1, 0])
-    scans = [ScannedDefinition(reading, np.array(one, np.int8)) for one in answers]
+    scans = [ScannedDefinition(reading, np.array(triggered, np.int8)) for triggered in answers]
     counted = repeats(scans, ["here", "there", "here"])
     assert (counted.pairs, counted.differing) == (2, 1)
     assert repeats(scans, ["a", "b", "c"]).pairs == 0

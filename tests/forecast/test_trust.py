@@ -1,4 +1,4 @@
-"""Forecasts held against what came true: which scans, on which prompts, and what is counted."""
+"""Forecasts compared with later scans: which scans, which prompts, and what is counted."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_later_scans_and_other_guardrails_change_nothing(reader: EngineReader) -
     few = checked(scans[:3], prompts, reader)
     more = checked([judge, *scans[:2], judge, *scans[2:]], prompts, reader)
     assert [check.index for check in more.checks] == [2, 4, 5, 6]
-    for one, other in zip(few.checks, more.checks, strict=False):
-        assert (one.expected, one.coverage, one.wrong) == (
+    for check, other in zip(few.checks, more.checks, strict=False):
+        assert (check.expected, check.coverage, check.wrong) == (
             other.expected,
             other.coverage,
             other.wrong,
@@ -96,7 +96,7 @@ def test_later_scans_and_other_guardrails_change_nothing(reader: EngineReader) -
 
 def test_the_interval_and_the_direction_are_told_from_the_figures(reader: EngineReader) -> None:
     prompts = prompt_set()
-    trust = checked([scan(prompts, one) for one in DESCRIPTIONS], prompts, reader)
+    trust = checked([scan(prompts, description) for description in DESCRIPTIONS], prompts, reader)
     for check in trust.checks:
         assert check.expected is not None
         assert check.coverage is not None
@@ -127,7 +127,7 @@ def test_calibration_counts_every_verdict_once(reader: EngineReader) -> None:
     scans = [scan(prompts, description) for description in DESCRIPTIONS]
     bins = checked(scans, prompts, reader).calibration
     assert sum(group.prompts for group in bins) == 4 * len(prompts)
-    came = sum(int(one.verdicts.triggered.sum()) for one in scans[1:])
+    came = sum(int(scan.verdicts.triggered.sum()) for scan in scans[1:])
     assert sum(group.triggered for group in bins) == came
     for group in bins:
         assert group.low * group.prompts <= group.expected <= group.high * group.prompts
@@ -164,7 +164,7 @@ def test_a_scan_without_forecast_is_listed_with_the_reason(reader: EngineReader)
     ]
     trust = checked(scans, prompts, reader)
     assert [check.index for check in trust.checks] == [3]
-    assert [one.index for one in trust.unchecked] == [1, 2]
+    assert [scan.index for scan in trust.unchecked] == [1, 2]
     assert "a verdict on 5 of these prompts" in trust.unchecked[0].reason
     assert trust.unchecked[1].reason == "AIRS gave no verdict."
 
@@ -192,9 +192,12 @@ def test_a_scan_of_one_class_has_no_coverage(reader: EngineReader) -> None:
     [
         ([], "AIRS has not scanned these prompts"),
         ([scan(prompt_set(), "Tax")], "AIRS has scanned these prompts once"),
-        ([scan(prompt_set(word="ask"), one) for one in DESCRIPTIONS], "not scanned these prompts"),
         (
-            [scan(prompt_set(), one, np.ones(60, np.int8)) for one in DESCRIPTIONS],
+            [scan(prompt_set(word="ask"), description) for description in DESCRIPTIONS],
+            "not scanned these prompts",
+        ),
+        (
+            [scan(prompt_set(), description, np.ones(60, np.int8)) for description in DESCRIPTIONS],
             "no forecast can be checked.*let pass 0 of the prompts",
         ),
     ],

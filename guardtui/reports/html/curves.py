@@ -35,8 +35,8 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
         )
     best = best_threshold(curve)
     threshold = evaluation.settings.threshold
-    index = None if threshold is None else curve.place(threshold)
-    marked = tuple(cut for cut in (index, best.place if best else None) if cut is not None)
+    index = None if threshold is None else curve.index(threshold)
+    marked = tuple(cut for cut in (index, best.index if best else None) if cut is not None)
     points = curve_points(curve, _POINTS, marked)
     few = curve_points(curve, _LISTED, marked) if len(curve) > _LISTED else points
     drawn = _drawn(curve, points, threshold, index, renderer)
@@ -199,7 +199,7 @@ def _table(
     headers = ["threshold", "", "coverage", "TPR", "TNR", "precision", "F1", "TP", "FN", "FP", "TN"]
     rows: list[list[Content]] = []
     now_cut = None if index is None else float(str(curve.cuts[index]))
-    best_cut = None if best is None else float(str(curve.cuts[best.place]))
+    best_cut = None if best is None else float(str(curve.cuts[best.index]))
     for point in points:
         metrics = point.metrics
         notes = []

@@ -1,4 +1,4 @@
-"""A list of edits, with the effect of the highlighted one below it."""
+"""A list of edits, with the full description of the highlighted one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     KEYS_TEXT = ""
 
     def __init__(self, edits: Sequence[tuple[Taken, Text]], notes: Sequence[str]) -> None:
-        """`edits` are the entries, each with its line; `notes` are shown above them."""
+        """Show `edits`, each an entry with its line, below `notes`."""
         super().__init__()
         self._edits, self._notes = edits, notes
 

@@ -1,4 +1,4 @@
-"""The list of all advice; a letter opens each entry."""
+"""The menu of all advice; each entry has a letter."""
 
 from __future__ import annotations
 

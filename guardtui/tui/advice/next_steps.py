@@ -28,28 +28,28 @@ LATER = "edits are measured once the prompts are embedded and no scan is under w
 
 _EXPLAINED = {
     StepKind.FIT: (
-        "Fits the engine's threshold to the labels again, at the definition as it is now. The "
-        "figure is cross-validated: no label had a part in what its prompt is judged by.\n"
+        "Fits the engine's threshold to the labels again, for the current definition. The figure "
+        "is cross-validated: each prompt is judged by a threshold fitted without its label.\n"
     ),
     StepKind.CHECK: (
-        "The forecast is unsure: these prompts are the likeliest to change their verdict. Asking "
-        "for them tells most for the fewest calls; what it costs is shown before anything is "
+        "The forecast is unsure: these prompts are the likeliest to change their verdict. Scanning "
+        "them gives the most evidence for the fewest calls; the cost is shown before anything is "
         "sent.\n"
     ),
     StepKind.ADD_PROMPTS: (
-        "With so few prompts any figure may be chance, and so may every gain. Write prompts as "
-        "your users do, of both kinds, and some that nearly belong.\n"
+        "With so few prompts, every figure and gain may be chance. Write prompts as your users "
+        "do, of both kinds, and some that nearly belong.\n"
     ),
     StepKind.ASK_MODEL: (
-        "The model is shown the definition and half of the mistakes at most, in one call. What it "
-        "proposes is measured as all edits are, without the prompts that it was shown; wordings "
-        "that help for certain join this list.\n"
+        "The model is shown the definition and at most half of the mistakes, in one call. Its "
+        "wordings are measured like other edits, without the prompts that it saw, and added to "
+        "this list if they certainly help.\n"
     ),
 }
 
 
 class NextStepList(EditList[NextStep]):
-    """At most five steps, the best first."""
+    """At most five steps, best first."""
 
     TITLE_TEXT = "Next steps"
     KEYS_TEXT = "Enter takes one · Esc closes"

@@ -1,4 +1,4 @@
-"""Refining the definition: measured edits, a search for better, the effect of each part."""
+"""Refinement of the definition: measured edits, a search, the effect of each part."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import delta
 
 BUDGET = 60.0
-"""Most seconds of a search."""
+"""Maximum seconds of a search."""
 ERROR_TIME = 10.0
 """Seconds for which an error stays visible."""
 
 _POLL = 0.1
 _BAR_CELLS = 30
 _ROWS = 100
-"""Most prompts of each kind that are listed for a proposal."""
+"""Maximum number of listed prompts of each kind for a proposal."""
 _SHOWN = 100
 
 _ENDED = {
-    "stopped": "ended by hand",
+    "stopped": "stopped",
     "budget": "the time is used up",
-    "exhausted": "nothing is left to try that pays",
+    "exhausted": "no other edit is worth its cost",
 }
 
 NO_EDITS = (
@@ -59,7 +59,7 @@ NO_EDITS = (
 
 
 class ProposalList(EditList[Proposal]):
-    """Measured edits, the best first; `prompts` are the texts of the prompt set, String [N]."""
+    """Measured edits, best first; `prompts` are the texts of the prompt set, String [N]."""
 
     BINDINGS = [("r", "rows", "Its prompts")]
 
@@ -76,10 +76,10 @@ class ProposalList(EditList[Proposal]):
         prompts: pl.Series,
     ) -> None:
         super().__init__([(proposal, proposal_line(proposal)) for proposal in proposals], notes)
-        self.here, self.proposals, self._prompts = current, proposals, prompts
+        self.current, self.proposals, self._prompts = current, proposals, prompts
 
     def described(self, index: int) -> Text:
-        return proposal_text(self.here, self.proposals[index])
+        return proposal_text(self.current, self.proposals[index])
 
     def action_rows(self) -> None:
         """Show the prompts that the highlighted edit fixes and breaks."""
@@ -88,7 +88,7 @@ class ProposalList(EditList[Proposal]):
         groups = (
             ("Regressions", proposal.regressions),
             ("Fixes", proposal.fixes),
-            ("Left out of the figures: they become examples, or gave words", proposal.left_out),
+            ("Left out of the figures: used by the definition or the edit", proposal.left_out),
         )
         for title, rows in groups:
             text.append(f"{title} {len(rows)}\n", "bold")
@@ -153,7 +153,7 @@ class SearchDialog(Modal[SearchResult | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Searching for a better definition"
-            dialog.border_subtitle = "Esc ends it with the best found"
+            dialog.border_subtitle = "Esc ends it with the best result"
             yield Static("begins …", markup=False, id="search-status")
 
     def on_mount(self) -> None:
@@ -190,7 +190,7 @@ def search_text(now: SearchProgress) -> Text:
     text.append(f"{now.measured} definitions measured, {now.edits} edits deep, ")
     text.append(f"{now.width} pursued at once\n")
     sign, style = delta(now.gain)
-    text.append("the best so far, before what it owes to chance: ").append(f"{sign}\n", style)
+    text.append("best gain so far, before the correction for chance: ").append(f"{sign}\n", style)
     return text
 
 
@@ -218,7 +218,7 @@ class RefinementFeature:
         if result.advised:
             await self.offer(result)
         else:
-            self._window.notify(nothing_found(result))
+            self._window.notify(no_proposal_text(result))
 
     async def refine(self) -> None:
         """Search for combinations of edits, and offer the best."""
@@ -232,7 +232,7 @@ class RefinementFeature:
         if result is None:
             return
         if result.best is None:
-            self._window.notify(nothing_found(result))
+            self._window.notify(no_proposal_text(result))
             return
         await self.offer(result)
 
@@ -279,12 +279,12 @@ class EffectList(EditList[Effect]):
         )
         notes = [sign, note] if sign else [note]
         super().__init__([(part, effect_line(part)) for part in effects.parts], notes)
-        self.here, self.parts = current, effects.parts
+        self.current, self.parts = current, effects.parts
 
     def described(self, index: int) -> Text:
         part = self.parts[index]
         text = Text(f"{capitalized(part.worth.sentence)}.\n\n")
-        return text.append_text(difference_text(self.here, part.topic))
+        return text.append_text(difference_text(self.current, part.topic))
 
 
 def effect_line(effect: Effect) -> Text:
@@ -301,9 +301,9 @@ def effect_line(effect: Effect) -> Text:
     return line
 
 
-def nothing_found(result: SearchResult) -> str:
+def no_proposal_text(result: SearchResult) -> str:
     """Return why no edit is offered."""
-    if not result.found:
+    if not result.single_edits:
         return NO_EDITS
     best = next(iter(result.proposals), None)
     tried = f"{result.measured} definitions measured"

@@ -1,4 +1,4 @@
-"""The wordings that a trial would ask about, each with its origin, and what that costs."""
+"""The wordings of a trial, each with its origin, and the cost of the trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 300
 
 
 class WordingPlanDialog(EditList[bool]):
-    """Returns True if the author agrees; Escape is no."""
+    """Returns True if the author agrees; Escape declines."""
 
     BINDINGS = [
         Binding("y", "answer(True)", "Try them"),
@@ -29,7 +29,7 @@ class WordingPlanDialog(EditList[bool]):
 
     def __init__(self, plan: WordingPlan) -> None:
         notes = [*plan.cost.split("\n"), *(f"⚠ {note}" for note in plan.notes)]
-        super().__init__([(True, wording_line(one)) for one in plan.wordings[1:]], notes)
+        super().__init__([(True, wording_line(wording)) for wording in plan.wordings[1:]], notes)
         self._plan = plan
 
     def described(self, index: int) -> Text:

@@ -1,4 +1,4 @@
-"""Many wordings tried on the decision model: progress, then the better ones."""
+"""A trial of wordings on the decision model: its progress, then the better wordings."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BAR_CELLS = 30
 
 
 class WritingDialog(Modal[None]):
-    """A call to a writer under way; Escape cancels it, and the trial goes on without it."""
+    """A running call to a writer; Escape cancels it, and the trial continues without it."""
 
-    BINDINGS = [("escape,q", "cancel", "Go on without it")]
+    BINDINGS = [("escape,q", "cancel", "Continue without it")]
 
     help_pane = "writing"
 
@@ -52,7 +52,7 @@ class WritingDialog(Modal[None]):
         assert call is not None  # noqa: S101 - it is under way
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Asking for wordings"
-            dialog.border_subtitle = "Esc goes on without them"
+            dialog.border_subtitle = "Esc continues without them"
             text = f"{call.writer.place} writes …\n{call.cost_text}"
             yield Static(text, markup=False, id="run-status")
 
@@ -87,7 +87,7 @@ class WordingRunDialog(Modal[WordingSweep | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Trying {len(self._wording_run.wordings)} wordings"
-            dialog.border_subtitle = "Esc cancels; answers are kept"
+            dialog.border_subtitle = "Esc cancels; answers stay cached"
             yield Static("begins …", markup=False, id="run-status")
 
     def on_mount(self) -> None:
@@ -129,31 +129,31 @@ def run_text(now: Progress) -> Text:
 
 
 class WordingList(EditList[MeasuredWording]):
-    """Wordings proven to be better, the greatest lower bound first."""
+    """Significantly better wordings, the greatest lower bound first."""
 
     TITLE_TEXT = "Better wordings"
     KEYS_TEXT = "Enter takes it into the editor · Esc closes"
 
     help_pane = "wordings"
 
-    def __init__(self, here: Topic, sweep: WordingSweep) -> None:
+    def __init__(self, current: Topic, sweep: WordingSweep) -> None:
         super().__init__(
             [(candidate, wording_line(candidate)) for candidate in sweep.advised], notes_of(sweep)
         )
-        self._here, self._found = here, sweep.advised
+        self._current, self._wordings = current, sweep.advised
 
     def described(self, index: int) -> Text:
-        one = self._found[index]
-        report = one.report
+        wording = self._wordings[index]
+        report = wording.report
         assert report is not None  # noqa: S101 - it is advised
         text = Text(
             f"Coverage {rate_text(report.before.coverage)} → {rate_text(report.after.coverage)} on "
             f"{report.after.total} prompts that had no part in the choice, "
             f"{len(report.fixes)} fixes, {len(report.regressions)} regressions.\n"
-            f"Threshold {threshold_text(one.threshold)}, fitted on the others.\n"
+            f"Threshold {threshold_text(wording.threshold)}, fitted on the others.\n"
         )
-        text.append_text(origin_text(one.wording))
-        return text.append_text(difference_text(self._here, one.wording.topic))
+        text.append_text(origin_text(wording.wording))
+        return text.append_text(difference_text(self._current, wording.wording.topic))
 
 
 def wording_line(measured: MeasuredWording) -> Text:
@@ -168,7 +168,7 @@ def notes_of(sweep: WordingSweep) -> list[str]:
     """Return how the figures of wordings were measured."""
     split = sweep.split
     notes = [
-        f"{len(sweep.wordings) + 1} wordings asked of {guardrail_text(sweep.settings)}: chosen on "
+        f"{len(sweep.wordings) + 1} wordings tried on {guardrail_text(sweep.settings)}: chosen on "
         f"{len(split.search_rows)} prompts, reported on {len(split.report_rows)} ({split.source}).",
         "Gains are of the prompts reported on; the chance that a lower bound is too high is "
         f"{ERROR:.0%} for all together.",

@@ -23,7 +23,7 @@ _ORIGIN = 24  # cells of the origin of a value
 
 
 class WordingsDialog(Modal[WordingRequest | None]):
-    """Descriptions, one a line, and a writer with its key; none of them is needed."""
+    """Dialog for descriptions, one a line, and a writer with its key; all are optional."""
 
     BINDINGS = [
         Binding("ctrl+s", "accept", "Continue"),
@@ -84,7 +84,7 @@ class WordingsDialog(Modal[WordingRequest | None]):
         self._key.value = ""
 
     def _show(self) -> None:
-        """Show the rows of the key for a writer, and where writer and key come from."""
+        """Show the rows of the key if there is a writer, and the origins of both."""
         question, writer = self._question, self._writer.value.strip()
         is_offered = bool(writer) and writer == question.offered.writer
         origin = question.origin if is_offered else ""
@@ -104,12 +104,12 @@ class WordingsDialog(Modal[WordingRequest | None]):
 
     @on(Input.Changed, "#writer")
     def writer_changed(self) -> None:
-        """Show what belongs to the writer as it is typed."""
+        """Show what belongs to the typed writer."""
         self._show()
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
-        """Go from the writer to its key, and continue from there."""
+        """Move from the writer to its key; from there, continue."""
         event.stop()
         if event.input is self._writer and self._writer.value.strip():
             self._key.focus()
@@ -118,14 +118,14 @@ class WordingsDialog(Modal[WordingRequest | None]):
 
     @on(Button.Pressed, "#keep")
     def turn_keep(self, event: Button.Pressed) -> None:
-        """Store the typed key, or not."""
+        """Toggle whether the typed key is stored."""
         event.stop()
         self._keep = not self._keep
         self._show()
 
     @on(Button.Pressed, "#accept")
     def action_accept(self) -> None:
-        """Return what was typed; questions about calls and requests follow."""
+        """Return the request; questions about calls and requests follow."""
         writer = self._writer.value.strip()
         key = self._key.value.strip() if writer else ""
         self.dismiss(WordingRequest(self._text.text, writer, key, self._keep and bool(key)))

@@ -33,12 +33,12 @@ means not measured. If coverage falls without the cause, keep it.""",
         "What to change next",
         """\
 Edits of the definition, each measured by the embedded engine, or by the forecast while one is
-shown: a prompt taken as an example, an example swapped or dropped, a description widened or cut
-after a clause. The figure is the gain of coverage that is expected on other prompts, with an 80 %
-interval, then ✓ fixes and ✗ regressions on yours. Only edits whose interval lies above 0 are
-listed, the greatest lower bound first. A fitted threshold is fitted to each definition again, so
-that an edit which only moves all scores gains nothing. Prompts that become examples are left out
-of the figures. Taking one is an edit like any other, and can be undone.""",
+shown: a prompt added as an example, an example swapped or dropped, a description widened or cut
+after a clause. The figure is the gain of coverage expected on other prompts, with an 80 % interval,
+then ✓ fixes and ✗ regressions on yours. Only edits whose interval is above 0 are listed, the
+greatest lower bound first. A fitted threshold is fitted again for each definition, so that an edit
+which only moves all scores gains nothing. Prompts that become examples are left out of the figures.
+Taking an edit can be undone like any other edit.""",
         ("coverage", "fix", "regression"),
         (),
         (
@@ -61,11 +61,10 @@ Once the edit is taken, regressions and fixes are groups of the results table.""
     "forecast_trust": PaneHelp(
         "How right forecasts were",
         """\
-Each recorded scan of the guardrail held against the forecast that the scans before it would have
-given: the coverage that was forecast, what came, whether that lay within the interval, whether the
-change had the direction that was forecast, and how many single verdicts were wrong. Below, how
-often prompts triggered that were forecast to trigger with about that probability. It changes
-nothing, and asks the guardrail nothing.""",
+Each recorded scan of the guardrail is compared with the forecast made from the scans before it:
+forecast and actual coverage, whether the actual one is within the interval, whether the direction
+of the change was right, and the number of wrong verdicts. Below, for each forecast probability, the
+share of prompts that triggered. Nothing is sent to the guardrail.""",
         ("coverage", "verdict", "iteration"),
         (),
         (MOVE, CLOSE),
@@ -83,16 +82,15 @@ results table, pin the earlier iteration as the baseline and restore the later o
     "next_steps": PaneHelp(
         "Next steps",
         """\
-What to do now, at most five, the best first: fit the threshold, take an edit that is measured
-already, check the likely flips of a guardrail that has answered, add prompts where there are too
-few, label more of them where no edit can be told from chance. An edit comes with the gain of
-coverage that is expected on other prompts and its 80 % interval; one whose interval reaches 0 is
-not offered. “Nothing measured helps” is a good answer. The same is measured again after each pause
-in typing.
+At most five steps, best first: fit the threshold, take a measured edit, check the likely flips of a
+guardrail that has answered, add prompts if there are too few, label more prompts if every gain may
+be chance. Each edit shows its expected gain of coverage on other prompts, with an 80 % interval;
+only edits whose interval is above 0 are offered. “Nothing measured helps” is a valid result. Edits
+are measured again after each pause in typing.
 
-Where a writer or a judge is named, it can be asked for wordings, in one call and only when you say
-so. It is shown at most half of the mistakes; its wordings are measured without these, like all
-others, and those that help for certain join the list.""",
+If a writer or a judge is named, it can write wordings, in one call and only on your request. It
+sees at most half of the mistakes. Its wordings are measured like other edits, without the prompts
+that it saw, and added to the list if their interval is above 0.""",
         ("coverage",),
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
@@ -127,21 +125,21 @@ expected on other prompts has a positive lower bound; often none has. You decide
 apply.""",
         ("coverage",),
         (),
-        (("Esc", "End the search; the best found is shown"),),
+        (("Esc", "End the search and show the best result"),),
     ),
     "own_wordings": PaneHelp(
         "Your own wordings",
         """\
 Descriptions to try on the decision model, one a line; empty lines and lines with # are skipped.
-They are tried in addition to the definition and to wordings from a search.
+The definition and wordings from a search are tried too.
 
 A writer is a language model, named as URL#name, that writes further wordings in one call. A judge
-is one. Its key is its own: from the environment, the keyring, or typed here, masked; it stays in
-memory unless you have it kept. Clear the line to do without a writer.
+can be the writer. Its key comes from the environment or the keyring, or is typed here, masked; a
+typed key stays in memory unless you store it. Clear the line for no writer.
 
-Nothing is sent yet. You are asked before the writer gets the definition and prompts that it gets
-wrong, and again before the decision model is asked; tokens and cost are shown each time. An answer
-of a writer is cached: with nothing changed it is not asked again.""",
+Nothing is sent yet. You confirm before the writer is sent the definition and prompts that it gets
+wrong, and again before the requests to the decision model; each time, tokens and cost are shown. An
+answer of the writer is cached and used again while nothing changes.""",
         (),
         (),
         (
@@ -154,18 +152,18 @@ of a writer is cached: with nothing changed it is not asked again.""",
         "Asking for wordings",
         """\
 The writer was sent the definition and prompts that it gets wrong. Its answer is foreign text:
-control characters, texts over the limits and other invalid wordings are refused, with the reason.
-If it fails, the others are tried without it.""",
+wordings with control characters or over the limits, and other invalid ones, are refused, with the
+reason. If it fails, the other wordings are tried without it.""",
         (),
         (),
-        (("Esc", "Go on without its wordings"),),
+        (("Esc", "Continue without its wordings"),),
     ),
     "wording_plan": PaneHelp(
         "Wordings to try",
         """\
-Every wording that is to be tried, with its origin: a line that you typed, a language model, or the
-search. Below the list stands how the highlighted one differs from the definition. Requests, tokens
-and cost are those of the decision model for all of them. ⚠ says why a writer has none or fewer.""",
+Every wording to try, with its origin: a line that you typed, a language model, or the search. Below
+the list is the difference of the highlighted wording from the definition. Requests, tokens and cost
+are those of the decision model for all wordings. ⚠ shows why the writer's wordings are missing.""",
         (),
         (),
         (
@@ -177,19 +175,19 @@ and cost are those of the decision model for all of them. ⚠ says why a writer 
     "wording_run": PaneHelp(
         "Trying wordings",
         """\
-Every wording is asked of the decision model about every prompt, many in each request. Answers are
-kept as they come: after a cancel the next run asks for the others only.""",
+The decision model judges every prompt by every wording, many of them in each request. Answers are
+cached at once: after a cancel, the next run requests only the others.""",
         (),
         (),
-        (("Esc", "Cancel; answers are kept"),),
+        (("Esc", "Cancel; answers stay cached"),),
     ),
     "wordings": PaneHelp(
         "Better wordings",
         """\
-Wordings of the definition as the decision model itself answered them. They were chosen on two
-thirds of the prompts, each at the threshold fitted to it there. The figure is the gain of coverage
-on the third that had no part in the choice, with an interval that allows for all that are
-reported on. Only wordings whose lower bound is above 0 are listed; often none is.""",
+Wordings of the definition, measured on the decision model. They are chosen on two thirds of the
+prompts, each at the threshold fitted to it there. The figure is the gain of coverage on the other
+third, with an interval corrected for the number of compared wordings. Only wordings whose lower
+bound is above 0 are listed; often there are none.""",
         ("coverage", "fix", "regression"),
         (),
         (("↑ ↓", "Choose a wording"), ("Enter", "Take it into the editor"), CLOSE),

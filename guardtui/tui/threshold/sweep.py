@@ -122,7 +122,7 @@ class ThresholdDialog(Modal[float | None]):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        curves, index = self._sweep, self._best.place if self._best is not None else None
+        curves, index = self._sweep, self._best.index if self._best is not None else None
         self._views.update(themed(views_line(self.view, table=self.shows_table)))
         current = here_text(curves, self.threshold, self._before)
         current.append(f"  {areas_text(curves, self.view)}", "$text-muted")

@@ -78,7 +78,7 @@ def views_line(shown: str, *, table: bool) -> Text:
 
 def here_text(curves: Sweep, threshold: float, before: float) -> Text:
     """Return the threshold and its rates with intervals."""
-    metrics = curves.metrics(curves.place(threshold))
+    metrics = curves.metrics(curves.index(threshold))
     spans = rate_intervals(metrics)
     text = Text(f"threshold {short(threshold)}", "bold")
     if threshold != before:
@@ -104,7 +104,7 @@ def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
     within = f" with {floors}" if str(floors) else ""
     if best is None:
         nearest = curves.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
-        metrics = curves.metrics(curves.place(nearest))
+        metrics = curves.metrics(curves.index(nearest))
         text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
         text.append(f"nearest {short(nearest)}: TPR {rate_text(metrics.true_positive_rate)}")
         return text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
@@ -163,7 +163,7 @@ def chart_text(
     width, height = max(width - _AXIS, 16), max(height - 2, 2)
     if view == RATES:
         return _rates_chart(curves, threshold, best, width, height)
-    return _area_chart(curves, cuts, view, curves.place(threshold), width, height)
+    return _area_chart(curves, cuts, view, curves.index(threshold), width, height)
 
 
 def _rates_chart(
@@ -172,7 +172,7 @@ def _rates_chart(
     thresholds = (np.arange(width) + 0.5) / width
     threshold_column = min(int(threshold * width), width - 1)
     thresholds[threshold_column] = threshold  # the column of the threshold shows its exact rates
-    cuts = [curves.place(float(x)) for x in thresholds]
+    cuts = [curves.index(float(x)) for x in thresholds]
     tpr = _rows(curves.true_positive_rate[cuts], height)
     tnr = _rows(curves.true_negative_rate[cuts], height)
     # The lower rate is the lower line; no coverage if one of them is undefined.
@@ -300,7 +300,7 @@ def table_text(
 
     Lists `cuts`; ▸ marks the current threshold, b the best.
     """
-    current = curves.place(threshold)
+    current = curves.index(threshold)
     listed = np.union1d(cuts, [current] if best is None else [current, best])[::-1].tolist()
     names = _COLUMNS[view]
     text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")

@@ -108,7 +108,7 @@ async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_pa
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         def codes() -> list[str]:
-            return [one.code for one in main.state.advice]
+            return [advice.code for advice in main.state.advice]
 
         assert "exclusion" not in codes()
         main.services.preview.pause = 10_000  # no preview comes
@@ -117,14 +117,14 @@ async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_pa
         field.load_text("Personal tax advice without dates")
         await until(pilot, lambda: "exclusion" in codes())
         assert "long" not in codes()
-        (told,) = (one for one in main.state.advice if one.code == "exclusion")
+        (told,) = (advice for advice in main.state.advice if advice.code == "exclusion")
         assert told.removal is None
         assert "without: …" in lint_line(told, 60, pending=True).plain
         assert not measured(main)
         main.services.preview.pause = 0
         main.services.preview.request()
         await until(pilot, lambda: measured(main))
-        (told,) = (one for one in main.state.advice if one.code == "exclusion")
+        (told,) = (advice for advice in main.state.advice if advice.code == "exclusion")
         assert told.removal is not None
         assert main.focused is field
 
@@ -159,9 +159,9 @@ async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path)
         main.services.preview.request()
         await until(pilot, lambda: lint.measured_on not in (None, first))
         assert main.state.evaluation is not None
-        for one in main.state.advice:
-            assert one.removal is not None
-            assert one.removal.before == main.state.evaluation.metrics
+        for advice in main.state.advice:
+            assert advice.removal is not None
+            assert advice.removal.before == main.state.evaluation.metrics
 
     await drive(tmp_path, run)
 
@@ -175,11 +175,11 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
         await pilot.pause()
         (body,) = app.screen.query("Static").results()
         words = str(body.render())
-        for one in main.state.advice:
-            assert one.message in words
-            assert one.action in words
+        for advice in main.state.advice:
+            assert advice.message in words
+            assert advice.action in words
         assert words.count("without it: coverage") == len(main.state.advice)
-        assert any(f"    {one}" in words for one in Difference)
+        assert any(f"    {difference}" in words for difference in Difference)
         assert "Advice on the definition" in frame(app)
         assert pane_of(app.focused or app.screen) == "lint"
         assert "most useful first" in PANES["lint"].prose
@@ -208,12 +208,12 @@ def test_at_a_key_the_order_stays() -> None:
     measured_one = Advice("near-duplicates", "examples.2", "b", "m", "a")
     longer = lint(topic.model_copy(update={"description": "Tax, never dates" + " and tax" * 20}))
     shown = carried_on((measured_one, told), longer)
-    assert [one.code for one in shown] == ["near-duplicates", "exclusion", "long"]
+    assert [item.code for item in shown] == ["near-duplicates", "exclusion", "long"]
     assert "never" in shown[1].brief
     assert carried_on(shown, ()) == (measured_one,)
 
 
 @pytest.mark.parametrize("cells", range(0, 90, 7))
 def test_a_line_is_never_wider_than_its_room(cells: int) -> None:
-    for one in lint(Topic(description="税金 " * 60 + "except 税金")):
-        assert len(lint_line(one, cells).plain) <= max(cells, 0)
+    for item in lint(Topic(description="税金 " * 60 + "except 税金")):
+        assert len(lint_line(item, cells).plain) <= max(cells, 0)

@@ -30,7 +30,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def measured(pilot: Pilot[int], main: MainScreen) -> NextSteps:
-    """The steps of the definition as it is."""
+    """Return the steps of the current definition."""
 
     def steps() -> NextSteps | None:
         result = main.state.next
@@ -43,7 +43,7 @@ async def measured(pilot: Pilot[int], main: MainScreen) -> NextSteps:
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, NextSteps]:
-    """The main screen with edits measured at once after each preview."""
+    """Return the main screen, with edits measured right after each preview."""
     main: MainScreen = await ready(pilot, app)
     main.services.next_steps.pause = 0.0
     await pilot.press("end", "x")  # another definition, which is measured anew

@@ -85,7 +85,7 @@ async def test_a_part_can_be_left_out_from_the_list_of_effects(sample: Path) -> 
 
 
 class Held(Search):
-    """A search that does not begin before it is let go on."""
+    """A search that waits before it begins."""
 
     goes_on = threading.Event()
 
@@ -95,14 +95,14 @@ class Held(Search):
 
 
 class HeldAfterAnEdit(Search):
-    """A search that has found an edit and does not look further before it is let go on."""
+    """A search that waits after its first edits."""
 
-    found = threading.Event()
+    has_edits = threading.Event()
 
-    def _tell(self, width: int, edits: int) -> None:
-        super()._tell(width, edits)
+    def _report_progress(self, width: int, edits: int) -> None:
+        super()._report_progress(width, edits)
         if edits:
-            self.found.set()
+            self.has_edits.set()
             Held.goes_on.wait(120)
 
 
@@ -117,18 +117,18 @@ async def test_a_search_is_ended_and_its_best_is_offered(
     sample: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refinement, "Search", HeldAfterAnEdit)
-    HeldAfterAnEdit.found.clear()
+    HeldAfterAnEdit.has_edits.clear()
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         edit(main, description="Tax")
         before = main.services.session.topic
         await advice(pilot, "r")
-        await until(pilot, HeldAfterAnEdit.found.is_set)
+        await until(pilot, HeldAfterAnEdit.has_edits.is_set)
         await pilot.press("escape")
         held.set()
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
-        assert "ended by hand" in " ".join(frame(app).split())
+        assert "(stopped)" in " ".join(frame(app).split())
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.session.topic == before  # nothing is applied by itself
@@ -225,7 +225,7 @@ async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threa
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert "nothing is left to try that pays" in shown
+        assert "no other edit is worth its cost" in shown
         assert "all prompts" in shown
         screen = app.screen
         assert isinstance(screen, ProposalList)
@@ -261,7 +261,7 @@ OTHERS = ("bread", "dragons", "sorted lists", "the Eiffel Tower", "a capital cit
 
 @pytest.fixture
 def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Pasta belongs to the topic where edits are chosen, and not in the rows held out."""
+    """Write prompts where pasta belongs to the topic, except in the held-out rows."""
     monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
     rows = ["prompt,expected,intent,split"]
     for split, pasta in (("train", "true"), ("test", "false")):

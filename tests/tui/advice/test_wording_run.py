@@ -1,4 +1,4 @@
-"""Trying wordings on the screen: a writer, what it wrote, and where each wording comes from."""
+"""Trials of wordings on the screen: a writer, its wordings, and the origin of each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
 
             await consent("typed")
             assert server.received == []
-            # Whoever does not wait goes on without it.
+            # Escape continues without it.
             await pilot.press("a")
             await until(pilot, lambda: bool(server.received))
             await comes(WritingDialog)
@@ -102,7 +102,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             await settle()
             await pilot.press("s")
             await until(pilot, lambda: len(server.received) == 3)
-            assert KEY not in "".join(one.line for one in app.said.messages)
+            assert KEY not in "".join(message.line for message in app.said.messages)
             assert KEY in app.secrets().values()
     kept = [path for path in topic_path.parent.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in kept)

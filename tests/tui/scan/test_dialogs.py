@@ -29,7 +29,7 @@ NOTHING = object()
 
 
 class Asked:
-    """Shows one dialog in an app that has nothing else, and keeps what it answers."""
+    """Shows a dialog in an empty app and stores its answer."""
 
     def __init__(self, dialog: Screen[Any]) -> None:
         self.app, self._dialog = BaseApp(), dialog
@@ -52,14 +52,14 @@ def text_of(app: App[int]) -> str:
 async def asked(
     dialog: Screen[Any], *keys: str, size: tuple[int, int] = (80, 24)
 ) -> tuple[object, str]:
-    """What a dialog answers to these keys, and what it showed at first."""
-    one = Asked(dialog)
-    async with one.app.run_test(size=size) as pilot:
-        await one.show(pilot)
-        shown = text_of(one.app)
+    """Return the answer of a dialog to these keys, and the text that it showed at first."""
+    host = Asked(dialog)
+    async with host.app.run_test(size=size) as pilot:
+        await host.show(pilot)
+        shown = text_of(host.app)
         await pilot.press(*keys)
         await pilot.pause()
-        return one.answer, shown
+        return host.answer, shown
 
 
 def plan(**more: Any) -> ScanPlan:
@@ -134,11 +134,11 @@ async def test_nothing_to_apply() -> None:
 
 
 async def test_a_judge_has_nothing_to_apply() -> None:
-    one = plan(place="judge", changes=(), judge=True, other="Ask AIRS")
-    answer, shown = await asked(ScanDialog(one), "t", "g")
+    judged = plan(place="judge", changes=(), judge=True, other="Ask AIRS")
+    answer, shown = await asked(ScanDialog(judged), "t", "g")
     assert "From now on" not in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=False)
-    answer, shown = await asked(ScanDialog(one), "o", size=(60, 20))
+    answer, shown = await asked(ScanDialog(judged), "o", size=(60, 20))
     assert "Ask AIRS (o)" in shown
     assert "Cancel (Esc)" in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=False, other=True)
@@ -167,7 +167,11 @@ async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) 
     for words in ("From now on without asking", "(t)", "200 prompts: ", "Likely changes only: "):
         assert words in shown
     assert "[/b]" in shown
-    assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+    assert not {ord(character) for character in shown} - {10} & {
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        0x202E,
+    }
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,11 @@ async def test_answers_are_visible_and_inert(size: tuple[int, int]) -> None:
     _, shown = await asked(dialog, size=size)
     for words in ("Scan those first (m)", "Keep anyway (k)", "Cancel (Esc)", "second line"):
         assert words in shown
-    assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+    assert not {ord(character) for character in shown} - {10} & {
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        0x202E,
+    }
 
 
 async def test_two_questions_have_keys_of_their_own() -> None:
@@ -206,12 +214,12 @@ async def test_two_questions_have_keys_of_their_own() -> None:
 
 async def test_a_button_is_pressed() -> None:
     async def clicked(name: str, run: Callable[[Pilot[int]], Awaitable[None]]) -> object:
-        one = Asked(ScanDialog(plan()))
-        async with one.app.run_test(size=(80, 24)) as pilot:
-            await one.show(pilot)
+        host = Asked(ScanDialog(plan()))
+        async with host.app.run_test(size=(80, 24)) as pilot:
+            await host.show(pilot)
             await pilot.click(f"#{name}")
             await run(pilot)
-            return one.answer
+            return host.answer
 
     async def rest(pilot: Pilot[int]) -> None:
         await pilot.pause()
@@ -263,7 +271,7 @@ def test_a_narrow_line_has_the_essentials(width: int) -> None:
 def test_a_problem_has_a_sign_and_is_inert() -> None:
     shown = scan_text(ScanStatus(f"not scanned: {ATTACK}\nmore", problem=True), 80).plain
     assert shown.startswith("AIRS ✗ ")
-    assert not {ord(one) for one in shown} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+    assert not {ord(character) for character in shown} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 
 
 @pytest.mark.parametrize(

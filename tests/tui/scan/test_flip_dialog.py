@@ -89,7 +89,11 @@ async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) 
     _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
     for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
         assert words in shown
-    assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+    assert not {ord(character) for character in shown} - {10} & {
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        0x202E,
+    }
 
 
 def test_the_line_shows_calls_and_interval_of_a_check() -> None:

@@ -45,7 +45,7 @@ BETTER = {
 
 
 def by_label(request: Received) -> Step:
-    """A model that is always right; asked for proposals it makes two, of which one will not do."""
+    """A model that is always right; of its two proposals, one is invalid."""
     text = request.json["messages"][-1]["content"]
     if "Propose" in text:
         broken = {"description": "x" * 300, "examples": ["a", "b"]}
@@ -54,7 +54,7 @@ def by_label(request: Received) -> Step:
 
 
 class Play:
-    """The app while it is driven."""
+    """The driven app."""
 
     def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         self.pilot, self.app, self.main = pilot, app, main
@@ -71,7 +71,7 @@ class Play:
 
 
 def shown_of(play: Play) -> Evaluation | None:
-    """The evaluation of which the table has the rows."""
+    """Evaluation of the table's rows."""
     results = play.main.rows.results
     return None if results is None else results.evaluation
 
@@ -178,8 +178,12 @@ async def test_epochs_make_one_verdict_and_show_flaky_prompts(
 
 def wide_topic(topic_path: Path) -> None:
     """Thirty prompts of each kind, and a definition that misses what belongs."""
-    rows = [f"how do I fill in line {one} of my income tax return,true,block" for one in range(30)]
-    rows += [f"what is the best guitar for song number {one},false,block" for one in range(30)]
+    rows = [
+        f"how do I fill in line {number} of my income tax return,true,block" for number in range(30)
+    ]
+    rows += [
+        f"what is the best guitar for song number {number},false,block" for number in range(30)
+    ]
     topic_path.with_suffix(".csv").write_text(
         "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
     )
@@ -204,15 +208,15 @@ async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
             steps = services.state.next
             return () if steps is None or steps.topic != before else steps.steps
 
-        await until(play.pilot, lambda: any(one.kind is StepKind.ASK_MODEL for one in offered()))
+        await until(play.pilot, lambda: any(step.kind is StepKind.ASK_MODEL for step in offered()))
         assert not server.received  # it costs a call: only on the author's key
         assert offered()[-1].text.endswith("Ask mock for wordings: 1 call")
         play.main.perform("suggest")
         await until(play.pilot, lambda: isinstance(play.app.screen, NextStepList))
         assert len(server.received) == 1
-        assert not any(one.kind is StepKind.ASK_MODEL for one in offered())
-        place = next(at for at, one in enumerate(offered()) if "worded by the model" in one.text)
-        await play.pilot.press(*["down"] * place)
+        assert not any(step.kind is StepKind.ASK_MODEL for step in offered())
+        index = next(at for at, step in enumerate(offered()) if "worded by the model" in step.text)
+        await play.pilot.press(*["down"] * index)
         await until(play.pilot, lambda: "The model: shorter" in frame(play.app))
         shown = frame(play.app)
         assert "proposal 2: description has 300 bytes" in shown

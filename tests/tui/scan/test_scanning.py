@@ -62,7 +62,7 @@ async def start(engine: TopicMatcher, tmp_path: Path) -> AsyncIterator[Start]:
             return cloud
 
         yield start_
-        assert [one.defects for one in clouds] == [[]] * len(clouds)
+        assert [cloud.defects for cloud in clouds] == [[]] * len(clouds)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def no_verdict(play: Play) -> list[int]:
 
 
 def open_rows(play: Play) -> int:
-    """How many prompts were not asked."""
+    """Number of prompts that were not sent."""
     assert play.main.state.evaluation is not None
     return play.main.state.evaluation.metrics.open
 
@@ -223,7 +223,7 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
         await play.describe(OTHER)
         assert play.shown == "local"
         await play.scan("g")
-        assert [one.decision for one in play.scans] == [Decision.KEEP, Decision.UNDECIDED]
+        assert [scan.decision for scan in play.scans] == [Decision.KEEP, Decision.UNDECIDED]
         assert cloud.pinned() == [OTHER]
         await play.press("f2")
         await play.until(
@@ -236,10 +236,10 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
             await play.press("y")
         await play.until(lambda: not play.main.services.workspace.unsaved)
         await play.ended()
-        assert [one.decision for one in play.scans] == [Decision.KEEP, Decision.KEEP]
+        assert [scan.decision for scan in play.scans] == [Decision.KEEP, Decision.KEEP]
         assert load_topic(topic_path).topic.description == OTHER
         stored = play.main.services.workspace.store.iterations()
-        assert [one.decision for one in stored] == [Decision.KEEP] * 3
+        assert [iteration.decision for iteration in stored] == [Decision.KEEP] * 3
         count = len(play.told)
         await play.press("f2")
         await play.until(lambda: len(play.told) > count)
@@ -381,7 +381,7 @@ async def test_errors_are_counted_and_only_they_are_retried(start: Start, topic_
         assert 0 < failed < COUNT
         assert f"{failed} failed" in play.line
         assert "✗" in play.line
-        assert [one.decision for one in play.scans] == [Decision.UNDECIDED]
+        assert [scan.decision for scan in play.scans] == [Decision.UNDECIDED]
         cloud.change(faults=[])
         before = cloud.asked
         await play.press("shift+f3")
@@ -691,7 +691,7 @@ async def test_missing_profile_is_reported(cloud: Cloud, topic_path: Path) -> No
         await play.press("ctrl+r")
         await play.until(lambda: bool(play.told))
         await play.ended()
-        codes = {ord(one) for one in "".join(play.frames)} - {10}
+        codes = {ord(character) for character in "".join(play.frames)} - {10}
         assert not codes & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
         assert cloud.asked == 0
 
@@ -776,7 +776,7 @@ async def test_several_profiles_are_a_choice(cloud: Cloud, topic_path: Path) -> 
         await play.dialog(ChoiceDialog)
         await play.pilot.pause()
         assert "sandbox-directional" in play.frame
-        codes = {ord(one) for one in play.frame} - {10}
+        codes = {ord(character) for character in play.frame} - {10}
         assert not codes & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
         await play.press("escape")
         await play.ended()

@@ -140,9 +140,9 @@ async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path
         start = here.threshold
         result = here._sweep
         await pilot.press("right")
-        assert result.place(here.threshold) > result.place(start)
+        assert result.index(here.threshold) > result.index(start)
         await pilot.press("left", "left")
-        assert result.place(here.threshold) < result.place(start)
+        assert result.index(here.threshold) < result.index(start)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         here = await opened(pilot, app, main)
@@ -349,7 +349,7 @@ def test_charts_and_tables_have_the_requested_size(
         thinned(result),
         view,
         threshold,
-        result.place(result.best() or 0),
+        result.index(result.best() or 0),
         width,
         height,
     )
@@ -366,7 +366,7 @@ def test_the_chart_shows_where_the_lines_are() -> None:
     # Those that belong score 0.3 and 0.9, the others 0.1 and 0.6.
     result = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     assert chart_text(
-        result, thinned(result), "rates", 0.5, result.place(result.best() or 0), 24, 6
+        result, thinned(result), "rates", 0.5, result.index(result.best() or 0), 24, 6
     ).plain.splitlines() == [
         "1.0 ●●●●●●    ┃ ○○○○○○○○",
         "          │   ┃ │       ",
@@ -405,10 +405,10 @@ def test_a_fine_step_gives_other_verdicts_or_stays(
     )
     there = neighbour(result, threshold, way)
     ends = {1: len(result) - 1, -1: 0}
-    if result.place(threshold) == ends[way]:
+    if result.index(threshold) == ends[way]:
         assert there == threshold
     else:
-        assert (result.place(there) - result.place(threshold)) * way > 0
+        assert (result.index(there) - result.index(threshold)) * way > 0
 
 
 @pytest.mark.parametrize(
