@@ -695,7 +695,7 @@ async def test_nothing_in_a_file_acts_on_the_terminal(
     ("content", "told"),
     first_row_is_fast(
         (None, "no such file"),
-        (b"a,b\n1,2\n", "columns are missing"),
+        (b"a,b\n1,2\n", "add them to the header"),
         (b"input,target,output\n", "no rows below the header"),
         (b"input,target,output\n\x00\xff", "NUL byte"),
         (b"", "input, target and output"),
