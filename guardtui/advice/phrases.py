@@ -36,6 +36,9 @@ _EDGE = r"(?:and|or|such as|including|as well as|plus|about|for|of|on|with|the|a
 _LEADING = re.compile(rf"^(?:[\s,;:.)–—/]|{_EDGE}\s)+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:[\s,;:.(–—/]|\s{_EDGE}(?=\s*$))+$", re.IGNORECASE)
 
+_PARENTHESES = re.compile(r"[()]+")
+_BEFORE_SIGN = re.compile(r"\s*[()]+\s*(?=[,;:.])")
+
 _ARTICLES = frozenset({"a", "an"})
 _BEFORE_PLURALS = frozenset({"about", "for", "of", "on", "with", "from", "any", "some"})
 _PLURAL = re.compile(r"(?:[^s]s|ies|sses)$")
@@ -90,7 +93,7 @@ def tidied(text: str, like: str) -> str:
     """
     text = _TRAILING.sub("", _LEADING.sub("", " ".join(text.split())))
     if text.count("(") != text.count(")"):
-        text = text.replace("(", "").replace(")", "")
+        text = " ".join(_PARENTHESES.sub(" ", _BEFORE_SIGN.sub("", text)).split())
     return text[:1].upper() + text[1:] if like[:1].isupper() else text
 
 

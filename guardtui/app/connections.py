@@ -221,11 +221,11 @@ class Connections:
     def _publish(self) -> None:
         known = None
         if self.model is not None:
-            known = Connection(self.who, self.model.place)
+            known = Connection(self.who, self.model.title)
         elif self._connection is not None and self._chosen is not GuardrailKind.ENGINE:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
-            known = Connection(self.who, self._connection.place, revision)
+            known = Connection(self.who, self._connection.title, revision)
         if known != self._store.state.connection:
             self._store.publish(replace(self._store.state, connection=known))
 
@@ -302,7 +302,7 @@ class Connections:
 
     def was_told_model(self, model: ModelOptions) -> bool:
         """Return whether the author has seen a scan plan of this model. Raises StoreError."""
-        return self._remembered(model.scanner_name).get("told") == model.place
+        return self._remembered(model.scanner_name).get("told") == model.title
 
     def remember(self, connection: AirsConnection, *, agreed: bool) -> None:
         """Store the profile, and whether to deploy to it without asking."""
@@ -318,7 +318,7 @@ class Connections:
 
     def remember_model(self, model: ModelOptions) -> None:
         """Store that the author has seen a scan plan of this model."""
-        self._keep(model.scanner_name, {"told": model.place})
+        self._keep(model.scanner_name, {"told": model.title})
 
     def _keep(self, name: str, known: dict[str, str]) -> None:
         with problems_shown(self._author):

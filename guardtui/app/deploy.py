@@ -43,7 +43,7 @@ class Deployment:
 
         Raises AirsError, ServiceError and StoreError.
         """
-        self._show(f"applies the definition to profile {connection.place} …")
+        self._show(f"applies the definition to profile {connection.title} …")
         applied = await self._changes.apply(connection, topic, plan)
         self._warn_of(applied)
         answer: str | None = None

@@ -84,7 +84,7 @@ async def check_model(options: ModelOptions) -> CheckResult:
         if answer < Triggered.NO:
             return CheckResult(name, "failed", verdicts.errors.get(row, "no verdict"), JUDGE_REMEDY)
         right += (answer is Triggered.YES) == prompt.belongs
-    text = f"{options.place} answers; it judges {right} of {len(plain)} plain prompts rightly"
+    text = f"{options.title} answers; it judges {right} of {len(plain)} plain prompts rightly"
     if right < len(plain):
         return CheckResult(name, "warning", text, "choose another model, or another template")
     return CheckResult(name, "ok", text)

@@ -74,8 +74,8 @@ class Guardrails:
             return ""
         if connections.model is not None:
             kind = "decision model" if connections.kind is GuardrailKind.DECISION else "judge"
-            return f"the {kind} {connections.model.place}"
-        name = "" if connections.connection is None else f" {connections.connection.place}"
+            return f"the {kind} {connections.model.title}"
+        name = "" if connections.connection is None else f" {connections.connection.title}"
         return f"AIRS{name}"
 
 

@@ -27,10 +27,10 @@ LEAVING = 5.0
 class ShowChanges(Question[bool]):
     """Question whether to make these changes; with `reverts` they undo the last apply.
 
-    `place` names the profile, `revision` is its newest revision.
+    `title` names the profile, `revision` is its newest revision.
     """
 
-    place: str
+    title: str
     revision: int
     changes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -42,7 +42,7 @@ class ShowChanges(Question[bool]):
     ) -> ShowChanges:
         """Return the question about planned changes."""
         revision = shown.profile.revision
-        return cls(connection.place, revision, shown.changes, shown.warnings, reverts)
+        return cls(connection.title, revision, shown.changes, shown.warnings, reverts)
 
 
 @dataclass(frozen=True, slots=True)

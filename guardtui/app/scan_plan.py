@@ -83,11 +83,11 @@ class ScanChoice:
 class ScanPlan(Question[ScanChoice]):
     """Question about the changes and cost of a scan. `changes` is None without deployment.
 
-    `place` is the profile or the model. With `judge` a model scans, without deployment. `other`
+    `title` is the profile or the model. With `judge` a model scans, without deployment. `other`
     names the other guardrail that could scan, or is "".
     """
 
-    place: str
+    title: str
     changes: tuple[str, ...] | None
     warnings: tuple[str, ...]
     cost: ScanCost

@@ -191,7 +191,7 @@ class ScanPlanning:
             self._connections.warn(f"Not sent: {broken[0].message}", error=True)
             return None
         onto = self._onto(request)
-        self._step(f"reads profile {connection.place} …")
+        self._step(f"reads profile {connection.title} …")
         plan = await self._deployment.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
@@ -250,7 +250,7 @@ class ScanPlanning:
             return ScanChoice(bool(changes), likely=False, agreed=agreed)
         revision = "" if plan is None else f", revision {plan.profile.revision}"
         question = ScanPlan(
-            f"Profile {connection.place}{revision}",
+            f"Profile {connection.title}{revision}",
             changes,
             warnings,
             estimate.cost,
@@ -312,7 +312,7 @@ class ScanPlanning:
             return ScanChoice(apply=False, likely=False, agreed=False)
         who, _ = _NAMES[model.scanner_name]
         question = ScanPlan(
-            model.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
+            model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
         )
         if doubt is not None:
             return await self._author.ask(self.flips.question(question, doubt, estimate))

@@ -66,13 +66,13 @@ class ScanStatus:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The remote guardrail used by scans: `place` is a profile and its host, or a model.
+    """The remote guardrail used by scans: `title` is a profile and its host, or a model.
 
     `revision` is that of the profile in effect, or None.
     """
 
     who: str
-    place: str
+    title: str
     revision: int | None = None
 
 

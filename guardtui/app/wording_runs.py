@@ -89,14 +89,14 @@ class WordingDraft:
         call = self.call
         if call is None:
             return
-        self.notes = (f"{call.writer.place}: cancelled",)
+        self.notes = (f"{call.writer.title}: cancelled",)
         try:
             written = await call.wordings()
         except WriterError as error:
             self.notes = (str(error),)
             return
         self.written = tuple(written_wordings(written.wordings, self.topic, call.writer.name))
-        self.notes = tuple(f"{call.writer.place}: {problem}" for problem in written.invalid)
+        self.notes = tuple(f"{call.writer.title}: {problem}" for problem in written.invalid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +186,14 @@ class WordingRuns:
             with self._store.step("looks for mistakes …"):
                 shown = await self._mistakes(draft)
         except SuggestionError as error:
-            draft.notes = (f"{writer.place} was not asked: {error}",)
+            draft.notes = (f"{writer.title} was not asked: {error}",)
             return True
         call = await asyncio.to_thread(WritingCall, writer, draft.topic, shown, fresh=draft.fresh)
         answer: str | None = _ASK
         if not call.is_cached:
             answer = await self._author.ask(
                 ChooseAnswer(
-                    f"Ask {writer.place} for wordings?\nIt is sent {call.sent_text}: "
+                    f"Ask {writer.title} for wordings?\nIt is sent {call.sent_text}: "
                     f"{call.cost_text}.",
                     (("a", _ASK, "Ask it"), ("w", "without", "Without it")),
                 )
@@ -276,11 +276,11 @@ def _cost_text(draft: WordingDraft, run: WordingRun) -> str:
     )
     counts = {"typed": typed}
     if draft.call is not None:
-        counts[f"written by {draft.call.writer.place}"] = written
+        counts[f"written by {draft.call.writer.title}"] = written
     counts["searched"] = len(run.wordings) - 1 - typed - written
     origins = [f"{count} {origin}" for origin, count in counts.items() if count]
     text = (
-        f"Try {len(run.wordings)} wordings on {options.place}: the definition, "
+        f"Try {len(run.wordings)} wordings on {options.title}: the definition, "
         f"{', '.join(origins)}.\n{count_text(plan.requests, 'request')} for "
         f"{count_text(len(run.prompts), 'prompt')}, about {plan.tokens:,} tokens"
     )

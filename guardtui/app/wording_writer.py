@@ -42,7 +42,7 @@ class Writer(Protocol):
         """Name of the model at its service; not inert."""
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """The model in a few words; safe to show anywhere."""
 
     @property
@@ -114,9 +114,9 @@ class WritingCall:
             answer = await self.writer.complete(self._messages, self.budget)
             written = self._read(answer)
         except (ServiceError, SuggestionError) as error:
-            raise WriterError(f"{self.writer.place}: {error}") from error
+            raise WriterError(f"{self.writer.title}: {error}") from error
         if not written.wordings:
-            raise WriterError(f"{self.writer.place}: {'; '.join(written.invalid)}")
+            raise WriterError(f"{self.writer.title}: {'; '.join(written.invalid)}")
         await asyncio.to_thread(self._keep, answer)
         return written
 

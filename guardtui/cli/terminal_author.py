@@ -36,7 +36,7 @@ class TerminalAuthor:
         nothing = (
             "is as it was before already" if question.reverts else "has this definition already"
         )
-        lines = [f"profile {question.place}, revision {question.revision}:"]
+        lines = [f"profile {question.title}, revision {question.revision}:"]
         lines += [f"  {change}" for change in question.changes or (nothing,)]
         diagnostics.note("\n".join(lines))
         self.warn(question.warnings)

@@ -111,7 +111,7 @@ def _log(path: Path, connection: AirsConnection) -> AppliedLog:
 
 def _nothing(path: Path, connection: AirsConnection) -> InputError:
     return InputError(
-        f"{path}: no applied change of it in profile {connection.place} is left to revert\n"
+        f"{path}: no applied change of it in profile {connection.title} is left to revert\n"
         "  the undo journal is beside the topic file: name the file and the profile of the apply;\n"
         "  to apply an older definition, write it to the file and apply the file"
     )

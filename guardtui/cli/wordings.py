@@ -189,13 +189,13 @@ def _written(
     try:
         shown = shown_mistakes(evaluation, prompts, split.search_rows)
     except SuggestionError as error:
-        diagnostics.warn(f"--writer {writer.place} is not asked: {error}")
+        diagnostics.warn(f"--writer {writer.title} is not asked: {error}")
         return _Written(failure=error)
     call = WritingCall(writer, topic, shown, fresh=fresh)
     if call.is_cached:
-        diagnostics.note(f"no call to {writer.place}: its wordings are in the cache")
+        diagnostics.note(f"no call to {writer.title}: its wordings are in the cache")
     else:
-        diagnostics.note(f"{writer.place} is sent {call.sent_text}: {call.cost_text}")
+        diagnostics.note(f"{writer.title} is sent {call.sent_text}: {call.cost_text}")
         if not _confirmed(yes=yes):
             return None
     try:
@@ -207,7 +207,7 @@ def _written(
         diagnostics.warn(f"--writer: {problem}")
     used = call.budget.spent
     if used.calls:
-        diagnostics.note(f"{writer.place}: {usage_text(used)}")
+        diagnostics.note(f"{writer.title}: {usage_text(used)}")
     return _Written(written_wordings(written.wordings, topic, writer.name), used=used)
 
 

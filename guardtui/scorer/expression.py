@@ -229,9 +229,9 @@ class _Reader:
         try:
             factory = lookup(kind, named.name)
         except LookupError as error:
-            raise self.wrong(named.place, *unknown_name(kind, named.name)) from error
+            raise self.wrong(named.node, *unknown_name(kind, named.name)) from error
         except ImportError as error:
-            raise self.wrong(named.place, str(error), _REPAIR) from error
+            raise self.wrong(named.node, str(error), _REPAIR) from error
         return factory
 
     def _reducer(self, named: _Named) -> Any:
@@ -245,8 +245,8 @@ class _Reader:
                 remedy = f"write {name}(2) or {name}_2"
                 raise self.wrong(named.whole, f"{name} needs a count", remedy) from error
             except ImportError as error:
-                raise self.wrong(named.place, str(error), _REPAIR) from error
-        raise self.wrong(named.place, *unknown_name("score_reducer", named.name))
+                raise self.wrong(named.node, str(error), _REPAIR) from error
+        raise self.wrong(named.node, *unknown_name("score_reducer", named.name))
 
     # --- arguments
 
@@ -371,7 +371,7 @@ class _Named:
     """A name, its node and that of the whole call, and the nodes of the arguments."""
 
     name: str
-    place: ast.expr
+    node: ast.expr
     whole: ast.expr
     arguments: Sequence[ast.expr | ast.keyword]
 

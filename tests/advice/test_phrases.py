@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guardtui.advice.phrases import (
@@ -30,6 +30,7 @@ def test_phrases_are_split_at_signs_and_conjunctions() -> None:
 
 
 @given(TEXTS)
+@example("0:0)0")
 def test_phrases_are_disjoint_ordered_and_not_blank(text: str) -> None:
     end = 0
     for start, stop in pieces(text):
@@ -47,6 +48,7 @@ def test_phrases_are_disjoint_ordered_and_not_blank(text: str) -> None:
         ("Questions about tax", "Questions", "Tax"),
         ("Questions about tax", "tax", "Questions"),
         ("tax (personal), returns", "personal", "tax, returns"),
+        ("tax: (personal)returns", "personal", "tax returns"),
     ],
 )
 def test_text_without_a_phrase_is_tidied(text: str, gone: str, left: str) -> None:

@@ -110,7 +110,7 @@ async def test_the_plan_says_what_is_asked_and_dismissing_it_sends_nothing(
     await checked(desk, None)
     plan = plan_of(desk)
     assert plan.scan.judge
-    assert plan.scan.place.startswith("mock at ")
+    assert plan.scan.title.startswith("mock at ")
     assert 0 < plan.doubtful <= COUNT
     assert plan.calls == plan.doubtful
     assert plan.scans == 1

@@ -137,9 +137,9 @@ async def elsewhere(cloud: Cloud, topic: Topic, *, applied: bool = True) -> None
 async def test_a_connection_is_published_with_its_revision(desk: Desk) -> None:
     assert desk.store.state.connection is None
     connection = await desk.managing()
-    assert desk.store.state.connection == Connection("AIRS", connection.place)
+    assert desk.store.state.connection == Connection("AIRS", connection.title)
     await desk.apply(True)
-    assert desk.store.state.connection == Connection("AIRS", connection.place, 2)
+    assert desk.store.state.connection == Connection("AIRS", connection.title, 2)
     desk.connections.use(None)
     assert desk.store.state.connection is None
 

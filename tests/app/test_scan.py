@@ -168,7 +168,7 @@ async def test_the_plan_names_profile_changes_and_cost_and_dismissing_it_sends_n
     author = desk()
     await author.scan()
     (plan,) = author.plans
-    assert plan.place.startswith("Profile sandbox at 127.0.0.1")
+    assert plan.title.startswith("Profile sandbox at 127.0.0.1")
     assert plan.changes
     assert (plan.cost.prompts, plan.cost.known, plan.cost.likely) == (COUNT, 0, COUNT)
     assert plan.cost.calls(plan.cost.prompts, plan.cost.known) == COUNT

@@ -39,7 +39,7 @@ class ComparedPrompt:
     score: float | None = None
 
     @property
-    def place(self) -> str:
+    def line_text(self) -> str:
         """The line in its prompt file, or ""."""
         return f"line {self.line}" if self.line else ""
 

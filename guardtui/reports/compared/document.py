@@ -137,7 +137,7 @@ def _prompts(compared: ComparisonReport) -> Prompts:
 
     def line(number: int) -> Phrase:
         group, item = prompt(number)
-        parts = [item.place, item.outcomes, f"labelled {item.label} now" * group.labels]
+        parts = [item.line_text, item.outcomes, f"labelled {item.label} now" * group.labels]
         if item.score is not None:
             parts.append(f"score {item.score:.3f}")
         return f"{', '.join(filter(None, parts))}: ", (

@@ -72,7 +72,7 @@ class AirsConnection:
         return self.settings.profile
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """Profile and host in a few words; safe to show anywhere."""
         return f"{inert(self.profile)[:60]} at {self.settings.scan_endpoint.host}"
 

@@ -47,7 +47,7 @@ class DecisionOptions:
         return replace(self, api=Api(name))
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """The model in a few words; safe to show anywhere."""
         return self.model.shown
 

@@ -40,7 +40,7 @@ class JudgeOptions:
     allow_http: bool = False
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """The models in a few words; safe to show anywhere."""
         first = self.models[0].shown
         more = len(self.models) - 1

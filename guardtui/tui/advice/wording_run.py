@@ -53,7 +53,7 @@ class WritingDialog(Modal[None]):
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Asking for wordings"
             dialog.border_subtitle = "Esc continues without them"
-            text = f"{call.writer.place} writes …\n{call.cost_text}"
+            text = f"{call.writer.title} writes …\n{call.cost_text}"
             yield Static(text, markup=False, id="run-status")
 
     def on_mount(self) -> None:

@@ -271,7 +271,7 @@ class ChangesDialog(Modal[bool]):
 
     def compose(self) -> ComposeResult:
         question = self._question
-        text = Text(display_text(f"Profile {question.place}, revision {question.revision}"))
+        text = Text(display_text(f"Profile {question.title}, revision {question.revision}"))
         for change in question.changes or ("nothing: it is unchanged",):
             text.append(f"\n  + {display_text(change)}")
         for warning in question.warnings:

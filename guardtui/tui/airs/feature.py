@@ -57,7 +57,7 @@ class AirsTopicsFeature:
         if connection is None:
             return
         dialog = RemoteTopicsDialog(
-            connection.place,
+            connection.title,
             lambda: self._topics.here,
             lambda: self._topics.read(connection),
             lambda name, topic: self._act(connection, dialog, name, topic),

@@ -161,7 +161,7 @@ session remembers it, and does not list the prompt again.""",
         ("expected", "verdict", "iteration"),
         (),
         (
-            ("a", "Accept: turn the label of this prompt, or of those marked"),
+            ("a", "Accept: flip the label of this prompt, or of those marked"),
             ("x", "Reject: the label is right; pressed again on one shown by r, it is open"),
             ("r", "Show those rejected too, or hide them"),
             ("f", "The engine's blind spot, or the labels in doubt again"),

@@ -122,7 +122,7 @@ def _target(state: AppState) -> str:
     if connection is None:
         return ""
     revision = "" if connection.revision is None else f" r{connection.revision}"
-    index = f"{connection.who} {display_text(connection.place)}{revision}"
+    index = f"{connection.who} {display_text(connection.title)}{revision}"
     return "" if _badge(state).lower() == index.lower() else f"  scans ask {index}"
 
 

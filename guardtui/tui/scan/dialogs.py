@@ -29,7 +29,7 @@ def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
 
 def plan_text(plan: ScanPlan) -> Text:
     """Return the target of a scan, its changes there, warnings, and the basis of the cost."""
-    text = Text(display_text(plan.place))
+    text = Text(display_text(plan.title))
     if plan.judge:
         text.append("\nEach prompt is sent to the model, with the definition as it is here.")
     elif plan.changes is None:

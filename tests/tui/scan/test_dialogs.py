@@ -134,7 +134,7 @@ async def test_nothing_to_apply() -> None:
 
 
 async def test_a_judge_has_nothing_to_apply() -> None:
-    judged = plan(place="judge", changes=(), judge=True, other="Ask AIRS")
+    judged = plan(title="judge", changes=(), judge=True, other="Ask AIRS")
     answer, shown = await asked(ScanDialog(judged), "t", "g")
     assert "From now on" not in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=False)
@@ -155,7 +155,7 @@ async def test_no_service_account() -> None:
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
-    shown_plan = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
+    shown_plan = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
     _, shown = await asked(ScanDialog(shown_plan), size=size)
     for words in (
         "Apply and scan (g)",

@@ -73,7 +73,7 @@ async def test_it_shows_the_goal_the_cost_and_the_forecast() -> None:
 
 
 async def test_a_judge_has_nothing_to_apply() -> None:
-    judge = plan(place="judge", changes=(), judge=True, other="Ask AIRS")
+    judge = plan(title="judge", changes=(), judge=True, other="Ask AIRS")
     answer, shown = await asked(FlipDialog(replace(FLIPS, scan=judge)), "o")
     assert "Check the likely flips with a judge" in shown
     assert "Apply" not in shown
@@ -85,7 +85,7 @@ async def test_a_judge_has_nothing_to_apply() -> None:
 async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
     cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4)))
-    attack = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
+    attack = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
     _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
     for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
         assert words in shown
