@@ -22,7 +22,7 @@ from tests.app.bench import Bench
 class Model:
     """A model with a fixed answer."""
 
-    name = place = identity = "mock"
+    name = title = identity = "mock"
 
     def __init__(self, answer: str | Exception) -> None:
         self.answer = answer

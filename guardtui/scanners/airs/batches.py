@@ -26,8 +26,8 @@ BATCH = 5
 """Prompts per batch that all versions of the service are known to accept."""
 FIRST_QUERY = 2.0
 """Seconds before the first query of a batch; queues are reported to take ten."""
-_NEGLIGIBLE = 0.01
-"""Seconds; shorter waits are skipped."""
+_TOGETHER = 0.25
+"""Seconds; batches due within them join the query of an earlier one, since queries are few."""
 PATIENCE = 300.0
 """Seconds without any event after which open batches are given up."""
 _AHEAD = 4 * IDS_AT_MOST
@@ -83,7 +83,15 @@ class _FailedBatch:
     error: ServiceError
 
 
-_Event: TypeAlias = Batch | _FailedBatch | None
+@dataclass(frozen=True, slots=True)
+class _AcceptedBatch:
+    """A batch and when it was accepted, in seconds of the clock."""
+
+    batch: Batch
+    at: float
+
+
+_Event: TypeAlias = _AcceptedBatch | _FailedBatch | None
 """Event of the sender; None is its end."""
 
 
@@ -151,7 +159,7 @@ async def _send_once(
             chunk = chunks[number]
             if isinstance(outcome, Batch):
                 any_accepted = True
-                events.put_nowait(outcome)
+                events.put_nowait(_AcceptedBatch(outcome, client.clock.now()))
             elif outcome.status == 400:
                 rejected.append((chunk, outcome))
             else:
@@ -191,20 +199,20 @@ class _Collector:
                 elif isinstance(event, _FailedBatch):
                     for index in event.indices:
                         yield index, event.error
-                elif error := self._add(event):
-                    for index in event.rows.values():
+                elif error := self._add(event.batch, event.at):
+                    for index in event.batch.rows.values():
                         yield index, error
             if not self._open:
                 continue
             wait = next(iter(self._open.values())).due - self._clock.now()
-            if wait > _NEGLIGIBLE:
+            if wait > _TOGETHER:
                 # More batches may be accepted meanwhile and join the same query.
                 await self._clock.sleep(wait)
                 continue
             for outcome in await self._query():
                 yield outcome
 
-    def _add(self, batch: Batch) -> ServiceError | None:
+    def _add(self, batch: Batch, at: float) -> ServiceError | None:
         """Add a batch; returns an error if its id is that of another open batch."""
         if batch.scan_id in self._open:
             self._slots.release()
@@ -213,7 +221,7 @@ class _Collector:
                 final=True,
             )  # fmt: skip
         self._open[batch.scan_id] = _OpenBatch(
-            batch.scan_id, batch.rows, set(batch.rows), self._clock.now() + FIRST_QUERY
+            batch.scan_id, batch.rows, set(batch.rows), at + FIRST_QUERY
         )
         return None
 
@@ -241,7 +249,7 @@ class _Collector:
         ready = [
             batch
             for batch in self._open.values()
-            if not batch.alone and batch.due <= now + _NEGLIGIBLE
+            if not batch.alone and batch.due <= now + _TOGETHER
         ]
         return ready[:IDS_AT_MOST]
 

@@ -64,7 +64,7 @@ async def asked(
 
 def plan(**more: Any) -> ScanPlan:
     given = {
-        "place": "Profile sandbox at 127.0.0.1, revision 3",
+        "title": "Profile sandbox at 127.0.0.1, revision 3",
         "changes": ("topic Tax advice is created",),
         "warnings": (),
         "cost": COST,
