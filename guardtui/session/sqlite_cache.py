@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
+from guardtui.session.write_ahead import enable_write_ahead_log
+
 
 class SqliteCache(ABC):
     """A SQLite file in the cache folder (WAL: several processes may use it concurrently).
@@ -53,7 +55,7 @@ class SqliteCache(ABC):
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
         try:
-            database.execute("PRAGMA journal_mode=WAL")
+            enable_write_ahead_log(database)
             database.execute("PRAGMA synchronous=NORMAL")
             self._prepare(database)
         except BaseException:

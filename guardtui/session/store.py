@@ -20,6 +20,7 @@ from guardtui.session.draft_lock import DraftLock, forget, is_held
 from guardtui.session.evaluation_codec import COLUMNS, pack_forecast, read_iteration, values_of
 from guardtui.session.schema import MIGRATIONS, migrate
 from guardtui.session.session import Decision, Iteration
+from guardtui.session.write_ahead import enable_write_ahead_log
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
@@ -95,7 +96,7 @@ class SessionStore:
                 "  iterations and drafts are stored there: free disk space, or make it writable"
             ) from error
         with self.connection() as database:
-            database.execute("PRAGMA journal_mode=WAL")
+            enable_write_ahead_log(database)
         with self.transaction() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version > len(MIGRATIONS):
