@@ -721,7 +721,7 @@ async def wording_run(stage: Stage) -> None:
 
 async def writing(stage: Stage) -> None:
     class Writer:
-        place = "writer at http://127.0.0.1:9"
+        title = "writer at http://127.0.0.1:9"
 
     class Call:
         writer = Writer
