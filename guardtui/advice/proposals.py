@@ -52,7 +52,7 @@ class Proposal:
 
     @property
     def is_advised(self) -> bool:
-        """Whether it is good enough to propose, by its lower bound and by held-out prompts."""
+        """Whether the lower bound and the held-out prompts justify proposing it."""
         return self.gain.is_certain and (self.held_out is None or self.held_out.gain > 0)
 
 

@@ -67,8 +67,8 @@ class Forecasting:
         """Estimate the rates of a scan with open rows, or None.
 
         The forecaster is that of a running check of likely flips, of the earlier scans, or of the
-        verdicts so far. There is none before enough verdicts have come, or while prompts wait to be
-        embedded.
+        verdicts so far. There is no estimate until enough verdicts have arrived, nor while prompts
+        wait to be embedded.
         """
         if self._engine.waiting(prompts):
             return None

@@ -67,9 +67,9 @@ class RemoteOptions:
 
     @property
     def allow_http(self) -> bool:
-        """Whether models on other machines may be reached over plain http."""
+        """Whether unencrypted http is allowed to models on other machines."""
         known = (self.judge, self.decision, self.writer)
-        return any(one.allow_http for one in known if one is not None)
+        return any(options.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:

@@ -182,7 +182,7 @@ class ScanPlanning:
     async def _planned_by_profile(
         self, subject: ScanSubject, request: ScanRequest
     ) -> AgreedScan | None:
-        """Plan a scan by the profile and deploy the definition; None if there is no scan."""
+        """Plan a scan by the profile and deploy the definition; None if none can start."""
         connection = await self._connections.connected()
         if connection is None:
             return None
@@ -269,7 +269,7 @@ class ScanPlanning:
     async def _planned_by_model(
         self, model: ModelOptions, subject: ScanSubject, request: ScanRequest
     ) -> AgreedScan | None:
-        """Plan a scan by the models, without deployment; None if there is no scan."""
+        """Plan a scan by the models, without deployment; None if none can start."""
         fresh = self._connections.options.fresh
 
         def make(cache: VerdictCache) -> RemoteScanner:

@@ -32,11 +32,11 @@ class ScanResults:
         self.prediction: Prediction | None = None
         """Verdicts expected of the newest scan, or None."""
         self.prefers_preview = False
-        """Whether the author wants the engine's preview although there is a scan."""
+        """Whether the author wants the engine's preview instead of an existing scan."""
 
     @property
     def scanning(self) -> bool:
-        """Whether a scan makes requests, or is paused."""
+        """Whether a scan is running or paused."""
         return self.evaluator is not None and self.evaluator.busy
 
     def so_far(self) -> Evaluation | None:

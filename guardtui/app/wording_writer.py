@@ -81,7 +81,7 @@ class WritingCall:
 
     @property
     def is_cached(self) -> bool:
-        """Whether no request is needed."""
+        """Whether the answer is in the cache, so that nothing is requested."""
         return self._cached is not None
 
     @property
@@ -98,7 +98,7 @@ class WritingCall:
 
     @property
     def sent_text(self) -> str:
-        """What is sent, in words."""
+        """Description of what the request contains."""
         return f"the definition and {count_text(self.shown.count, 'prompt')} it gets wrong"
 
     @property

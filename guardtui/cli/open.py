@@ -164,7 +164,7 @@ class _Models:
 
     @property
     def scans(self) -> bool:
-        """Whether a model is for scans."""
+        """Whether a model scans the prompts."""
         return self.judge is not None or self.decision is not None
 
 

@@ -1,4 +1,4 @@
-"""`--writer`: a language model that writes wordings, whose key is told apart from the others."""
+"""`--writer`: a language model that writes wordings, which has a key of its own."""
 
 from __future__ import annotations
 

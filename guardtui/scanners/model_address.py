@@ -47,7 +47,7 @@ class ModelAddress:
 
     @property
     def has_shared_key(self) -> bool:
-        """Whether its key is from the variable for models at a single address."""
+        """Whether the key comes from the variable for models at a single address."""
         from guardtui.http.model_keys import KEY_VARIABLE
 
         return self.key_variable == KEY_VARIABLE

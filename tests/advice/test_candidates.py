@@ -117,9 +117,9 @@ def test_no_example_is_dropped_below_two() -> None:
 
 def test_candidates_fix_a_definition_beyond_a_limit() -> None:
     long = TOPIC.model_copy(update={"examples": ("a" * 251, "b")})
-    mended = of_kind(CandidateKind.SWAP_EXAMPLE, long)
-    assert mended
-    assert all(candidate.topic.examples[0] != long.examples[0] for candidate in mended)
+    fixed = of_kind(CandidateKind.SWAP_EXAMPLE, long)
+    assert fixed
+    assert all(candidate.topic.examples[0] != long.examples[0] for candidate in fixed)
     assert of_kind(CandidateKind.ADD_EXAMPLE, long) == []
 
 

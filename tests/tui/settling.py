@@ -50,7 +50,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
         return ready
 
     def _wake(self) -> None:
-        """What is handled next may change anything, however the loop came to know of it."""
+        """Have waiting conditions checked again: the next event may change anything."""
         self.idle += self.woken
         self.woken = []
 

@@ -1,4 +1,4 @@
-"""What the helpers wait for, and that they notice it."""
+"""Waiting in tests: each helper returns as soon as what it waits for has happened."""
 
 from __future__ import annotations
 
