@@ -53,7 +53,7 @@ WIDEST = 15  # narrow topics in a merged one
 ACT_PENALTY = 0.05  # of the ridge regression, for each case
 OTHERS = 8.0  # weight of the cases that say nothing about acts
 ACT_WIDTH = 2.0  # standard deviations of their prompts that count as no act
-NEAR_MISS_WEIGHT = 0.45
+NEAR_MISS_WEIGHT = 0.3
 NEAR_MISSES = Path(__file__).parent / "fit_data"
 SCALES = np.geomspace(0.05, 5, 93)
 
