@@ -56,6 +56,7 @@ ACT_WIDTH = 2.0  # standard deviations of their prompts that count as no act
 NEAR_MISS_WEIGHT = 0.3
 NEAR_MISSES = Path(__file__).parent / "fit_data"
 SCALES = np.geomspace(0.05, 5, 93)
+SHIFTS = np.linspace(-1, 1, 81)  # of z, to choose the operating point from
 
 Floats = NDArray[np.float64]
 
@@ -244,6 +245,29 @@ def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
     return weights, float(values[-1] - weights @ middle)
 
 
+def shift(
+    designs: Sequence[Design], near: Sequence[bool], weights: Floats, constant: float
+) -> float:
+    """The shift of z with the largest mean coverage at z = 0 over families, each weighing the same.
+
+    The weights of features come from all cases, but the operating point of a topic that nobody has
+    seen is not that of the family with the most cases. `near` says which designs are near misses;
+    their families have the weight `NEAR_MISS_WEIGHT`.
+    """
+    families = sorted({item.case.family for item in designs})
+    found = np.zeros((len(families), len(SHIFTS)))
+    count = np.zeros(len(families))
+    share = np.ones(len(families))
+    for item, is_near in zip(designs, near, strict=True):
+        family = families.index(item.case.family)
+        matches = (item.rows @ weights + constant)[None] + SHIFTS[:, None] >= 0
+        rates = matches[:, item.expected].mean(axis=1), 1 - matches[:, ~item.expected].mean(axis=1)
+        found[family] += np.minimum(*rates)
+        count[family] += 1
+        share[family] = NEAR_MISS_WEIGHT if is_near else 1.0
+    return float(SHIFTS[(share @ (found / count[:, None])).argmax()])
+
+
 def act_direction(cases: Sequence[Case], others: Sequence[Case], embedded: Embedded) -> Act:
     """The direction along which prompts that belong differ from those that do not, in all topics.
 
@@ -352,6 +376,7 @@ class Fitting:
             item = self.directed(self.design(case), directions[""])
             designs.append(replace(item, weight=weight))
         weights, constant = fit(designs)
+        constant += shift(originals, [row in self.teaching for row in chosen], weights, constant)
         original = np.stack([item.rows.mean(axis=0) for item in originals]).mean(axis=0)
         typical = dict(zip(self.names, original, strict=True))
         return replace(
