@@ -115,13 +115,14 @@ class NextStepFeature:
         self._line.show(steps, self._keys, pending, self._other_guardrail(steps, new.evaluation))
 
     @property
-    def _keys(self) -> str:
-        """The keys through the menu, which work everywhere."""
+    def _keys(self) -> tuple[str, str]:
+        """The keys through the menu, which work everywhere: with words, and to take the step."""
         menu = first_key("open_menu", self._window.keymap)
         take, more = (
             menu_paths(action_named(name))[0] for name in ("take_next_step", "next_steps")
         )
-        return f"{menu} {' '.join(take)} take · {' '.join(more)} more"
+        short = f"{menu} {' '.join(take)}"
+        return f"{short} take · {' '.join(more)} more", short
 
     @staticmethod
     def _current(state: AppState) -> NextSteps | None:

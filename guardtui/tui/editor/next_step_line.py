@@ -13,7 +13,8 @@ from guardtui.app.next_steps import NextSteps, gain_text
 from guardtui.tui.kit.styled_text import themed
 
 _LABEL = "Next  "
-_LEAST = 20  # least columns of the step itself; for these its gain and its keys give way
+_READABLE = 40  # columns of the step for which longer keys give way to shorter ones
+_LEAST = 20  # least columns of the step; for these its keys and its gain give way
 
 
 class NextStepLine(Widget, can_focus=False):
@@ -27,15 +28,20 @@ class NextStepLine(Widget, can_focus=False):
     def __init__(self) -> None:
         super().__init__(id="next")
         self._steps: NextSteps | None = None
-        self._keys = ""
+        self._keys: tuple[str, ...] = ()
         self._pending = ""
         self._by = ""
 
     def show(
-        self, steps: NextSteps | None, keys: str, pending: str = "", measured_by: str = ""
+        self,
+        steps: NextSteps | None,
+        keys: tuple[str, ...],
+        pending: str = "",
+        measured_by: str = "",
     ) -> None:
-        """Show these steps; `keys` are shown after the step, `pending` if there are no steps.
+        """Show these steps; `pending` is shown if there are none.
 
+        One of `keys` is shown after the step: the longest that leaves the step readable.
         Old steps do not apply to a new definition: `pending` is shown until new ones are measured.
         `measured_by` is the guardrail of the gain where another one's metrics are shown, or "".
         """
@@ -63,19 +69,26 @@ class NextStepLine(Widget, can_focus=False):
             return line.append(self.text, "$text-muted")
         by = f" {self._by}" if self._by else ""
         gain = "" if best.gain is None else f"  {gain_text(best.gain)}{by}"
-        keys = f"  {self._keys}"
         room = width - cell_len(_LABEL)
-        if room - cell_len(gain) - cell_len(keys) < _LEAST:
-            keys = ""
         if room - cell_len(gain) < _LEAST:
             gain = ""
-        room -= cell_len(gain) + cell_len(keys)
+        room -= cell_len(gain)
+        keys = self._fitting_keys(room, cell_len(best.text))
+        room -= cell_len(keys)
         step = Text(best.text)
         step.truncate(max(room, 1), overflow="ellipsis")
         line.append(step.plain)
         line.append(gain, "bold $text-success")
         gap = width - cell_len(line.plain) - cell_len(keys)
         return line.append(" " * max(gap, 0)).append(keys, "$text-muted")
+
+    def _fitting_keys(self, room: int, step: int) -> str:
+        """Return the keys to show in `room` columns beside a step of `step` columns, or ""."""
+        for keys in sorted(self._keys, key=cell_len, reverse=True):
+            if room - cell_len(keys) - 2 >= min(step, _READABLE):
+                return f"  {keys}"
+        shortest = min(self._keys, key=cell_len, default="")
+        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST else ""
 
     def on_click(self, event: Click) -> None:
         event.stop()

@@ -102,6 +102,17 @@ async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
         assert not isinstance(app.screen, ConfirmDialog)
 
 
+async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        _, steps = await opened(pilot, app)
+        assert steps.best is not None
+        start = steps.best.text[:30]
+        await until(pilot, lambda: start in frame(app))
+        line = next(line for line in frame(app).splitlines() if start in line)
+        assert line.rstrip().endswith("^Space y")
+
+
 async def test_a_small_screen_shows_the_line_too(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(60, 20)) as pilot:
