@@ -255,17 +255,17 @@ def shift(
     their families have the weight `NEAR_MISS_WEIGHT`.
     """
     families = sorted({item.case.family for item in designs})
-    found = np.zeros((len(families), len(SHIFTS)))
+    coverage = np.zeros((len(families), len(SHIFTS)))
     count = np.zeros(len(families))
     share = np.ones(len(families))
     for item, is_near in zip(designs, near, strict=True):
         family = families.index(item.case.family)
         matches = (item.rows @ weights + constant)[None] + SHIFTS[:, None] >= 0
         rates = matches[:, item.expected].mean(axis=1), 1 - matches[:, ~item.expected].mean(axis=1)
-        found[family] += np.minimum(*rates)
+        coverage[family] += np.minimum(*rates)
         count[family] += 1
         share[family] = NEAR_MISS_WEIGHT if is_near else 1.0
-    return float(SHIFTS[(share @ (found / count[:, None])).argmax()])
+    return float(SHIFTS[(share @ (coverage / count[:, None])).argmax()])
 
 
 def act_direction(cases: Sequence[Case], others: Sequence[Case], embedded: Embedded) -> Act:
