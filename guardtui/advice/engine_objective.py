@@ -25,7 +25,6 @@ from guardtui.advice.smoothed_coverage import (
     soft_matches,
 )
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.operating_point import FITTED
 from guardtui.domain.topic import Topic
 
 _RESAMPLES = 200
@@ -129,11 +128,6 @@ class EngineObjective:
         else:
             cuts = np.full(len(z), float(self._scores.cut))
         return cautious_coverage(soft_matches(z, cuts, self._width), ours, theirs), cuts
-
-
-def fits_threshold(settings: ScannerSettings) -> bool:
-    """Return whether the engine's threshold is fitted to the labels."""
-    return settings.threshold_source.startswith(FITTED)
 
 
 def _resampled(belongs: NDArray[np.bool_]) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
@@ -46,11 +47,16 @@ class EngineScores:
         return self._scanner.settings
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether the threshold is fitted to the labels at each definition."""
+        return self._scanner.settings_for(self.prompts).threshold is None
+
+    @property
     def cut(self) -> np.float32:
-        """Smallest z at which a prompt matches by the engine's threshold."""
-        threshold = self.settings.threshold
+        """Smallest z at which a prompt matches; RuntimeError if the threshold is fitted."""
+        threshold = self._scanner.settings_for(self.prompts).threshold
         if threshold is None:
-            raise RuntimeError("the local scanner has no threshold")
+            raise RuntimeError("each definition has its own threshold")
         return z_cut(threshold)
 
     def learn(self, topics: Sequence[Topic], stopped: Stopped = lambda: False) -> int | None:
@@ -114,16 +120,33 @@ class EngineScores:
     ) -> NDArray[np.bool_] | None:
         """Return whether each prompt matches each topic by the threshold, bool [c, N].
 
-        Returns None if stopped.
+        A fitted threshold is another for each topic. Returns None if stopped.
         """
         if self.learn(topics, stopped) is None:
             return None
+        if self.is_fitted:
+            return self._fitted_matches(topics, stopped)
         cut = self.cut
         matching = np.empty((len(topics), len(self.prompts)), bool)
         for part, some, z in self.blocks(topics):
             if stopped():
                 return None
             matching[part, some] = z >= cut
+        return matching
+
+    def _fitted_matches(
+        self, topics: Sequence[Topic], stopped: Stopped
+    ) -> NDArray[np.bool_] | None:
+        scores = self.z(topics, np.arange(len(self.prompts)), stopped)
+        if scores is None:
+            return None
+        matching = np.empty(scores.shape, bool)
+        for index, topic in enumerate(topics):
+            if stopped():
+                return None
+            shown = probability(scores[index])
+            point = settled(self.settings, shown, self.prompts.expected, topic.intent)
+            matching[index] = shown >= np.float32(point.threshold)
         return matching
 
     def vectors_of(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:

@@ -14,10 +14,12 @@ from guardtui.advice.duplicates import NEAR, Duplicates, near_duplicates
 from guardtui.advice.typical_words import typical_words
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.local.scoring import probability
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
@@ -174,7 +176,10 @@ def survey(
     known = scanner.prompt_vectors(prompts, lambda progress: None, stopped)
     if scored is None or known is None:
         return None
-    threshold = float(scanner.settings.threshold or 0.5)
+    intent = evaluation.topic.intent
+    settings = scanner.settings_for(prompts)
+    point = settled(settings, probability(scored[0]), prompts.expected, intent)
+    threshold = point.threshold or 0.0
     border = float(np.log(threshold) - np.log1p(-threshold)) if 0 < threshold < 1 else 0.0
     try:
         return survey_of(prompts, evaluation, known.matrix, scored[0] - np.float32(border), stopped)

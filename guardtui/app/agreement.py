@@ -46,7 +46,8 @@ def compare_with_engine(
     At most `listed` differing prompts are returned.
     """
     answers = answers_for(scan, prompts.keys)
-    verdicts = engine.verdicts(scan.topic, prompts)
+    by_engine = engine.evaluate_now(scan.topic, prompts)
+    verdicts = by_engine.verdicts
     now = agreement(answers, verdicts.triggered)
     blocks = scan.topic.intent is Intent.BLOCK
     # An allow topic triggers on prompts that do not match.
@@ -61,7 +62,7 @@ def compare_with_engine(
     texts = prompts.prompts
     return EngineAgreement(
         now,
-        engine.scanner.settings.threshold,
+        by_engine.settings.threshold,
         fitted,
         forecast_agreement,
         tuple(

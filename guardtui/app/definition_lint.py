@@ -14,6 +14,7 @@ from guardtui.app.remote import REMOTE
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.operating_point import Threshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -29,13 +30,13 @@ class _OpenEngine:
 
     scanner: LocalScanner
     prompt_set: str
-    threshold: float | None
+    threshold: tuple[Threshold, str]
     engine: LintEngine
 
     def serves(self, scanner: LocalScanner, prompts: PromptSet) -> bool:
         """Return whether it is for this scanner, at its current threshold, and these prompts."""
         same = self.scanner is scanner and self.prompt_set == prompts.fingerprint
-        return same and self.threshold == scanner.settings.threshold
+        return same and self.threshold == scanner.threshold
 
 
 def carried_on(shown: Sequence[Advice], fresh: Sequence[Advice]) -> tuple[Advice, ...]:
@@ -155,6 +156,5 @@ class DefinitionLint:
         except ScannerError:
             return None  # already reported by the preview
         if engine is not None:
-            threshold = scanner.settings.threshold
-            self._open_engine = _OpenEngine(scanner, prompts.fingerprint, threshold, engine)
+            self._open_engine = _OpenEngine(scanner, prompts.fingerprint, scanner.threshold, engine)
         return engine

@@ -12,14 +12,21 @@ from numpy.typing import NDArray
 
 from guardtui.app.embedding import Embedding
 from guardtui.app.ports import Author
-from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.operating_point import LABELS_AT_LEAST, ThresholdFit, fit_threshold
+from guardtui.domain.operating_point import (
+    LABELS_AT_LEAST,
+    ThresholdFit,
+    as_rule,
+    fit_threshold,
+    is_fitted,
+    own_fit,
+)
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts, spread
+from guardtui.domain.verdicts import spread
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.embedding import EmbeddedPart
 from guardtui.scanners.local.scanner import LocalScanner
@@ -62,9 +69,15 @@ class Engine:
         self.measuring = WithCompanions(scanner, before.companions, before.closed)
         self.evaluator = Evaluator(self.measuring)
 
-    def key(self, topic: Topic, prompts: PromptSet) -> EvaluationKey:
-        """Return the key of an evaluation of this definition with the current settings."""
-        return EvaluationKey(topic, self.measuring.settings, prompts.fingerprint)
+    def has_judged(self, evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> bool:
+        """Return whether this is a complete evaluation of the definition by the current engine."""
+        settings = self.scanner.settings_for(prompts)
+        rule = as_rule(self.measuring.together(settings))
+        return (
+            evaluation.key.same_subject(topic, prompts.fingerprint)
+            and as_rule(evaluation.settings) == rule
+            and not evaluation.is_of_a_part
+        )
 
     async def evaluate(self, topic: Topic, prompts: PromptSet) -> Evaluation | None:
         """Evaluate a definition; None, with a message, if the scanner fails.
@@ -108,15 +121,12 @@ class Engine:
         self.scanner.load()
         rate_intervals(Metrics(1, 1, 0, 0))
 
-    def verdicts(self, topic: Topic, prompts: PromptSet) -> Verdicts:
-        """Return the scanner's verdicts on a definition, without companions. Blocks.
-
-        Raises ScannerError.
-        """
-        verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
-        if verdicts is None:
+    def evaluate_now(self, topic: Topic, prompts: PromptSet) -> Evaluation:
+        """Evaluate a definition without companions. Blocks. Raises ScannerError."""
+        evaluation = self.scanner.evaluate_now(topic, prompts)
+        if evaluation is None:
             raise ScannerError("the scan was stopped")
-        return verdicts
+        return evaluation
 
     def fitted(
         self,
@@ -137,19 +147,19 @@ class Engine:
         labels = prompts.expected if belongs is None else belongs
         rows = np.ones(len(prompts), np.bool_) if known is None else known
         try:
-            verdicts = self.verdicts(topic, prompts)
+            evaluation = self.evaluate_now(topic, prompts)
+            verdicts = evaluation.verdicts
             scores = np.where(rows, verdicts.score, np.float32(np.nan))
-            evaluation = Evaluation(
-                topic,
-                self.scanner.settings,
-                prompts.fingerprint,
-                prompts.keys,
-                labels,
-                replace(verdicts, score=scores),
-            )
-            return fit_threshold(evaluation, self.scanner.shipped_threshold, least=least)
+            judged = replace(evaluation, expected=labels, verdicts=replace(verdicts, score=scores))
+            return fit_threshold(judged, self.scanner.shipped_threshold, least=least)
         except (ValueError, ScannerError) as error:
             return str(error)
+
+    def own_fit(self, evaluation: Evaluation) -> ThresholdFit | None:
+        """Return the fit behind the threshold of an evaluation by this engine, or None."""
+        if not is_fitted(evaluation.settings):
+            return None
+        return own_fit(evaluation, self.scanner.shipped_threshold)
 
     async def close(self) -> None:
         """Stop the current run and wait for its end; later evaluations return None."""
@@ -170,15 +180,14 @@ class _Part:
 
     async def evaluate(self, topic: Topic, prompts: PromptSet, whole: WithCompanions) -> Evaluation:
         """Evaluate a definition on all prompts; those not embedded yet are open."""
-        settings = whole.settings
         self._scanner.follow(self._engine)
         self._measuring.use(whole.companions, whole.closed)
-        verdicts = await self._measuring.scan(topic, self._prompts, lambda progress: None)
+        part = await self._measuring.evaluate(topic, self._prompts, lambda progress: None)
         return Evaluation(
             topic,
-            settings,
+            part.settings,
             prompts.fingerprint,
             prompts.keys,
             prompts.expected,
-            spread(verdicts, self.embedded.rows, len(prompts)),
+            spread(part.verdicts, self.embedded.rows, len(prompts)),
         )

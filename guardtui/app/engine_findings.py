@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from guardtui.advice.near_misses import near_miss_finding
 from guardtui.advice.unknown_languages import unknown_language_finding
-from guardtui.app.operating_point import threshold_finding
 from guardtui.domain.prompts import Finding, PromptSet
-from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 
 
-def engine_findings(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -> tuple[Finding, ...]:
-    """Return the warnings about near misses, the threshold and unknown languages. Blocks.
+def engine_findings(scanner: LocalScanner, prompts: PromptSet) -> tuple[Finding, ...]:
+    """Return the warnings about near misses and unknown languages. Blocks.
 
     Raises ScannerError if the encoder cannot be loaded.
     """
     findings = (
         near_miss_finding(scanner, prompts),
-        threshold_finding(scanner, topic, prompts),
         unknown_language_finding(scanner.encoder_name, prompts),
     )
     return tuple(finding for finding in findings if finding is not None)

@@ -8,13 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.app.engine import Engine
 from guardtui.app.ports import Jobs
 from guardtui.app.state import Store
 from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import held_out_metrics
+from guardtui.domain.operating_point import (
+    ThresholdFit,
+    held_out_metrics,
+    is_fitted_with,
+)
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.session import Iteration
@@ -25,9 +30,15 @@ class Evaluations:
     """Publishes evaluations; caches the alignment of their prompts with the baseline's."""
 
     def __init__(
-        self, store: Store, workspace: Workspace, jobs: Jobs, figures: LiveUserMetrics
+        self,
+        store: Store,
+        workspace: Workspace,
+        engine: Engine,
+        jobs: Jobs,
+        figures: LiveUserMetrics,
     ) -> None:
         self._store, self._workspace, self._jobs = store, workspace, jobs
+        self._engine = engine
         self._figures = figures
         self._alignment: tuple[Iteration, str, Alignment] | None = None
 
@@ -46,14 +57,14 @@ class Evaluations:
         """
         session, prompts = self._workspace.session, self._workspace.prompts
         settings = evaluation.settings if forecast is None else forecast.grounds.settings
-        session.scanner = settings.name
+        session.shown = settings
         baseline = session.baseline
         if evaluation.prompt_set != prompts.fingerprint:
             return
 
-        fit = self._store.state.fit_for(evaluation.settings)
+        decision_fit = self._store.state.decision_fit
 
-        def work_out() -> tuple[Comparison | None, PartialRates | None, float | None]:
+        def work_out() -> tuple[Comparison | None, PartialRates | None, ThresholdFit | None]:
             comparison = None
             if baseline is not None:
                 alignment = self._aligned(baseline, evaluation)
@@ -61,13 +72,16 @@ class Evaluations:
                 # Computed here, not while the screen is drawn.
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
-            # The folds of the fit cover all prompts.
-            whole = not evaluation.is_of_a_part
-            held_out = held_out_metrics(fit, evaluation) if fit is not None and whole else None
-            coverage = None if held_out is None else held_out.coverage
-            return comparison, partial_rates(evaluation, predicted, estimate), coverage
+            fit = self._engine.own_fit(evaluation)
+            if decision_fit is not None and is_fitted_with(evaluation, decision_fit):
+                fit = decision_fit
+            return comparison, partial_rates(evaluation, predicted, estimate), fit
 
-        comparison, partial, held_out = await asyncio.to_thread(work_out)
+        comparison, partial, fit = await asyncio.to_thread(work_out)
+        # The folds of the fit cover all prompts.
+        held_out = (
+            None if fit is None or evaluation.is_of_a_part else held_out_metrics(fit, evaluation)
+        )
         self._store.publish(
             replace(
                 self._store.state,
@@ -76,7 +90,8 @@ class Evaluations:
                 comparison=comparison,
                 partial=partial,
                 forecast=forecast,
-                held_out=held_out,
+                fit=fit,
+                held_out=None if held_out is None else held_out.coverage,
                 figures=self._figures.of(evaluation),
             )
         )

@@ -153,15 +153,13 @@ class Forecasting:
         stop = threading.Event()
 
         def checked() -> Trust | None:
-            threshold = scanner.settings.threshold
-            assert threshold is not None  # noqa: S101 - the embedded engine has one
             reader = self._reader_of(scanner)
             return check_forecasts(
                 evaluations,
                 answered[0],
                 prompts,
                 reader,
-                threshold,
+                scanner.settings_for(prompts),
                 stopped=stop.is_set,
                 recorded=recorded_forecasts(iterations),
             )

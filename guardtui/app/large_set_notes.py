@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from guardtui.app.engine import Engine
-from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import remote_subject
-from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import outcomes
 from guardtui.scanners.base import ScannerError
 
 
@@ -28,20 +26,9 @@ def large_set_notes(remote: str, companions: int) -> list[str]:
     return notes
 
 
-def sample_metrics(
-    engine: Engine,
-    shown: Evaluation | None,
-    topic: Topic,
-    prompts: PromptSet,
-    settings: ScannerSettings,
-) -> Metrics | None:
+def sample_metrics(engine: Engine, topic: Topic, prompts: PromptSet) -> Metrics | None:
     """Return the metrics of the sample by the embedded engine, or None if it fails. Blocks."""
-    key = EvaluationKey(topic, settings, prompts.fingerprint)
-    if shown is not None and shown.key == key and not shown.is_of_a_part:
-        return shown.metrics
     try:
-        verdicts = engine.verdicts(topic, prompts)
+        return engine.evaluate_now(topic, prompts).metrics
     except ScannerError:
         return None
-    duty = should_trigger(prompts.expected, topic.intent)
-    return metrics_of(outcomes(duty, verdicts.triggered))

@@ -19,7 +19,6 @@ from guardtui.app.next_steps import (
     missing_prompts,
     next_steps,
 )
-from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.problems import READING_TIME
 from guardtui.app.prompt_survey import PromptSurveys
@@ -60,7 +59,6 @@ class NextStepAdvice:
         refinement: Refinements,
         editing: Editing,
         sync: WorkspaceSync,
-        operating_point: OperatingPoint,
         surveys: PromptSurveys,
         connections: Connections,
         author: Author,
@@ -68,8 +66,7 @@ class NextStepAdvice:
     ) -> None:
         self._store, self._refinement, self._jobs = store, refinement, jobs
         self._editing, self._sync, self._author = editing, sync, author
-        self._operating_point, self._surveys = operating_point, surveys
-        self._connections = connections
+        self._surveys, self._connections = surveys, connections
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredSuggestions | None = None
@@ -80,8 +77,7 @@ class NextStepAdvice:
         if edited:
             self._jobs.cancel(_GROUP)
         evaluation = new.evaluation
-        same = evaluation is old.evaluation and new.better is old.better
-        if evaluation is None or (same and not edited):
+        if evaluation is None or (evaluation is old.evaluation and not edited):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
@@ -92,7 +88,7 @@ class NextStepAdvice:
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
         topic = evaluation.topic
         if missing_prompts(prompts):
-            self._publish(next_steps(topic, prompts, None, None, None))
+            self._publish(next_steps(topic, prompts, None, None))
             return
         measured = self._found
         if measured is None or measured.key != evaluation.key:
@@ -127,7 +123,6 @@ class NextStepAdvice:
             topic,
             prompts,
             measured.result,
-            state.better if same else None,
             state.forecast if same else None,
             () if wordings is None else wordings.advised,
             writer.models[0].name if writer is not None and wordings is None else "",
@@ -213,21 +208,17 @@ class NextStepAdvice:
         """Apply a proposal for the definition `current` to the editor.
 
         Prompts that become examples would always match: the author is asked whether to remove them
-        from the prompt set. A fitted threshold is fitted again, since the gain was measured that
-        way.
+        from the prompt set.
         """
         message = "The edit is in the editor; Undo takes it back."
         if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         prompts = self._store.state.prompts
-        fitted = self._store.state.fit is not None
         self._editing.replace(proposal.topic)
         self._author.notify(message)
         taken = taken_prompts(current, proposal.topic, prompts)
         if taken:
             await self._move_out(taken)
-        if fitted:
-            await self._operating_point.fit_again()
 
     async def _move_out(self, keys: frozenset[int]) -> None:
         """Offer to remove prompts that became examples from the prompt set."""

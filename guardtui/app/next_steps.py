@@ -13,7 +13,7 @@ from guardtui.advice.search import SearchResult
 from guardtui.domain.example_prompts import named_examples
 from guardtui.domain.figures import capitalized, change_interval_text
 from guardtui.domain.guardrail import remote_name
-from guardtui.domain.operating_point import LABELS_AT_LEAST, BetterThreshold
+from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -32,7 +32,6 @@ class StepKind(StrEnum):
     """Kinds of steps."""
 
     EDIT = "edit"
-    FIT = "fit the threshold"
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
@@ -107,27 +106,23 @@ def next_steps(
     topic: Topic,
     prompts: PromptSet,
     search: SearchResult | None,
-    better: BetterThreshold | None,
     forecast: Forecast | None,
     wordings: Sequence[Proposal] = (),
     model: str = "",
 ) -> NextSteps:
     """Return the steps from the measured edits `search`.
 
-    `better` is a significantly better threshold, `forecast` the shown forecast. `wordings` are
-    advised wordings of a model; `model` is the name of a model that can be asked for some, or "".
+    `forecast` is the shown one. `wordings` are advised wordings of a model; `model` is the name of
+    a model that can be asked for some, or "".
     """
     lacking = missing_prompts(prompts)
     if lacking:
         return NextSteps(topic, (NextStep(StepKind.ADD_PROMPTS, lacking),), lacking)
-    steps = []
-    if better is not None and forecast is None:
-        steps.append(NextStep(StepKind.FIT, f"Fit the threshold: coverage {better.change}"))
     advised = sorted(
         [*(() if search is None else search.advised), *wordings],
         key=lambda proposal: -proposal.gain.low,
     )
-    steps += [
+    steps = [
         NextStep(StepKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
         for proposal in advised
     ]

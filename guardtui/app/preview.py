@@ -145,8 +145,8 @@ class Preview:
         if waiting:
             self._author.notify(needs_all(waiting))
             return None
-        key = self._engine.key(self._workspace.session.topic, self._workspace.prompts)
-        if shown is not None and shown.key == key and not shown.is_of_a_part:
+        topic, prompts = self._workspace.session.topic, self._workspace.prompts
+        if shown is not None and self._engine.has_judged(shown, topic, prompts):
             return shown
         return await self.evaluate()
 

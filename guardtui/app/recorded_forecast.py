@@ -166,11 +166,10 @@ def check_recorded(
 ) -> RecordedTrust:
     """Compare each recorded scan with the forecast from earlier scans. Blocks.
 
-    The threshold of `engine` must be set. Raises ForecastError if no scan can be checked, and
+    Raises ForecastError if no scan can be checked, and
     ScannerError.
     """
-    own = engine.settings
-    assert own.threshold is not None  # noqa: S101 - the embedded engine has one
+    own = engine.settings_for(prompts)
     evaluations = [iteration.evaluation for iteration in guardrail.iterations]
     reader, settings = EngineReader(engine), guardrail.settings
     try:
@@ -179,7 +178,7 @@ def check_recorded(
             settings,
             prompts,
             reader,
-            own.threshold,
+            own,
             report,
             recorded=recorded_forecasts(guardrail.iterations),
         )

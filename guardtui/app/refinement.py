@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from guardtui.advice.effects import DefinitionVerdicts, Effect, effects
-from guardtui.advice.engine_objective import EngineObjective, fits_threshold
+from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
 from guardtui.advice.lint import open_lint_engine
@@ -66,8 +66,7 @@ def open_measure(
     scores = open_scores(scanner, prompts, report, stopped)
     if scores is None:
         return None
-    fitted = fits_threshold(scanner.settings)
-    return Measure(EngineObjective(scores, rows.chosen_on, fitted=fitted), rows)
+    return Measure(EngineObjective(scores, rows.chosen_on, fitted=scores.is_fitted), rows)
 
 
 @dataclass(frozen=True, eq=False)

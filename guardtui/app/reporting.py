@@ -17,7 +17,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import is_fitted_with
+from guardtui.domain.operating_point import as_rule, is_fitted_with
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
@@ -115,10 +115,13 @@ class Reporting:
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
-        fit = self._store.state.fit_for(evaluation.settings)
+        fit = self._engine.own_fit(evaluation)
+        decided = self._store.state.decision_fit
+        if fit is None and decided is not None and is_fitted_with(evaluation, decided):
+            fit = decided
         return ReportInput(
             topic=evaluation.topic,
-            fit=fit if fit is not None and is_fitted_with(evaluation, fit) else None,
+            fit=fit,
             prompts=prompts,
             evaluation=evaluation,
             baseline=before.evaluation if before else None,
@@ -130,7 +133,12 @@ class Reporting:
             baseline_number=before.number if before else None,
             before=None if recorded is None else recorded.forecast,
             measured_at="" if recorded is None else recorded.created,
-            companions=(measuring.companions if evaluation.settings == measuring.settings else ()),
+            companions=(
+                measuring.companions
+                if as_rule(evaluation.settings)
+                == as_rule(measuring.together(self._engine.scanner.settings_for(prompts)))
+                else ()
+            ),
             template=template_of(self._workspace.store, evaluation.settings),
         )
 

@@ -192,17 +192,18 @@ def estimate_scan(
 def _ordered(
     engine: Engine, topic: Topic, prompts: PromptSet, before: Evaluation | None
 ) -> tuple[ScanOrder, Prediction]:
-    now = engine.verdicts(topic, prompts)
+    judged = engine.evaluate_now(topic, prompts)
+    now = judged.verdicts
     if before is None:
         order = scan_order(None, None, np.full(len(prompts), ABSENT, np.int8))
         return order, Prediction(topic, prompts.fingerprint, now.triggered)
-    then = engine.verdicts(before.topic, prompts)
+    then = engine.evaluate_now(before.topic, prompts).verdicts
     flipped = now.triggered != then.triggered
     # Without a change by the engine, the last verdict is the best guess.
     answers = answers_for(before, prompts.keys)
     expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
     prediction = Prediction(topic, prompts.fingerprint, expected.astype(np.int8))
-    threshold = engine.scanner.settings.threshold
+    threshold = judged.settings.threshold
     threshold = 0.5 if threshold is None else min(max(threshold, 0.001), 0.999)
     earlier = codes_for(before, prompts.keys, prompts.expected)
     order = scan_order(movement(then.score, now.score, threshold), flipped, earlier)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from guardtui.app.engine import Engine
 from guardtui.app.ports import Author
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -46,14 +45,7 @@ def compare_scanners(
     """
     evaluation, problem = None, ""
     try:
-        evaluation = Evaluation(
-            topic,
-            engine.scanner.settings,
-            prompts.fingerprint,
-            prompts.keys,
-            prompts.expected,
-            engine.verdicts(topic, prompts),
-        )
+        evaluation = engine.evaluate_now(topic, prompts)
     except ScannerError as error:
         problem = str(error)
     sight = collect_verdicts(topic, prompts, iterations, evaluation)

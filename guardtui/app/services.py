@@ -17,7 +17,6 @@ from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.guardrails import Guardrails
 from guardtui.app.next_step_advice import NextStepAdvice
-from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
@@ -33,12 +32,18 @@ from guardtui.app.trials import Trials
 from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.app.wording_runs import WordingRuns
 from guardtui.app.workspace_sync import WorkspaceSync
-from guardtui.domain.operating_point import Wanted
+from guardtui.domain.operating_point import (
+    FITTED,
+    SHIPPED,
+    Wanted,
+    require_classes,
+)
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
+from guardtui.session.threshold_fits import read_fit
 from guardtui.session.workspace import Workspace
 
 ELSEWHERE = (
@@ -50,7 +55,7 @@ ELSEWHERE = (
 class Services:
     """The use cases of one workspace, and its state.
 
-    Each new state is passed to the scans first, then to preview, lint and operating point.
+    Each new state is passed to the scans first, then to preview and lint.
     """
 
     def __init__(
@@ -67,9 +72,12 @@ class Services:
     ) -> None:
         """`resumed` says whether a draft was restored before the definition could be edited.
 
-        `threshold` is the requested threshold of the engine, unless `scanner` has one set by hand.
+        `threshold` is the requested threshold of the engine, unless `scanner` has one set by hand:
+        by default it is fitted to the labels at each definition.
         """
-        self._resumed = resumed
+        self._resumed, self._threshold = resumed, threshold
+        if threshold != SHIPPED and scanner.threshold[0] is None:
+            scanner.use_threshold(FITTED)
         self.workspace, self.session = workspace, workspace.session
         self.author, self.jobs = author, jobs
         self.store = Store(
@@ -83,7 +91,7 @@ class Services:
         self.sync = WorkspaceSync(
             self.store, workspace, self.editing, self.companions, author, jobs
         )
-        self.evaluations = Evaluations(self.store, workspace, jobs, self.figures)
+        self.evaluations = Evaluations(self.store, workspace, self.engine, jobs, self.figures)
         self.forecasting = Forecasting(workspace.session, self.engine)
         self.lint = DefinitionLint(self.store, self.engine, jobs)
         self.connections = Connections(self.store, workspace.store, author, remote)
@@ -118,17 +126,6 @@ class Services:
             author,
             jobs,
         )
-        self.operating_point = OperatingPoint(
-            self.store,
-            workspace,
-            self.engine,
-            self.editing,
-            self.preview,
-            self.scans,
-            author,
-            jobs,
-            threshold,
-        )
         self.refinement = Refinements(
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
@@ -147,7 +144,6 @@ class Services:
             self.refinement,
             self.editing,
             self.sync,
-            self.operating_point,
             self.surveys,
             self.connections,
             author,
@@ -180,7 +176,6 @@ class Services:
             self.scans,
             self.preview,
             self.lint,
-            self.operating_point,
             self.next_steps,
             self.trials,
         ):
@@ -201,11 +196,14 @@ class Services:
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
                 self.author.notify(ELSEWHERE, severity="warning")
-        scanner, works = None, True
-        while works and scanner is not self.engine.scanner:  # another one was chosen
-            scanner = self.engine.scanner
-            works = await self.operating_point.settle()
-            works = works and (bool(self.session.iterations) or await self._record_file())
+            stored = await asyncio.to_thread(self.workspace.store.settings)
+            self.store.publish(replace(self.state, decision_fit=read_fit(stored)))
+        if self._threshold == FITTED:
+            try:
+                require_classes(self.workspace.prompts.expected)
+            except ValueError as reason:
+                self.author.notify(f"The threshold cannot be fitted: {reason}.")
+        works = bool(self.session.iterations) or await self._record_file()
         self.preview.begun = True
         if works:
             self.preview.request()

@@ -14,9 +14,8 @@ from guardtui.advice.lint_advice import Advice
 from guardtui.app.flip_check import FlipStatus
 from guardtui.app.next_steps import NextSteps
 from guardtui.domain.comparison import Comparison
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import DECISION
-from guardtui.domain.operating_point import BetterThreshold, ThresholdFit
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -82,11 +81,10 @@ class AppState:
 
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
-    None while the user's own metrics are being computed. `fit` is the engine's fitted threshold, if
-    any, `decision_fit` that of a decision model, `held_out` the cross-validated coverage of this
-    evaluation with it, and `better` a significantly better threshold. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the forecast guardrail. `next` are the next steps
-    for the definition that it names.
+    None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
+    the evaluation, if any, and `held_out` its cross-validated coverage; `decision_fit` is the
+    stored one of a decision model. With a `forecast`, the `evaluation` holds the likelier verdicts
+    of the forecast guardrail. `next` are the next steps for the definition that it names.
     """
 
     topic: Topic
@@ -102,7 +100,6 @@ class AppState:
     figures: tuple[UserMetric, ...] | None = ()
     fit: ThresholdFit | None = None
     decision_fit: ThresholdFit | None = None
-    better: BetterThreshold | None = None
     held_out: float | None = None
     scan: ScanStatus | None = None
     connection: Connection | None = None
@@ -112,10 +109,6 @@ class AppState:
     next: NextSteps | None = None
     files: int = 0
     """Number of reads and writes of the topic file, after which "unsaved" may change."""
-
-    def fit_for(self, settings: ScannerSettings) -> ThresholdFit | None:
-        """Return the fit of the scanner with these settings, or None."""
-        return self.decision_fit if settings.name == DECISION else self.fit
 
 
 def with_session(state: AppState, workspace: Workspace) -> AppState:

@@ -14,6 +14,7 @@ from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store
 from guardtui.domain.edit_names import edit_names
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.operating_point import as_rule
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.store import StoreError
 from guardtui.session.trials import TRIALS_AT_MOST, Figures, Trial, add_trial, read_trials
@@ -188,7 +189,8 @@ def _apart(trial: Trial, state: AppState, current: Trial | None) -> str:
         return "not measured now"
     if _same_but_threshold(trial.settings) != _same_but_threshold(current.settings):
         return "other guardrail"
-    return "other threshold" if trial.settings.threshold != current.settings.threshold else ""
+    same = as_rule(trial.settings).threshold == as_rule(current.settings).threshold
+    return "" if same else "other threshold"
 
 
 def _same_but_threshold(settings: ScannerSettings) -> ScannerSettings:

@@ -34,7 +34,6 @@ from guardtui.app.wording_sources import (
 )
 from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -216,13 +215,10 @@ class WordingRuns:
             and not shown.metrics.open
         ):
             return shown_mistakes(shown, prompts, draft.split.search_rows)
-        verdicts = await run_stoppable(
-            lambda stopped: engine.scan_now(topic, prompts, lambda progress: None, stopped)
+        measured = await run_stoppable(
+            lambda stopped: engine.evaluate_now(topic, prompts, stopped=stopped)
         )
-        assert verdicts is not None  # noqa: S101 - only a cancelled task stops it
-        measured = Evaluation(
-            topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-        )
+        assert measured is not None  # noqa: S101 - only a cancelled task stops it
         return shown_mistakes(measured, prompts, draft.split.search_rows)
 
     async def prepare(self, draft: WordingDraft) -> WordingRun | None:

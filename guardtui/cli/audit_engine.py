@@ -45,7 +45,7 @@ def audit_engine(
 ) -> tuple[Scanner, tuple[str, ...]]:
     """Return the scanner of an audit, and a notice on the threshold of each topic.
 
-    With `fitted`, each topic has the threshold of its session, or one fitted to its labels, or the
+    With `fitted`, each topic has the threshold fitted to its labels, or, with too few of them, the
     shipped one. Otherwise all have the same, and there are no notices. Raises ScannerError.
     """
     engine = LocalScanner(encoder or ENCODERS[0])
@@ -58,8 +58,10 @@ def audit_engine(
     for topic in topics:
         settings = engine.settings
         if topic.prompts is not None:
-            fitted, _ = settled_engine(encoder, None, topic.path, topic.topic, topic.prompts)
-            settings = fitted.settings
+            fitted = settled_engine(encoder, None, topic.topic, topic.prompts)
+            evaluation = fitted.evaluate_now(topic.topic, topic.prompts)
+            assert evaluation is not None  # noqa: S101 - nothing stops it
+            settings = evaluation.settings
         threshold = settings.threshold or engine.shipped_threshold
         thresholds[topic.topic.name] = threshold
         name = display_start(topic.topic.name, _NAME_CHARACTERS)

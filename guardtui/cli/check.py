@@ -144,7 +144,7 @@ def command(
         file, prompt_set = _load(topic, prompts)
         if isinstance(prompt_set, PromptSet):
             agreed = agreed_topic(file, prompt_set)
-            engine, _ = settled_engine(encoder, threshold, topic, agreed or file.topic, prompt_set)
+            engine = settled_engine(encoder, threshold, agreed or file.topic, prompt_set)
             remarks = _remarks(file, prompts, prompt_set, engine, ExportTarget(target))
             # A disagreement of the intents is among the remarks.
             if clusters and agreed is not None:
@@ -229,7 +229,7 @@ def _measured(
     """Return advice on the definition and findings on the prompts, by the embedded engine."""
     try:
         engine = open_lint_engine(scanner, prompts, show_progress)
-        findings = engine_findings(scanner, topic, prompts)
+        findings = engine_findings(scanner, prompts)
     finally:
         diagnostics.progress("")
     return lint(topic, prompts, engine), findings

@@ -7,7 +7,6 @@ from typing import Any
 
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.report_survey import survey_for_report
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
 from guardtui.domain.topic import Topic
@@ -22,11 +21,8 @@ def survey_of(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey 
 
     None only if stopped. Raises ScannerError.
     """
-    verdicts = engine.scan_now(topic, prompts, lambda progress: None)
-    assert verdicts is not None  # noqa: S101 - nothing stops it
-    evaluation = Evaluation(
-        topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-    )
+    evaluation = engine.evaluate_now(topic, prompts)
+    assert evaluation is not None  # noqa: S101 - nothing stops it
     return survey(engine, prompts, evaluation)
 
 

@@ -13,7 +13,6 @@ from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import Wanted
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
@@ -99,18 +98,15 @@ def _evaluate(
     prompts = load_prompts(path, (given or files)[0].topic.intent)
     say_findings(prompts)
     first = agreed_topic(files[0], prompts) or files[0].topic
-    scanner, _ = settled_engine(encoder, threshold, files[0].path, first, prompts)
+    scanner = settled_engine(encoder, threshold, first, prompts)
 
     def evaluated(file: TopicFile) -> RecordedEvaluation:
         topic = agreed_topic(file, prompts)
         if topic is None:
             raise InputError(disagreement(file, prompts))
-        verdicts = scanner.scan_now(topic, prompts, show_progress)
+        evaluation = scanner.evaluate_now(topic, prompts, show_progress)
         diagnostics.progress("")
-        assert verdicts is not None  # noqa: S101 - nothing stops it
-        evaluation = Evaluation(
-            topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-        )
+        assert evaluation is not None  # noqa: S101 - nothing stops it
         return RecordedEvaluation(f"{file.path} on {prompts.source}", evaluation, prompts)
 
     return evaluated(files[0]), evaluated(files[1])

@@ -11,7 +11,7 @@ import click
 
 from guardtui.cli import model_scans
 from guardtui.cli.airs_scans import open_verdicts
-from guardtui.cli.operating_point import kept_threshold
+from guardtui.cli.operating_point import kept_threshold, unfittable
 from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.operating_point import (
@@ -114,8 +114,6 @@ class DecisionRun:
         A threshold is fitted to the scores of the evaluation, without further requests. Raises
         `OperatingPointError` if there are too few labels.
         """
-        from guardtui.app.operating_point import unfittable
-
         if self.wanted != FITTED:
             return evaluation, self.fit
         try:

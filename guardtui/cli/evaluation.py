@@ -147,7 +147,7 @@ def _report(
     _require_cluster(request, prompts)
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
     if isinstance(run, LocalRun):
-        run = run.settled(request.topic, topic, prompts, before)
+        run = run.settled(topic, prompts)
     elif isinstance(run, DecisionRun):
         run = run.settled(request.topic, before)
     rounds = _flip_rounds(request, topic, prompts)
@@ -155,7 +155,7 @@ def _report(
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
-    fit = run.fit if isinstance(run, LocalRun) else None
+    fit = run.fit_of(evaluation) if isinstance(run, LocalRun) else None
     if isinstance(run, DecisionRun):
         evaluation, fit = run.fitted(evaluation)
     say_notes(prompts, evaluation)
@@ -247,10 +247,10 @@ def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:
 
 def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], float]:
     """Return scores of the embedded engine, float32 [N], and its threshold."""
-    scanner = LocalScanner()
-    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
-    assert verdicts is not None  # noqa: S101 - nothing stops it
-    return verdicts.score, scanner.settings.threshold or 0.5
+    evaluation = LocalScanner(threshold=FITTED).evaluate_now(topic, prompts)
+    assert evaluation is not None  # noqa: S101 - nothing stops it
+    assert evaluation.settings.threshold is not None  # noqa: S101 - the engine has one
+    return evaluation.verdicts.score, evaluation.settings.threshold
 
 
 # --- shards -------------------------------------------------------------------------------
@@ -304,11 +304,11 @@ def _evaluate_in_shards(
             return Exit.NOT_COMPLETED
     else:
         encoder, wanted = request.options["encoder"], request.options["threshold"]
-        threshold = threshold_for_shards(encoder, wanted, request.topic, before)
+        threshold = threshold_for_shards(wanted)
         if shard is not None and threshold.unfitted and wanted == FITTED:
             raise click.UsageError(
                 "--threshold fitted is for all shards together: give each the number that "
-                "'guardtui sweep' finds, or open the topic in the app once"
+                "'guardtui sweep' finds"
             )
         merged, fit = evaluate_locally(shards, large, topic, encoder, threshold, wanted, shard)
     if merged is None:

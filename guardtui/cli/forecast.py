@@ -124,7 +124,7 @@ def _trust(
     from guardtui.cli.operating_point import settled_engine, show_progress
     from guardtui.cli.trust_report import render
 
-    engine, _ = settled_engine(encoder, None, path, topic, prompts)
+    engine = settled_engine(encoder, None, topic, prompts)
     try:
         trust = check_recorded(path, prompts, guardrail, engine, show_progress)
     finally:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from guardtui.cli.operating_point import settled_engine
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import ThresholdFit, Wanted
+from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
@@ -27,8 +26,6 @@ class LocalRun:
     threshold: Wanted
     profile: str
     scanner: LocalScanner | None = None
-    fit: ThresholdFit | None = None
-    """The fit that the threshold is from, or None."""
     remote = False
 
     @classmethod
@@ -36,17 +33,15 @@ class LocalRun:
         """Create it from values of declared options."""
         return cls(values["encoder"], values["threshold"], profile)
 
-    def settled(
-        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
-    ) -> LocalRun:
-        """Return it with the threshold for this topic and these prompts.
+    def settled(self, topic: Topic, prompts: PromptSet) -> LocalRun:
+        """Return it with the threshold for these prompts. Raises `OperatingPointError`."""
+        engine = settled_engine(self.encoder, self.threshold, topic, prompts)
+        return replace(self, scanner=engine)
 
-        Raises `OperatingPointError` and ScannerError.
-        """
-        scanner, fit = settled_engine(
-            self.encoder, self.threshold, topic_path, topic, prompts, baseline
-        )
-        return replace(self, scanner=scanner, fit=fit)
+    def fit_of(self, evaluation: Evaluation) -> ThresholdFit | None:
+        """Return the fit behind the threshold of an evaluation by this engine, or None."""
+        assert self.scanner is not None  # noqa: S101 - it has evaluated
+        return own_fit(evaluation, self.scanner.shipped_threshold)
 
     def evaluate(
         self,

@@ -78,7 +78,7 @@ def command(
     check_outputs(outputs, folder / "set.json")
     run = _chosen(large, run_id)
     before = _baseline(large, baseline) if baseline is not None else None
-    merged, fit = merge_locally(run, threshold, before)
+    merged, fit = merge_locally(run, threshold)
     report = replace(report_of(merged, before, None), fit=fit)
     return deliver(report, chosen, gates, (folder,))
 

@@ -144,7 +144,7 @@ def command(
     say_findings(prompt_set)
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
-    engine, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
+    engine = settled_engine(encoder, threshold, definition, prompt_set)
     if scanner is not None:
         return _sweep(
             of_wordings, file, definition, prompt_set, engine, format_name, output, new_topic

@@ -143,9 +143,7 @@ def evaluate_locally(
     return merged, fitted.fit
 
 
-def merge_locally(
-    run: Run, wanted: Wanted, baseline: Evaluation | None
-) -> tuple[Merged, ThresholdFit | None]:
+def merge_locally(run: Run, wanted: Wanted) -> tuple[Merged, ThresholdFit | None]:
     """Merge the shards of a run; return the sum, and the fit that its threshold is from, or None.
 
     A run at the shipped threshold is evaluated again if `guardtui eval` would use another one, so
@@ -154,7 +152,7 @@ def merge_locally(
     """
     merged = merge(run)
     run.claim()
-    settled = threshold_for_merge(merged, wanted, baseline)
+    settled = threshold_for_merge(merged, wanted)
     encoder = run.settings.identity.partition("-")[0]
     if settled is not None and encoder in ENCODERS:
         large = run.large

@@ -16,7 +16,7 @@ from guardtui.cli.output import check_output, write
 from guardtui.cli.shard_options import ShardFlags
 from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
 from guardtui.cli.sweep_report import SweepResult, render
-from guardtui.domain.evaluation import ScannerSettings, should_trigger
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.sweep import Sweep, best_threshold, sweep
 
@@ -92,13 +92,17 @@ def _of_file(
     """Return the sweep over a prompt file, its settings, and the file's name."""
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
-    scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
-    verdicts = scanner.scan_now(definition, prompt_set, show_progress)
+    scanner = settled_engine(encoder, threshold, definition, prompt_set)
+    evaluation = scanner.evaluate_now(definition, prompt_set, show_progress)
     diagnostics.progress("")
-    assert verdicts is not None  # noqa: S101 - nothing stops it
-    duty = should_trigger(prompt_set.expected, definition.intent)
-    curve = sweep(verdicts.score, duty, definition.intent, prompt_set.keys)
-    return curve, scanner.settings, prompt_set.source
+    assert evaluation is not None  # noqa: S101 - nothing stops it
+    curve = sweep(
+        evaluation.verdicts.score,
+        evaluation.should_trigger,
+        definition.intent,
+        prompt_set.keys,
+    )
+    return curve, evaluation.settings, prompt_set.source
 
 
 def _of_large_set(
@@ -108,7 +112,7 @@ def _of_large_set(
     flags = ShardFlags()
     large = cut_prompts(flags, prompts, None, topic)
     definition = topic_for(topic, large)
-    settled = threshold_for_shards(encoder, threshold, topic)
+    settled = threshold_for_shards(threshold)
     merged, _ = evaluate_locally(flags, large, definition, encoder, settled, threshold, None)
     assert merged is not None  # noqa: S101 - all shards were asked for
     should, other = merged.sorted_scores()

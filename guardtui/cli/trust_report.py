@@ -144,8 +144,10 @@ def trust_document(report: RecordedTrust) -> Document:
                 ),
                 (
                     "engine",
-                    (
-                        f"threshold {rate_text(engine.threshold or 0.0)} (",
+                    "threshold fitted to the labels at each definition"
+                    if engine.threshold is None
+                    else (
+                        f"threshold {rate_text(engine.threshold)} (",
                         Foreign(engine.threshold_source),
                         ")",
                     ),

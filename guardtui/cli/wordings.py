@@ -32,7 +32,6 @@ from guardtui.cli.operating_point import show_progress
 from guardtui.cli.progress import watched
 from guardtui.cli.writers import models_and_writer
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage
@@ -180,12 +179,9 @@ def _written(
 
     A failure is a warning: the sweep continues with the other wordings. Raises UsageError.
     """
-    verdicts = engine.scan_now(topic, prompts, show_progress)
+    evaluation = engine.evaluate_now(topic, prompts, show_progress)
     diagnostics.progress("")
-    assert verdicts is not None  # noqa: S101 - nothing stops it
-    evaluation = Evaluation(
-        topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-    )
+    assert evaluation is not None  # noqa: S101 - nothing stops it
     try:
         shown = shown_mistakes(evaluation, prompts, split.search_rows)
     except SuggestionError as error:

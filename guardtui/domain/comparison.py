@@ -10,9 +10,10 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import RATES, metrics_of
+from guardtui.domain.operating_point import is_fitted, judged_alike
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
 from guardtui.domain.significance import Pairs, Significance
@@ -184,9 +185,11 @@ def compare(
     """Compare prompt by prompt, aligned by content.
 
     A relabelled prompt counts neither as a fix nor as a regression. `alignment` may be passed in if
-    it is already known for these two sets of prompts.
+    it is already known for these two sets of prompts. While the engine's threshold is fitted, the
+    baseline is judged at its own best one too (`judged_alike`).
     """
     alignment = alignment or align(baseline.keys, current.keys)
+    baseline = judged_with(baseline, current.settings, current.keys, current.expected, alignment)
     if alignment.index is None:
         before, was_expected, present = baseline.codes, baseline.expected, None
     elif len(baseline.keys) == 0:
@@ -226,6 +229,31 @@ def compare(
         evaluations=(baseline, current),
         alignment=alignment,
     )
+
+
+def judged_with(
+    baseline: Evaluation,
+    settings: ScannerSettings,
+    keys: NDArray[np.uint64],
+    expected: NDArray[np.bool_],
+    alignment: Alignment | None = None,
+) -> Evaluation:
+    """Return a baseline at the operating point of evaluations with these settings.
+
+    As `judged_alike`, with the labels that prompts have now: `keys` and `expected` have shape [N].
+    """
+    if not is_fitted(settings):
+        return baseline
+    alignment = alignment or align(baseline.keys, keys)
+    if alignment.index is None:
+        same = np.array_equal(baseline.expected, expected)
+        return judged_alike(baseline, settings, None if same else expected)
+    rows = np.flatnonzero(alignment.index >= 0)
+    shared = np.zeros(len(baseline.keys), np.bool_)
+    labels = baseline.expected.copy()
+    shared[alignment.index[rows]] = True
+    labels[alignment.index[rows]] = expected[rows]
+    return judged_alike(baseline, settings, labels, shared)
 
 
 def codes_for(
@@ -296,7 +324,7 @@ def _caveats(
     old, new = baseline.settings, current.settings
     if old.identity != new.identity:
         caveats.append(f"different scanners: {old.identity} then, {new.identity} now")
-    elif old.threshold != new.threshold:
+    elif old.threshold != new.threshold and not (is_fitted(old) and is_fitted(new)):
         before, now = (
             f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold)
         )

@@ -1,22 +1,20 @@
 """The operating point of the embedded engine: a threshold fitted to labelled prompts.
 
-It is fitted once for a definition and stays fixed while the definition is edited.
-`better_threshold` reports whether another threshold would be significantly better.
+While it is fitted, it is fitted to each definition anew, so that every definition is judged at its
+own best threshold and never at that of another one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.comparison import Comparison, compare
-from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import change_interval_text
+from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings, should_trigger
 from guardtui.domain.metrics import Metrics, metrics_of
-from guardtui.domain.significance import Difference
 from guardtui.domain.sweep import best_threshold, stratified_folds, sweep
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts, outcomes
@@ -30,6 +28,9 @@ BY_HAND = "by hand"
 
 Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
 """The requested threshold; None: fitted if there are enough labels, otherwise shipped."""
+
+Threshold: TypeAlias = float | Literal["fitted"] | None
+"""Threshold of the engine: a score, `fitted` to each definition, or None for the shipped one."""
 
 _SEED = 0
 
@@ -64,7 +65,11 @@ class ThresholdFit:
     @property
     def source(self) -> str:
         """Origin of the threshold, as in `ScannerSettings.threshold_source`."""
-        return f"fitted to {self.labels} labels"
+        return _source(self.labels)
+
+
+def _source(labels: int) -> str:
+    return f"{FITTED} to {labels} labels"
 
 
 def fit_threshold(
@@ -78,12 +83,7 @@ def fit_threshold(
     """
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
     scored = ~np.isnan(scores)
-    for rows, duty in ((scored & should, "should"), (scored & ~should, "should not")):
-        count = int(np.count_nonzero(rows))
-        if count < least:
-            raise ValueError(
-                f"{count} labelled prompts that {duty} trigger: at least {least} are needed"
-            )
+    require_classes(should[scored], least)
     best = best_threshold(
         sweep(scores, should, evaluation.topic.intent, evaluation.keys), seed=_SEED, slack=SLACK
     )
@@ -127,58 +127,138 @@ def held_out_metrics(fit: ThresholdFit, evaluation: Evaluation) -> Metrics | Non
     return metrics_of(outcomes(should[scored], triggered.view(np.int8)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class BetterThreshold:
-    """Another threshold with significantly higher coverage.
+def is_fitted(settings: ScannerSettings) -> bool:
+    """Return whether these are settings of the engine with a threshold fitted to each definition.
 
-    `comparison` compares the current verdicts with cross-validated ones, so no label influences the
-    threshold of its own prompt.
+    Its `threshold` is None before a definition is evaluated.
     """
-
-    threshold: float
-    comparison: Comparison
-
-    @property
-    def change(self) -> str:
-        """The change of coverage with its interval."""
-        interval = self.comparison.significance.intervals["coverage"]
-        value = self.comparison.deltas["coverage"]
-        assert interval is not None  # noqa: S101 - it is better
-        assert value is not None  # noqa: S101 - it is better
-        return change_interval_text(value, interval.low, interval.high)
+    return settings.name == ENGINE and settings.threshold_source.startswith(FITTED)
 
 
-def better_threshold(
-    evaluation: Evaluation, *, least: int = LABELS_AT_LEAST
-) -> BetterThreshold | None:
-    """Return a threshold with significantly higher coverage than that of the evaluation, or None.
+def as_rule(settings: ScannerSettings) -> ScannerSettings:
+    """Return the settings without a fitted threshold, which is another one for each definition.
 
-    Significance is judged by the interval of the change of coverage, as in comparisons. None also
-    if a class has fewer than `least` labels, or if other topics or another scanner influenced the
-    verdicts, which then do not follow from the engine's threshold alone.
+    Evaluations of two definitions by the same engine at their own thresholds have equal ones.
     """
-    settings, intent = evaluation.settings, evaluation.topic.intent
-    scores, should = evaluation.verdicts.score, evaluation.should_trigger
-    now = evaluation.metrics
-    if settings.threshold is None or now.coverage is None or np.isnan(scores).any():
+    if not is_fitted(settings):
+        return settings
+    return replace(settings, threshold=None, threshold_source=FITTED)
+
+
+def require_classes(should_trigger: NDArray[np.bool_], least: int = LABELS_AT_LEAST) -> None:
+    """Raise ValueError if one of the two classes (bool [N]) has fewer than `least` prompts."""
+    positive = int(np.count_nonzero(should_trigger))
+    for count, duty in ((positive, "should"), (len(should_trigger) - positive, "should not")):
+        if count < least:
+            raise ValueError(
+                f"{count} labelled prompts that {duty} trigger: at least {least} are needed"
+            )
+
+
+def has_enough_labels(expected: NDArray[np.bool_]) -> bool:
+    """Return whether a threshold can be fitted to these labels (bool [N])."""
+    belong = int(np.count_nonzero(expected))
+    return min(belong, len(expected) - belong) >= LABELS_AT_LEAST
+
+
+def fitted_threshold(
+    scores: NDArray[np.float32], expected: NDArray[np.bool_], intent: Intent
+) -> tuple[float, str] | None:
+    """Return the threshold of `fit_threshold` and its source; None with too few labels.
+
+    `scores` are float32 [N], NaN for prompts that do not count, `expected` their labels, bool [N].
+    """
+    if not has_enough_labels(expected[~np.isnan(scores)]):
         return None
-    by_threshold = _triggered(scores, np.float32(settings.threshold), intent)
-    if not np.array_equal(by_threshold.view(np.int8), evaluation.verdicts.triggered):
+    curve = sweep(scores, should_trigger(expected, intent), intent)
+    threshold = curve.best(slack=SLACK)
+    assert threshold is not None  # noqa: S101 - both classes have prompts
+    return threshold, _source(len(curve.scores))
+
+
+def settled(
+    settings: ScannerSettings,
+    scores: NDArray[np.float32],
+    expected: NDArray[np.bool_],
+    intent: Intent,
+) -> ScannerSettings:
+    """Return the settings with the threshold that is fitted to these scores (float32 [N]).
+
+    Unchanged if they have a threshold already. Raises ValueError with too few labels.
+    """
+    if settings.threshold is not None:
+        return settings
+    fitted = fitted_threshold(scores, expected, intent)
+    if fitted is None:
+        raise ValueError("too few labels to fit a threshold")
+    return replace(settings, threshold=fitted[0], threshold_source=fitted[1])
+
+
+def own_fit(evaluation: Evaluation, shipped: float) -> ThresholdFit | None:
+    """Return the fit behind the threshold of an evaluation by the engine.
+
+    None if its threshold is not fitted to its own labels. `shipped` is the engine's default.
+    """
+    if not is_fitted(evaluation.settings):
         return None
-    if min(now.tp + now.fn, now.tn + now.fp) < least:
+    try:
+        fit = fit_threshold(evaluation, shipped)
+    except ValueError:
         return None
-    curve = sweep(scores, should, intent, evaluation.keys)
-    if curve.coverage.max() <= now.coverage:
-        return None
-    best = best_threshold(curve, seed=_SEED, slack=SLACK)
-    if best is None or best.cross_validated is None:
-        return None
-    triggered = best.cross_validated.triggered.view(np.int8)
-    verdicts = Verdicts(triggered=triggered, score=scores, matched=evaluation.verdicts.matched)
-    comparison = compare(evaluation, replace(evaluation, verdicts=verdicts))
-    if comparison.significance.difference is not Difference.BETTER:
-        return None
-    return BetterThreshold(best.threshold, comparison)
+    return fit if is_fitted_with(evaluation, fit) else None
+
+
+def judged_alike(
+    baseline: Evaluation,
+    settings: ScannerSettings,
+    labels: NDArray[np.bool_] | None = None,
+    shared: NDArray[np.bool_] | None = None,
+) -> Evaluation:
+    """Return a baseline as it is compared with an evaluation that has these `settings`.
+
+    If that has a fitted threshold, the baseline by the same engine gets its own best one, whatever
+    it was recorded at; a threshold set by hand, and verdicts of others, stay. `labels` are those to
+    fit to (bool [M], the baseline's by default), of which only `shared` (bool [M]) count.
+    """
+    old = baseline.settings
+    if not is_fitted(settings) or (old.name, old.identity) != (settings.name, settings.identity):
+        return baseline
+    if not is_fitted(old) and old.threshold_source != SHIPPED:
+        return baseline
+    if labels is None and shared is None:
+        fitted = _own_threshold(baseline)
+    else:
+        scores = baseline.verdicts.score
+        fitted = fitted_threshold(
+            scores if shared is None else np.where(shared, scores, np.float32(np.nan)),
+            baseline.expected if labels is None else labels,
+            baseline.topic.intent,
+        )
+    if fitted is None or fitted[0] == old.threshold or not _follows_scores(baseline):
+        return baseline
+    return at_threshold(baseline, *fitted)
+
+
+_own_thresholds: WeakKeyDictionary[Evaluation, tuple[float, str] | None] = WeakKeyDictionary()
+
+
+def _own_threshold(evaluation: Evaluation) -> tuple[float, str] | None:
+    """Return the threshold fitted to an evaluation's own labels; a baseline is asked often."""
+    if evaluation not in _own_thresholds:
+        _own_thresholds[evaluation] = fitted_threshold(
+            evaluation.verdicts.score, evaluation.expected, evaluation.topic.intent
+        )
+    return _own_thresholds[evaluation]
+
+
+def _follows_scores(evaluation: Evaluation) -> bool:
+    """Return whether the verdicts follow from scores and threshold alone, without other topics."""
+    scores, threshold = evaluation.verdicts.score, evaluation.settings.threshold
+    scored = ~np.isnan(scores)
+    if threshold is None:
+        return False
+    matches = _triggered(scores[scored], np.float32(threshold), evaluation.topic.intent)
+    return np.array_equal(matches.view(np.int8), evaluation.verdicts.triggered[scored])
 
 
 def at_threshold(evaluation: Evaluation, threshold: float, source: str) -> Evaluation:
@@ -186,15 +266,19 @@ def at_threshold(evaluation: Evaluation, threshold: float, source: str) -> Evalu
 
     No requests are made: rows with a score get new verdicts, others are unchanged.
     """
-    verdicts = evaluation.verdicts
-    scored = ~np.isnan(verdicts.score)
-    matches = _triggered(verdicts.score, np.float32(threshold), evaluation.topic.intent)
-    triggered = np.where(scored, matches.view(np.int8), verdicts.triggered).astype(np.int8)
     return replace(
         evaluation,
         settings=replace(evaluation.settings, threshold=threshold, threshold_source=source),
-        verdicts=replace(verdicts, triggered=triggered),
+        verdicts=verdicts_at(evaluation.verdicts, threshold, evaluation.topic.intent),
     )
+
+
+def verdicts_at(verdicts: Verdicts, threshold: float, intent: Intent) -> Verdicts:
+    """Return verdicts with the same scores at another threshold; rows without a score stay."""
+    scored = ~np.isnan(verdicts.score)
+    matches = _triggered(verdicts.score, np.float32(threshold), intent)
+    triggered = np.where(scored, matches.view(np.int8), verdicts.triggered).astype(np.int8)
+    return replace(verdicts, triggered=triggered)
 
 
 def _triggered(

@@ -14,6 +14,7 @@ from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.metrics import metrics_of
+from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, outcomes
@@ -198,7 +199,7 @@ def check_forecasts(
     settings: ScannerSettings,
     prompts: PromptSet,
     reader: EngineReader,
-    threshold: float,
+    engine: ScannerSettings,
     report: Report = lambda _: None,
     stopped: Stopped = lambda: False,
     recorded: Mapping[int, ForecastBefore] | None = None,
@@ -207,8 +208,8 @@ def check_forecasts(
 
     If a forecast was `recorded` before a scan of all these prompts (by the evaluation's index), its
     coverage and probabilities replace the new ones. `evaluations` are oldest first; labels are
-    those of `prompts`; `threshold` is the engine's, a score. Raises `ForecastError` if no scan can
-    be checked.
+    those of `prompts`; `engine` are the engine's settings for them. Raises `ForecastError` if no
+    scan can be checked.
     """
     name = remote_name(settings.name)
     scans = scans_of(evaluations, settings, prompts)
@@ -242,12 +243,14 @@ def check_forecasts(
         stored = before is not None and same and bool(answered.all())
         if before is not None and stored:
             forecast = _as_recorded(forecast, before)
-        matches = probability(reading.z) >= np.float32(threshold)
-        engine = matches == (topic.intent is Intent.BLOCK)
+        scores = probability(reading.z)
+        point = settled(engine, scores, prompts.expected, topic.intent)
+        matches = scores >= np.float32(point.threshold)
+        by_engine = matches == (topic.intent is Intent.BLOCK)
         repeated = any(evaluations[other].topic == topic for other, _ in scans if other < index)
         checks.append(
             replace(
-                _check(index, forecast, triggered, engine, prompts.expected, repeated=repeated),
+                _check(index, forecast, triggered, by_engine, prompts.expected, repeated=repeated),
                 stored=stored,
             )
         )

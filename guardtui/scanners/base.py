@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from guardtui.domain.errors import GuardtuiError
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from guardtui.domain.evaluation import ScannerSettings
+    from guardtui.domain.evaluation import Evaluation, ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.domain.verdicts import Usage, Verdict, Verdicts
@@ -83,6 +83,14 @@ class Scanner(Protocol):
         Cancelling the task stops the scan soon and keeps reusable results. A prompt that fails gets
         no verdict; raises `ScannerError` if nothing can be scanned.
         """
+
+
+@runtime_checkable
+class FittedScanner(Protocol):
+    """A scanner whose threshold may be fitted to the labels at each definition."""
+
+    async def evaluate(self, topic: Topic, prompts: PromptSet, report: Report) -> Evaluation:
+        """Scan as `Scanner.scan`, and return the verdicts with the settings that they are by."""
 
 
 class RemoteScanner(Scanner, Protocol):

@@ -15,7 +15,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import VerdictColumns, Verdicts
-from guardtui.scanners.base import Progress, RemoteScanner, Report, Scanner
+from guardtui.scanners.base import FittedScanner, Progress, RemoteScanner, Report, Scanner
 from guardtui.session.epochs import Epochs
 
 Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
@@ -91,11 +91,10 @@ class Evaluator:
         store = self._storing(report)
         while True:
             settings = self.scanner.settings
-            verdicts = await self.scanner.scan(topic, prompts, store)
+            evaluation = await evaluated(self.scanner, topic, prompts, store)
             # If the threshold changed meanwhile, scan again: verdicts must match their settings.
             if self.scanner.settings == settings:
-                break
-        return _evaluation(topic, prompts, settings, verdicts)
+                return evaluation
 
 
 class RemoteEvaluator(Evaluator):
@@ -236,6 +235,16 @@ class RemoteEvaluator(Evaluator):
                 if not len(rows):
                     break
         return _joined(topic, prompts, settings, self._combined(self._finished), onto)
+
+
+async def evaluated(
+    scanner: Scanner, topic: Topic, prompts: PromptSet, report: Report
+) -> Evaluation:
+    """Evaluate with a scanner; a threshold that it fits is in the settings of the evaluation."""
+    if isinstance(scanner, FittedScanner):
+        return await scanner.evaluate(topic, prompts, report)
+    settings = scanner.settings
+    return _evaluation(topic, prompts, settings, await scanner.scan(topic, prompts, report))
 
 
 def with_epochs(settings: ScannerSettings, epochs: Epochs | None) -> ScannerSettings:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.operating_point import verdicts_at
 from guardtui.domain.profile_evaluation import ProfileEvaluation, evaluate_scans
 from guardtui.domain.profile_labels import ProfilePrompts, prompts_of_one
 from guardtui.domain.prompts import PromptSet
@@ -16,6 +17,7 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.base import Progress, Report, Scanner
+from guardtui.session.evaluator import evaluated
 
 _NAME_CHARACTERS = 60
 
@@ -76,7 +78,10 @@ class WithCompanions:
 
     @property
     def settings(self) -> ScannerSettings:
-        inner = self.inner.settings
+        return self.together(self.inner.settings)
+
+    def together(self, inner: ScannerSettings) -> ScannerSettings:
+        """Return settings of the inner scanner with the names of the companions."""
         if not self.companions:
             return inner
         # Sorted by name: the order does not make another profile.
@@ -86,28 +91,38 @@ class WithCompanions:
             for companion in self.companions
         )
         default = {None: "", True: "; default block", False: "; default allow"}[self.closed]
-        return ScannerSettings(
-            inner.name,
-            f"{inner.identity}, together with {', '.join(names)}{default}",
-            inner.threshold,
-            inner.threshold_source,
-            inner.revision,
+        return replace(
+            inner, identity=f"{inner.identity}, together with {', '.join(names)}{default}"
         )
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        return (await self.evaluate(topic, prompts, report)).verdicts
+
+    async def evaluate(self, topic: Topic, prompts: PromptSet, report: Report) -> Evaluation:
+        """Evaluate a topic; a fitted threshold is that of the topic under test, for all topics."""
         companions = self.companions
         closed = topic.intent is Intent.ALLOW if self.closed is None else self.closed
         others = await self._verdicts(companions, prompts, report)
-        own = await self.inner.scan(topic, prompts, report)
+        own = await evaluated(self.inner, topic, prompts, report)
         if not companions:
             return own
-        evaluation = evaluate_scans(
+        threshold = own.settings.threshold
+        if threshold is not None:
+            others = [
+                verdicts_at(verdicts, threshold, companion.intent)
+                for companion, verdicts in zip(companions, others, strict=True)
+            ]
+        joint = evaluate_scans(
             prompts_of_one(topic, prompts, companions),
-            [own, *others],
+            [own.verdicts, *others],
             closed=closed,
             under_test=topic,
         )
-        return evaluation.verdicts(own)
+        return replace(
+            own,
+            settings=self.together(own.settings),
+            verdicts=joint.verdicts(own.verdicts),
+        )
 
     async def _verdicts(
         self, companions: Sequence[Topic], prompts: PromptSet, report: Report

@@ -9,10 +9,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for, judged_with
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.metrics import metrics_of
+from guardtui.domain.operating_point import as_rule
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 
@@ -71,7 +72,7 @@ class _Best:
     """Cache of the best iteration and its coverage, for a state of the session and prompts."""
 
     state: int
-    scanner: str
+    shown: ScannerSettings | None
     prompts: PromptSet | None
     iteration: Iteration | None
     coverage: float | None
@@ -84,8 +85,9 @@ class Session:
     best one is determined with the current labels, and two are compared on the prompts that both
     have. Without `prompts`, those of the latest iteration are used.
 
-    Verdicts of two scanners are not comparable: with `scanner` set, baseline, best and derived
-    values are determined among the iterations of that scanner.
+    Verdicts of two scanners are not comparable: with the settings of the `shown` evaluation,
+    baseline, best and derived values are determined among the iterations of that scanner. While its
+    threshold is fitted, each definition is judged at its own (`judged_alike`).
 
     Every change of the definition is an undoable edit. Consecutive edits with the same non-empty
     `group` are one step, so that a typed word is undone as a word.
@@ -105,7 +107,7 @@ class Session:
         self._redo: list[_EditStep] = []
         self._group = ""
         self._prompts = prompts
-        self.scanner = ""
+        self.shown: ScannerSettings | None = None
         self._state = 0  # counts changes that may affect the best iteration
         self._known_best: _Best | None = None
 
@@ -162,12 +164,12 @@ class Session:
     @property
     def comparable(self) -> list[Iteration]:
         """The iterations of the selected scanner, oldest first; all if none is selected."""
-        if not self.scanner:
+        if self.shown is None:
             return self.iterations
         return [
             iteration
             for iteration in self.iterations
-            if iteration.evaluation.settings.name == self.scanner
+            if iteration.evaluation.settings.name == self.shown.name
         ]
 
     @property
@@ -187,12 +189,11 @@ class Session:
     def _find_best(self) -> _Best:
         # Other threads may run this too, so a cached result carries the state it is valid for.
         cached, prompts, state = self._known_best, self._prompts, self._state
-        scanner = self.scanner
-        wanted = (state, scanner)
+        shown = None if self.shown is None else as_rule(self.shown)
         if (
             cached is not None
             and cached.prompts is prompts
-            and (cached.state, cached.scanner) == wanted
+            and (cached.state, cached.shown) == (state, shown)
         ):
             return cached
         best, best_codes = None, None
@@ -207,13 +208,16 @@ class Session:
             # Most iterations follow one on the same prompts.
             if alignment is None or not np.array_equal(aligned, keys):
                 alignment, aligned = align(keys, ground.keys), keys
-            codes = codes_for(iteration.evaluation, ground.keys, ground.expected, alignment)
+            evaluation = iteration.evaluation
+            if shown is not None:
+                evaluation = judged_with(evaluation, shown, ground.keys, ground.expected, alignment)
+            codes = codes_for(evaluation, ground.keys, ground.expected, alignment)
             if best_codes is None or _exceeds(codes, best_codes):
                 best, best_codes = iteration, codes
         coverage = None
         if best_codes is not None:
             coverage = metrics_of(best_codes[best_codes != ABSENT]).coverage
-        result = _Best(state, scanner, prompts, best, coverage)
+        result = _Best(state, shown, prompts, best, coverage)
         self._known_best = result
         return result
 
@@ -256,7 +260,9 @@ class Session:
         best = self.best
         if best is None:
             return evaluation.metrics.coverage is not None
-        best_codes = codes_for(best.evaluation, evaluation.keys, evaluation.expected)
+        keys, expected = evaluation.keys, evaluation.expected
+        judged = judged_with(best.evaluation, evaluation.settings, keys, expected)
+        best_codes = codes_for(judged, keys, expected)
         return _exceeds(evaluation.codes, best_codes)
 
     def next_iteration(self, evaluation: Evaluation, decision: Decision, created: str) -> Iteration:

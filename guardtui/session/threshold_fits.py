@@ -1,4 +1,4 @@
-"""The fitted threshold in a session's settings."""
+"""Thresholds in a session's settings: the one chosen for the engine, and a decision model's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from typing import Any
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, Wanted
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
-
-FIT = "threshold_fit"
-"""Key of the fit in a session's settings."""
-
 
 DECISION = "decision_threshold"
 """Key of a decision model's threshold in a session's settings."""
@@ -30,7 +26,7 @@ def read_decision_threshold(
     if not isinstance(stored, dict) or stored.get("engine") != identity:
         return None
     if "labels" in stored:
-        return read_fit(settings, DECISION)
+        return read_fit(settings)
     value = stored.get("threshold")
     return value if isinstance(value, float) and 0 < value < 1 else None
 
@@ -42,9 +38,13 @@ def write_decision_threshold(fit: ThresholdFit | float | None, identity: str) ->
     return {DECISION: None if fit is None else {"threshold": fit, "engine": identity}}
 
 
-def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None:
-    """Return the fit in a session's settings; None if it is missing or damaged."""
-    stored = settings.get(key)
+def read_fit(settings: Mapping[str, Any]) -> ThresholdFit | None:
+    """Return the fit of a decision model in a session's settings; None if missing or damaged."""
+    return parse_fit(settings.get(DECISION))
+
+
+def parse_fit(stored: object) -> ThresholdFit | None:
+    """Return a fit from the mapping of its fields; None if it is missing or damaged."""
     if not isinstance(stored, dict):
         return None
     try:
@@ -61,11 +61,6 @@ def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None
         )
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def write_fit(fit: ThresholdFit) -> dict[str, Any]:
-    """Return the fit as a part of a session's settings; it replaces a threshold set before."""
-    return {FIT: asdict(fit), "threshold": None, "threshold_source": ""}
 
 
 def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.operating_point import is_fitted
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Outcome, outcomes
@@ -113,7 +114,8 @@ class WholeChange:
         """Reasons why the two are not fully comparable."""
         caveats = []
         old, new = self.before.run, self.now.run
-        if old.settings.threshold != new.settings.threshold:
+        fitted = is_fitted(old.settings) and is_fitted(new.settings)
+        if old.settings.threshold != new.settings.threshold and not fitted:
             before, now = (
                 "none" if threshold is None else f"{threshold:.3f}"
                 for threshold in (old.settings.threshold, new.settings.threshold)

@@ -10,13 +10,11 @@ import polars as pl
 import pytest
 
 from guardtui.advice.candidates import Candidate, CandidateKind, candidates
-from guardtui.advice.engine_objective import EngineObjective, fits_threshold
+from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.objective import Appraisal, Objective, material_of, unchanged
 from guardtui.advice.smoothed_coverage import cautious_coverage, smoothing, soft_matches
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.local.scanner import LocalScanner
 
 from .conftest import TOPIC, Bench, bench_of
 
@@ -188,12 +186,3 @@ def test_material_is_of_the_objectives_rows_and_drawn_by_hash(
     assert some.others == tuple(text for text in whole.others if text in some.others)
     assert some.others != whole.others[:7]  # not those that happen to come first
     assert material_of(objective, hits) == some
-
-
-@pytest.mark.parametrize(
-    ("source", "fitted"), [("fitted to 40 labels", True), ("shipped", False), ("by hand", False)]
-)
-def test_only_a_threshold_from_labels_is_fitted_again(source: str, fitted: bool) -> None:
-    settings = ScannerSettings("local", "x", 0.5, threshold_source=source)
-    assert fits_threshold(settings) == fitted
-    assert not fits_threshold(LocalScanner("static").settings)

@@ -1,4 +1,4 @@
-"""The threshold of a session: fitted once, kept, left alone where set by hand, fitted again."""
+"""The operating point: every definition that is shown or compared is judged at its own best one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.operating_point import OperatingPointError, settle_threshold
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.services import Services
-from guardtui.domain.operating_point import FITTED, SHIPPED, ThresholdFit, Wanted
+from guardtui.domain.operating_point import (
+    FITTED,
+    SHIPPED,
+    ThresholdFit,
+    Wanted,
+    as_rule,
+    at_threshold,
+    fit_threshold,
+)
+from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
 from guardtui.session.threshold_fits import (
-    read_fit,
-    settings_of_session,
+    read_decision_threshold,
     wanted_threshold,
-    write_fit,
+    write_decision_threshold,
 )
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
@@ -72,7 +80,21 @@ class Opened:
 
     @property
     def source(self) -> str:
-        return self.scanner.settings.threshold_source
+        evaluation = self.services.state.evaluation
+        assert evaluation is not None
+        return evaluation.settings.threshold_source
+
+    def is_at_its_own_point(self) -> bool:
+        """Whether the shown definition is judged at the best threshold of its own scores."""
+        state = self.services.state
+        evaluation = state.evaluation
+        assert evaluation is not None
+        assert evaluation.topic == state.topic
+        best = fit_threshold(evaluation, self.scanner.shipped_threshold)
+        assert state.comparison is None or not any(
+            "threshold" in caveat for caveat in state.comparison.caveats
+        )
+        return evaluation.settings.threshold == best.threshold and state.fit == best
 
     async def describe(self, text: str) -> None:
         topic = self.services.state.topic.model_copy(update={"description": text})
@@ -96,45 +118,83 @@ async def test_a_set_with_labels_enough_is_fitted_and_the_first_iteration_has_th
         (iteration,) = state.iterations
         assert iteration.evaluation.settings == state.evaluation.settings
         assert iteration.decision is Decision.KEEP
-    assert read_fit(settings_of_session(path)) == fit
 
 
-async def test_a_second_run_has_the_same_threshold_whatever_the_definition_is_then(
+async def test_every_way_to_another_definition_ends_at_its_own_threshold(tmp_path: Path) -> None:
+    path = written(tmp_path, each=6)
+    first = path.read_text("utf-8")
+    async with Opened(path) as app:
+        services, seen = app.services, set()
+
+        async def settled(way: str) -> None:
+            await app.jobs.finished()
+            assert app.is_at_its_own_point(), way
+            evaluation = services.state.evaluation
+            assert evaluation is not None
+            seen.add(evaluation.settings.threshold)
+
+        await settled("open")
+        file = services.state.topic
+        await app.describe("Taxes")
+        await settled("typed")
+        services.editing.undo()
+        await settled("undo")
+        services.editing.redo()
+        await settled("redo")
+        await services.decisions.discard()
+        await settled("discard")
+        assert services.state.topic == file
+        comparison = services.state.comparison
+        assert comparison is not None
+        assert (comparison.regressions, comparison.fixes) == (0, 0)
+        services.editing.replace(Topic(name="Soup", description="Soup", examples=("bread", "soup")))
+        await settled("replaced")
+        path.write_text(first.replace("Personal tax advice", "A tax return"), "utf-8")
+        await services.sync.look()
+        await settled("changed by another program")
+        evaluation = services.state.evaluation
+        assert evaluation is not None
+        await services.sync.edit_prompts(Relabel(frozenset({int(evaluation.keys[0])})))
+        await settled("relabelled")
+        assert len(seen) > 2  # the definitions do have different thresholds
+
+
+async def test_an_iteration_at_the_threshold_of_another_definition_is_compared_at_its_own(
     tmp_path: Path,
 ) -> None:
-    path = written(tmp_path)
+    path = written(tmp_path, each=6)
     async with Opened(path) as app:
-        first = app.services.state.fit
-    path.write_text(path.read_text("utf-8").replace("Personal tax advice", "Soup"), "utf-8")
-    async with Opened(path) as app:
-        assert app.services.state.fit == first
-        assert first is not None
-        assert app.scanner.settings.threshold == first.threshold
-        evaluation = app.services.state.evaluation
-        assert evaluation is not None
-        assert evaluation.topic.description == "Soup"
-
-
-async def test_other_prompts_are_fitted_anew(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    async with Opened(path):
-        pass
-    rows = (tmp_path / "tax.csv").read_text("utf-8").splitlines()
-    (tmp_path / "other.csv").write_text("\n".join(rows[:-3]) + "\n", "utf-8")
-    async with Opened(path, prompts=tmp_path / "other.csv") as app:
-        fit = app.services.state.fit
-        assert fit is not None
-        assert (fit.labels, fit.prompts) == (27, "other.csv")
+        state = app.services.state
+        assert state.evaluation is not None
+        assert state.fit is not None
+        # As an older guardtui recorded a definition edited after the threshold was fitted.
+        stale = at_threshold(state.evaluation, 0.999, state.fit.source)
+        assert stale.metrics.coverage == 0
+        workspace = app.services.workspace
+        app.services.session.record(workspace.write(stale, Decision.KEEP))
+        app.services.preview.request()
+        await app.jobs.finished()
+        session, comparison = app.services.session, app.services.state.comparison
+        assert session.baseline is not None
+        assert session.baseline.number == 1
+        assert comparison is not None
+        assert (comparison.regressions, comparison.fixes) == (0, 0)
+        assert comparison.deltas["coverage"] == 0
+        assert session.best_coverage == state.fit.coverage
+        assert not session.is_better(state.evaluation)
 
 
 @pytest.mark.parametrize("wanted", [SHIPPED, 0.7])
-async def test_a_threshold_that_is_asked_for_is_not_fitted(tmp_path: Path, wanted: Wanted) -> None:
+async def test_a_threshold_that_is_asked_for_stays_whatever_is_edited(
+    tmp_path: Path, wanted: Wanted
+) -> None:
     path = written(tmp_path)
     scanner = LocalScanner("static", wanted if isinstance(wanted, float) else None)
     async with Opened(path, wanted, scanner) as app:
-        assert app.services.state.fit is None
-        assert app.source == ("by hand" if isinstance(wanted, float) else SHIPPED)
-    assert read_fit(settings_of_session(path)) is None
+        for text in ("Taxes", "Soup"):
+            await app.describe(text)
+            assert app.services.state.fit is None
+            assert app.source == ("by hand" if isinstance(wanted, float) else SHIPPED)
 
 
 @pytest.mark.parametrize("wanted", [None, FITTED])
@@ -149,45 +209,35 @@ async def test_too_few_labels_keep_the_shipped_threshold_and_say_so_where_a_fit_
         assert len(messages) == (wanted == FITTED)
 
 
-async def test_an_edit_that_moves_the_scores_far_is_told_and_fitting_again_ends_it(
+async def test_a_companion_topic_is_judged_at_the_threshold_of_the_edited_one(
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path, each=6)
+    other = tmp_path / "other.yaml"
+    other.write_text(path.read_text("utf-8").replace("Tax", "Income"), "utf-8")
     async with Opened(path) as app:
-        first = app.services.state.fit
-        assert first is not None
-        assert app.services.state.better is None
-        # As if the definition had been another one when the threshold was fitted.
-        app.scanner.use_threshold(0.999, first.source)
-        await app.describe("Taxes")
-        better = app.services.state.better
-        assert better is not None
-        assert better.threshold < 0.999
-        await app.services.operating_point.fit_again()
+        await app.services.companions.use(("other.yaml",))
         await app.jobs.finished()
-        state = app.services.state
-        assert state.better is None
-        assert state.fit is not None
-        assert app.scanner.settings.threshold == state.fit.threshold == better.threshold
-        assert state.evaluation is not None
-        assert state.evaluation.metrics.coverage == state.fit.coverage
-        assert any(message.startswith("Threshold 0.") for message in app.author.messages)
-    assert read_fit(settings_of_session(path)) == state.fit
+        evaluation, fit = app.services.state.evaluation, app.services.state.fit
+        assert evaluation is not None
+        assert fit is not None
+        assert "together with" in evaluation.settings.identity
+        assert evaluation.settings.threshold == fit.threshold
 
 
 def fit(engine: str = "static-1") -> ThresholdFit:
     return ThresholdFit(0.3, 0.5, 40, 0.9, 0.8, (0.3, 0.31), engine, "prompts", "tax.csv")
 
 
-def test_a_kept_fit_is_read_as_it_was_written_and_a_damaged_one_is_none() -> None:
-    kept = write_fit(fit())
-    assert read_fit(kept) == fit()
-    assert wanted_threshold(kept) is None
-    for name, value in (("threshold", 7), ("folds", 3), ("labels", "many"), ("engine", None)):
-        damaged = {**kept["threshold_fit"], name: value}
-        del damaged["engine" if value is None else "shipped"]
-        assert read_fit({"threshold_fit": damaged}) is None
-    assert read_fit({}) is read_fit({"threshold_fit": "x"}) is None
+def test_the_fit_of_a_decision_model_is_read_as_it_was_written_and_a_damaged_one_is_none() -> None:
+    kept = write_decision_threshold(fit(), "static-1")
+    assert read_decision_threshold(kept, "static-1") == fit()
+    assert read_decision_threshold(kept, "static-2") is None
+    for name, value in (("threshold", 7), ("folds", 3), ("labels", "many")):
+        damaged = {**kept["decision_threshold"], name: value}
+        assert read_decision_threshold({"decision_threshold": damaged}, "static-1") is None
+    assert read_decision_threshold({}, "x") is None
+    assert read_decision_threshold({"decision_threshold": "x"}, "x") is None
 
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:
@@ -196,17 +246,14 @@ def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:
     assert wanted_threshold({"threshold": 3.0}) is None
 
 
-def test_a_kept_fit_of_another_engine_is_not_used() -> None:
-    scanner = LocalScanner("static")
-    mine = fit(scanner.settings.identity)
-    assert settle_threshold(scanner, None, mine, fit) == mine
-    assert scanner.settings.threshold_source == "fitted to 40 labels"
-    assert settle_threshold(scanner, None, fit("other"), lambda: mine) == mine
-
-    def too_few() -> ThresholdFit:
-        raise ValueError("3 labels")
-
-    assert settle_threshold(scanner, None, fit("other"), too_few) is None
-    assert scanner.settings.threshold_source == SHIPPED
-    with pytest.raises(OperatingPointError, match="3 labels"):
-        settle_threshold(scanner, FITTED, None, too_few)
+def test_two_definitions_at_their_own_thresholds_have_one_rule(tmp_path: Path) -> None:
+    engine = LocalScanner("static", FITTED)
+    prompts = Workspace.open(written(tmp_path)).prompts
+    first, second = (
+        engine.evaluate_now(Topic(name=name, examples=("a tax return", "soup")), prompts)
+        for name in ("Tax", "Soup")
+    )
+    assert first is not None
+    assert second is not None
+    assert first.settings.threshold != second.settings.threshold
+    assert as_rule(first.settings) == as_rule(second.settings) == engine.settings

@@ -1,4 +1,4 @@
-"""The fitted threshold: never worse, indifferent to order and scale; and when to fit again."""
+"""The fitted threshold: never worse, indifferent to order and scale, and each definition's own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from guardtui.domain.operating_point import (
     LABELS_AT_LEAST,
     SLACK,
     ThresholdFit,
-    better_threshold,
+    as_rule,
+    at_threshold,
     fit_threshold,
     held_out_metrics,
+    judged_alike,
+    own_fit,
 )
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
@@ -187,7 +190,7 @@ def test_fewer_than_ten_labels_of_a_class_are_not_fitted() -> None:
     with pytest.raises(ValueError, match="that should not trigger"):
         fit_threshold(allow, SHIPPED)
     assert fit_threshold(few, SHIPPED, least=3).labels == 40
-    assert better_threshold(few) is None
+    assert own_fit(at_threshold(few, 0.8, "fitted to 40 labels"), SHIPPED) is None
 
 
 def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
@@ -200,33 +203,64 @@ def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
     )
 
 
-def test_poor_threshold_is_reported_with_the_gain_of_a_better_one() -> None:
+# --- one rule for every definition that is compared -------------------------------------------
+
+
+@given(labelled(), labelled(), st.floats(0.01, 0.99))
+def test_a_baseline_is_judged_at_its_own_best_threshold_whatever_it_was_recorded_at(
+    shipped: Evaluation, other: Evaluation, recorded: float
+) -> None:
+    fit = fit_threshold(shipped, SHIPPED)
+    current = fitted(other, fit_threshold(other, SHIPPED))
+    for source in ("shipped", "fitted to 99 labels"):
+        judged = judged_alike(at_threshold(shipped, recorded, source), current.settings)
+        assert coverage(judged) == fit.coverage
+        assert as_rule(judged.settings) == as_rule(current.settings) or coverage(judged) == (
+            coverage(at_threshold(shipped, recorded, source))
+        )
+
+
+def test_a_baseline_stays_where_the_current_threshold_is_not_fitted_or_its_own_is_by_hand() -> None:
     shipped = separated()
-    better = better_threshold(shipped)
-    assert better is not None
-    assert better.threshold == fit_threshold(shipped, SHIPPED).threshold
-    change = better.comparison.deltas["coverage"]
-    assert change is not None
-    assert change > 0.5
-    assert better.change.startswith(f"+{change:.3f} [")
-    assert better_threshold(fitted(shipped, fit_threshold(shipped, SHIPPED))) is None
+    current = fitted(shipped, fit_threshold(shipped, SHIPPED))
+    by_hand = at_threshold(shipped, 0.9, "by hand")
+    assert judged_alike(by_hand, current.settings) is by_hand
+    assert judged_alike(shipped, by_hand.settings) is shipped
+    assert judged_alike(shipped, shipped.settings) is shipped
+    assert judged_alike(current, current.settings) is current
 
 
-def test_noise_is_hardly_ever_said_to_have_a_better_threshold() -> None:
-    random = np.random.default_rng(11)
-    count = 0
-    for _ in range(60):
-        scores = random.random(60).astype(np.float32)
-        count += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
-    assert count <= 3
-
-
-def test_verdicts_that_are_not_the_engines_alone_have_no_better_threshold() -> None:
+def test_verdicts_of_others_and_of_other_engines_are_not_judged_again() -> None:
     shipped = separated()
+    current = fitted(shipped, fit_threshold(shipped, SHIPPED)).settings
     verdicts = replace(shipped.verdicts, triggered=1 - shipped.verdicts.triggered)
-    assert better_threshold(replace(shipped, verdicts=verdicts)) is None
+    joint = replace(shipped, verdicts=verdicts)  # other topics of a profile stop prompts too
     remote = replace(shipped, settings=ScannerSettings("airs", "airs, profile prod"))
-    assert better_threshold(remote) is None
+    older = replace(shipped, settings=replace(shipped.settings, identity="engine-0"))
+    for recorded in (joint, remote, older):
+        assert judged_alike(recorded, current) is recorded
+
+
+def test_a_baseline_is_fitted_to_the_labels_of_now_on_the_shared_prompts() -> None:
+    shipped = separated()
+    current = fitted(shipped, fit_threshold(shipped, SHIPPED)).settings
+    shared = np.ones(len(shipped.keys), np.bool_)
+    shared[:4] = False
+    labels = shipped.expected.copy()
+    labels[5] = ~labels[5]
+    judged = judged_alike(shipped, current, labels, shared)
+    part = evaluation(shipped.verdicts.score[4:], labels[4:], keys=shipped.keys[4:])
+    assert judged.settings.threshold == fit_threshold(part, SHIPPED).threshold
+    none = np.zeros(len(shipped.keys), np.bool_)
+    assert judged_alike(shipped, current, labels, none) is shipped  # too few to fit to
+
+
+def test_the_fit_behind_a_threshold_is_known_only_for_an_own_one() -> None:
+    shipped = separated()
+    fit = fit_threshold(shipped, SHIPPED)
+    assert own_fit(fitted(shipped, fit), SHIPPED) == fit
+    assert own_fit(shipped, SHIPPED) is None
+    assert own_fit(at_threshold(shipped, 0.123, fit.source), SHIPPED) is None
 
 
 def test_separation_is_the_area_whatever_threshold_and_intent() -> None:

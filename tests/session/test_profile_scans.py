@@ -150,8 +150,8 @@ async def test_the_embedded_scanner_scans_companions_once(tmp_path: Path) -> Non
     assert (whole.triggered >= alone.triggered).all()
     assert {name for names in whole.stopped_by.values() for name in names} <= {own.name, "Copy"}
     calls = []
-    usual = inner.scan_now
-    inner.scan_now = lambda *a: calls.append(a[0].name) or usual(*a)  # type: ignore[method-assign,func-returns-value]
+    usual = inner.evaluate_now
+    inner.evaluate_now = lambda *a: calls.append(a[0].name) or usual(*a)  # type: ignore[method-assign,func-returns-value]
     await scanner.scan(own.model_copy(update={"description": "taxes"}), PROMPTS, no_report)
     assert calls == [own.name]
 

@@ -13,8 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.operating_point import BY_HAND, SHIPPED
+from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
+from guardtui.domain.operating_point import (
+    BY_HAND,
+    FITTED,
+    SHIPPED,
+    Threshold,
+    has_enough_labels,
+    settled,
+)
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
@@ -92,8 +99,9 @@ class _Prepared:
 class LocalScanner:
     """Scores prompts by semantic similarity, offline, as a proxy for a cloud guardrail.
 
-    `threshold` is a score from 0 to 1, by default the shipped one. `identity` of its
-    settings changes with the weights and the constants, so scores of equal identities compare.
+    `threshold` is a score from 0 to 1, by default the shipped one; a fitted one is another for each
+    definition. `identity` of its settings changes with the weights and the constants, so scores of
+    equal identities compare.
     """
 
     live = True
@@ -101,7 +109,7 @@ class LocalScanner:
     def __init__(
         self,
         encoder: str = ENCODERS[0],
-        threshold: float | None = None,
+        threshold: Threshold = None,
         threshold_source: str = BY_HAND,
         cache: Path | None = None,
     ) -> None:
@@ -118,10 +126,20 @@ class LocalScanner:
 
     @property
     def settings(self) -> ScannerSettings:
+        """Settings for any prompts; a fitted threshold is None until prompts are evaluated."""
         _, scoring, _ = self.load()
         if self._threshold is None:
-            return ScannerSettings("local", scoring.id, self.shipped_threshold, SHIPPED)
-        return ScannerSettings("local", scoring.id, self._threshold, self._threshold_source)
+            return ScannerSettings(ENGINE, scoring.id, self.shipped_threshold, SHIPPED)
+        if self._threshold == FITTED:
+            return ScannerSettings(ENGINE, scoring.id, None, FITTED)
+        return ScannerSettings(ENGINE, scoring.id, self._threshold, self._threshold_source)
+
+    def settings_for(self, prompts: PromptSet) -> ScannerSettings:
+        """Return the settings for these prompts: too few labels are judged at the shipped one."""
+        settings = self.settings
+        if settings.threshold is None and not has_enough_labels(prompts.expected):
+            return replace(settings, threshold=self.shipped_threshold, threshold_source=SHIPPED)
+        return settings
 
     @property
     def shipped_threshold(self) -> float:
@@ -146,38 +164,72 @@ class LocalScanner:
                 self._loaded = encoder, scoring, cache
             return self._loaded
 
-    def use_threshold(self, threshold: float | None, source: str = BY_HAND) -> None:
-        """Set the score from which a prompt matches; None for the shipped default."""
+    @property
+    def threshold(self) -> tuple[Threshold, str]:
+        """The arguments of the last `use_threshold`."""
+        return self._threshold, self._threshold_source
+
+    def use_threshold(self, threshold: Threshold, source: str = BY_HAND) -> None:
+        """Set the score from which a prompt matches.
+
+        None for the shipped one, or `fitted` for one fitted to the labels at each definition.
+        """
         self._threshold = threshold
         self._threshold_source = source
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        return (await self.evaluate(topic, prompts, report)).verdicts
+
+    async def evaluate(self, topic: Topic, prompts: PromptSet, report: Report) -> Evaluation:
         stop = threading.Event()
         job = asyncio.ensure_future(
-            asyncio.to_thread(self.scan_now, topic, prompts, report, stop.is_set)
+            asyncio.to_thread(self.evaluate_now, topic, prompts, report, stop.is_set)
         )
         try:
-            verdicts = await asyncio.shield(job)
+            evaluation = await asyncio.shield(job)
         except asyncio.CancelledError:
             stop.set()
             raise
-        if verdicts is None:  # only after the stop event, which cancels
+        if evaluation is None:  # only after the stop event, which cancels
             raise asyncio.CancelledError
-        return verdicts
+        return evaluation
 
     def scan_now(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
     ) -> Verdicts | None:
         """Scan in this thread; returns None if stopped."""
+        evaluation = self.evaluate_now(topic, prompts, report, stopped)
+        return None if evaluation is None else evaluation.verdicts
+
+    def evaluate_now(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        report: Report = lambda progress: None,
+        stopped: Stopped = lambda: False,
+    ) -> Evaluation | None:
+        """Evaluate in this thread; None if stopped. Raises ScannerError.
+
+        A fitted threshold is fitted to the labels of these prompts at this definition, if there are
+        enough of them.
+        """
         z = self.z(topic, prompts, report, stopped)
         if z is None:
             return None
         scores, matched = probability(z[0]), z[1]
+        settings = settled(self.settings_for(prompts), scores, prompts.expected, topic.intent)
         # By the displayed score, so that a prompt shown at or above the threshold has triggered.
-        matches = scores >= np.float32(self.settings.threshold)
+        matches = scores >= np.float32(settings.threshold)
         if topic.intent is Intent.ALLOW:
             np.logical_not(matches, out=matches)
-        return Verdicts(triggered=matches.view(np.int8), score=scores, matched=matched)
+        return Evaluation(
+            topic,
+            settings,
+            prompts.fingerprint,
+            prompts.keys,
+            prompts.expected,
+            Verdicts(triggered=matches.view(np.int8), score=scores, matched=matched),
+        )
 
     def z(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
@@ -273,7 +325,7 @@ class LocalScanner:
 
     def follow(self, other: LocalScanner) -> None:
         """Use the threshold of another scanner."""
-        self.use_threshold(other._threshold, other._threshold_source)
+        self.use_threshold(*other.threshold)
 
     def adopt(self, keys: NDArray[np.uint64], vectors: PromptVectors) -> None:
         """Use existing vectors of prompts, so that a scan of these keys embeds none of them."""

@@ -27,10 +27,6 @@ LABEL_HERE = "where labels teach"
 LATER = "edits are measured once the prompts are embedded and no scan is under way"
 
 _EXPLAINED = {
-    StepKind.FIT: (
-        "Fits the engine's threshold to the labels again, for the current definition. The figure "
-        "is cross-validated: each prompt is judged by a threshold fitted without its label.\n"
-    ),
     StepKind.CHECK: (
         "The forecast is unsure: these prompts are the likeliest to change their verdict. Scanning "
         "them gives the most evidence for the fewest calls; the cost is shown before anything is "
@@ -170,8 +166,6 @@ class NextStepFeature:
     async def _take(self, steps: NextSteps, step: NextStep) -> None:
         if step.proposal is not None:
             await self._services.next_steps.take(steps.topic, step.proposal)
-        elif step.kind is StepKind.FIT:
-            await self._services.operating_point.fit_again()
         elif step.kind is StepKind.CHECK:
             self._window.perform("check_flips")
         elif step.kind is StepKind.LABEL:

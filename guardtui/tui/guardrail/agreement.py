@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 from guardtui.app.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
 from guardtui.domain.figures import bracketed, rate_text, threshold_text
-from guardtui.domain.operating_point import ThresholdFit
+from guardtui.domain.operating_point import BY_HAND, ThresholdFit
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import describe_changes
 from guardtui.scanners.base import ScannerError
@@ -170,7 +170,7 @@ class AgreementFeature:
             return
         if threshold is None:
             return
-        source = f"fitted to {compared.who}"
+        source = f"{BY_HAND}, to agree with {compared.who}"
         scanner.use_threshold(threshold, source)
         services.sync.remember(
             {

@@ -21,8 +21,7 @@ from guardtui.app.large_set_notes import large_set_notes, sample_metrics
 from guardtui.app.reporting import ReportSubject
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
@@ -97,14 +96,15 @@ class LargeSetDialog(Modal[None]):
         whole: WholeSet,
         sample: Sample,
         topic: Topic,
+        prompts: PromptSet,
         notes: list[str],
-        sample_metrics: Callable[[Topic, ScannerSettings], Metrics | None],
         export: Callable[[Merged, WholeChange | None], Awaitable[None]],
     ) -> None:
-        """`notes` are shown above the rates; `sample_metrics` blocks, `export` asks and writes."""
+        """`prompts` are the sample, `notes` are shown above the rates, `export` asks and writes."""
         super().__init__()
         self._engine, self._whole, self._sample, self._notes = engine, whole, sample, notes
-        self._sample_metrics, self._export = sample_metrics, export
+        self._prompts, self._export = prompts, export
+        self._whole_scanner = engine.scanner.beside()
         self.topic = topic
         self.merged: Merged | None = None
         """The shown run, once its parts are on disk."""
@@ -159,6 +159,11 @@ class LargeSetDialog(Modal[None]):
         self._times.clear()
         self._run(self._stop)
 
+    def _settle(self) -> None:
+        """Judge all prompts at the threshold of their sample, as a fitted one is fitted to it."""
+        settings = self._engine.evaluate_now(self.topic, self._prompts).settings
+        self._whole_scanner.use_threshold(settings.threshold, settings.threshold_source)
+
     @work(exclusive=True, group="whole")
     async def _run(self, stop: threading.Event) -> None:
         try:
@@ -169,8 +174,9 @@ class LargeSetDialog(Modal[None]):
                 self._show_status(f"✗ {display_text(str(problem), newlines=True)}", "$text-error")
 
     async def _find(self, stop: threading.Event) -> None:
-        whole, topic, scanner = self._whole, self.topic, self._engine.scanner
+        whole, topic, scanner = self._whole, self.topic, self._whole_scanner
         self._show_status("looking for a finished run of this definition …")
+        await self._beside(self._settle)
         merged = await self._beside(whole.finished, topic, scanner)
         self._looking = False
         evaluated = None
@@ -238,7 +244,7 @@ class LargeSetDialog(Modal[None]):
 
         def work_out() -> Text:
             parts = [headline(run, how, self._notes)]
-            of_sample = self._sample_metrics(run.topic, run.settings)
+            of_sample = sample_metrics(self._engine, run.topic, self._prompts)
             parts.append(rates_text(metrics_of_counts(counts), self._sample, of_sample))
             if self._compared:
                 parts.append(change_text(self.change))
@@ -366,8 +372,8 @@ class LargeSetFeature:
             self.whole_set,
             large[1],
             services.session.topic,
+            services.workspace.prompts,
             self._notes(),
-            self._sample_metrics,
             self._export_run,
         )
         try:
@@ -383,11 +389,6 @@ class LargeSetFeature:
         if scan is not None:
             remote = scan.settings.name
         return large_set_notes(remote, len(services.engine.measuring.companions))
-
-    def _sample_metrics(self, topic: Topic, settings: ScannerSettings) -> Metrics | None:
-        services = self._services
-        shown, prompts = services.state.evaluation, services.workspace.prompts
-        return sample_metrics(services.engine, shown, topic, prompts, settings)
 
     async def _export_run(self, merged: Merged, change: WholeChange | None) -> None:
         """Ask for a format and a name, and write a report on a whole run."""

@@ -144,7 +144,6 @@ class MetricsFeature:
             and new.iterations is old.iterations
             and new.fit is old.fit
             and new.decision_fit is old.decision_fit
-            and new.better is old.better
         ):
             return
         dashboard = self._dashboard(new, evaluation)
@@ -169,11 +168,9 @@ class MetricsFeature:
             plateau=PLATEAU,
             changes=workspace.changes,
             recorded=is_recorded(session, evaluation),
-            fit=state.fit_for(evaluation.settings),
-            fits_later=self._services.operating_point.pending,
+            fit=state.fit,
             held_out=state.held_out,
             shipped=self._shipped(evaluation),
-            better=state.better,
             partial=state.partial,
             forecast=state.forecast,
             figures=state.figures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -16,12 +16,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import FORECAST, badge
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
-from guardtui.domain.operating_point import (
-    SHIPPED,
-    BetterThreshold,
-    ThresholdFit,
-    is_fitted_with,
-)
+from guardtui.domain.operating_point import SHIPPED, ThresholdFit, is_fitted_with
 from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
@@ -30,8 +25,6 @@ from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.actions import ACTIONS, key_names
-from guardtui.tui.textual_compat import keymap_of
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
 """Rates of a sample that estimate those of all prompts, whatever the shares of its classes."""
@@ -68,12 +61,8 @@ class Dashboard:
     fit: ThresholdFit | None = None
     held_out: float | None = None
     """Cross-validated coverage if the threshold was fitted to these labels."""
-    fits_later: bool = False
-    """Whether the threshold will be fitted once all prompts are embedded."""
     shipped: float | None = None
     """The engine's shipped threshold."""
-    better: BetterThreshold | None = None
-    """Another threshold with significantly more coverage."""
     proportional: bool = True
     """Whether the sample has the shares of the classes, so that all rates are estimates."""
 
@@ -123,7 +112,7 @@ class MetricsPane(VerticalScroll):
         self.set_class(kind == "ENGINE", "-engine")
         self.set_class(kind == "FORECAST", "-forecast")
         self.set_class(kind not in ("", "ENGINE", "FORECAST"), "-guardrail")
-        self._text.update(themed(dashboard_text(shown, keymap_of(self.app))))
+        self._text.update(themed(dashboard_text(shown)))
 
 
 def badge_text(shown: Dashboard | None) -> str:
@@ -139,7 +128,7 @@ def badge_style(shown: Dashboard) -> str:
     return _BADGE_STYLES.get(badge(shown.evaluation.settings)[0], "bold $text-success")
 
 
-def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = None) -> Text:
+def dashboard_text(shown: Dashboard | None) -> Text:
     """Return the text of the pane; before the first evaluation, a hint."""
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
@@ -151,7 +140,7 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
         *(_change(shown) if shown.forecast is None else _likely(shown, shown.forecast)),
         _history(shown),
         _edit(shown),
-        *_operating_point(shown, keymap),
+        *_operating_point(shown),
         _scanner(shown),
     ]
     return Text("\n").join(lines)
@@ -164,8 +153,7 @@ def operating_text(shown: Dashboard) -> str:
         return ""
     text = f"threshold {threshold_text(settings.threshold)}, "
     if settings.threshold_source == SHIPPED:
-        later = "; fitted once all are embedded" if shown.fits_later else ""
-        return text + SHIPPED + later
+        return text + SHIPPED
     if fit is not None and is_fitted_with(shown.evaluation, fit):
         text += f"fitted to {fit.labels} labels"
     else:
@@ -173,24 +161,9 @@ def operating_text(shown: Dashboard) -> str:
     return text if shown.shipped is None else f"{text} (shipped {threshold_text(shown.shipped)})"
 
 
-def _operating_point(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
+def _operating_point(shown: Dashboard) -> list[Text]:
     text = operating_text(shown)
-    lines = [Text(text, "$text-muted")] if text else []
-    better = shown.better
-    if better is not None and text:
-        lines.append(
-            Text(
-                f"⚠ threshold {threshold_text(better.threshold)} would give coverage "
-                f"{better.change}: "
-                f"{_keys('fit_threshold', keymap)} fits again",
-                "$text-warning",
-            )
-        )
-    return lines
-
-
-def _keys(name: str, keymap: Mapping[str, str] | None) -> str:
-    return next(key_names(action, keymap) for action in ACTIONS if action.name == name)
+    return [Text(text, "$text-muted")] if text else []
 
 
 def _shown_rates(shown: Dashboard) -> list[Text]:

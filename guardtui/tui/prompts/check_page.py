@@ -81,7 +81,7 @@ class CheckFeature:
             if waiting:
                 return findings
             try:
-                return (*findings, *engine_findings(scanner, state.topic, prompts))
+                return (*findings, *engine_findings(scanner, prompts))
             except ScannerError:
                 return findings  # the engine itself reports why it cannot be loaded
 

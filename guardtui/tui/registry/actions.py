@@ -214,14 +214,6 @@ ACTIONS: tuple[Action, ...] = (
         menu="t t",
     ),
     Action(
-        "fit_threshold",
-        "ctrl+f10,ctrl+f4",
-        "Fit the threshold",
-        "Fit the engine's threshold to the labels again, at the definition as it is now",
-        footer="Fit",
-        menu="t f",
-    ),
-    Action(
         "show_difference",
         "f12,alt+d",
         "Difference",

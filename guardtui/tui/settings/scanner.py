@@ -24,7 +24,7 @@ from guardtui.tui.main.window import Window
 
 @dataclass(frozen=True, slots=True)
 class ScannerChoice:
-    """The chosen scanner; `threshold` None is the shipped one, or a fitted one by `source`."""
+    """The chosen scanner; a `threshold` of None is fitted or the shipped one, as `source` says."""
 
     encoder: str
     threshold: float | None
@@ -34,21 +34,19 @@ class ScannerChoice:
 class ScannerDialog(Modal[ScannerChoice | None]):
     """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
 
-    def __init__(
-        self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
-    ) -> None:
+    def __init__(self, current: ScannerChoice, fit: ThresholdFit | str) -> None:
         super().__init__()
-        self._current, self._shown, self._fit = current, shown, fit
+        self._current, self._fit = current, fit
 
     def compose(self) -> ComposeResult:
-        shown = "n/a" if self._shown is None else f"{self._shown:.3g}"
-        self._filled_in = "" if self._current.threshold is None else shown
+        shown = "" if self._current.threshold is None else f"{self._current.threshold:.3g}"
+        self._filled_in = shown
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scanner"
             dialog.border_subtitle = "Esc closes"
             yield Label(
-                f"Threshold {shown} ({self._current.source}), encoder {self._current.encoder}.\n"
-                "A comparison across different thresholds or encoders says so.",
+                f"Threshold {' '.join(filter(None, (shown, self._current.source)))}, encoder "
+                f"{self._current.encoder}.",
                 markup=False,
             )
             yield LineInput(
@@ -71,9 +69,9 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         if isinstance(fit, str):
             return f"No threshold is fitted: {fit}"
         return (
-            f"Fitted to {fit.labels} labels at this definition: "
-            f"{threshold_text(fit.threshold)}, coverage {fit.held_out:.3f} cross-validated "
-            f"({fit.coverage:.3f} on the labels that chose it)."
+            "Fitted, each definition has its own threshold; this one "
+            f"{threshold_text(fit.threshold)} ({fit.labels} labels), coverage "
+            f"{fit.held_out:.3f} cross-validated, {fit.coverage:.3f} on the labels that chose it."
         )
 
     @on(Input.Submitted)
@@ -88,11 +86,11 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         elif event.button.id == "shipped":
             self.dismiss(ScannerChoice(current.encoder, None, SHIPPED))
         elif event.button.id == "fitted" and not isinstance(self._fit, str):
-            self.dismiss(ScannerChoice(current.encoder, self._fit.threshold, FITTED))
+            self.dismiss(ScannerChoice(current.encoder, None, FITTED))
         elif event.button.id == "encoder":
             other = next_encoder(current.encoder)
             # A threshold belongs to its encoder.
-            self.dismiss(ScannerChoice(other, None, ""))
+            self.dismiss(ScannerChoice(other, None, FITTED))
 
     def _set(self) -> None:
         text = self.query_one(Input).value.strip().replace(",", ".")
@@ -126,46 +124,32 @@ class ScannerSettingsFeature:
         self._services, self._window = services, window
         self.actions: Mapping[str, ActionMethod] = {
             "scanner_settings": window.action(self.scanner_settings),
-            "fit_threshold": window.action(services.operating_point.fit_again),
         }
 
     async def scanner_settings(self) -> None:
         """Show the dialog, and apply its threshold and encoder."""
         services, engine = self._services, self._services.engine
-        settings = engine.scanner.settings
-        current = ScannerChoice(
-            engine.scanner.encoder_name,
-            None if settings.threshold_source == SHIPPED else settings.threshold,
-            settings.threshold_source,
+        threshold, source = engine.scanner.threshold
+        current = (
+            ScannerChoice(engine.scanner.encoder_name, threshold, source)
+            if isinstance(threshold, float)
+            else ScannerChoice(engine.scanner.encoder_name, None, threshold or SHIPPED)
         )
         fit = await asyncio.to_thread(
             engine.fitted, services.session.topic, services.workspace.prompts
         )
-        choice = await self._window.show(ScannerDialog(current, settings.threshold, fit))
+        choice = await self._window.show(ScannerDialog(current, fit))
         if choice is None:
             return
-        if choice.source == FITTED and not isinstance(fit, str):
-            await services.operating_point.use(fit)
-            return
-        other = choice.encoder != engine.scanner.encoder_name
-        if other:
+        if choice.encoder != engine.scanner.encoder_name:
             engine.use(LocalScanner(choice.encoder))
-        else:
-            services.operating_point.set(choice.threshold, choice.source)
+        fitted = choice.source == FITTED
+        engine.scanner.use_threshold(FITTED if fitted else choice.threshold, choice.source)
         services.sync.remember(
             {
                 "encoder": choice.encoder,
                 "threshold": choice.threshold,
-                "threshold_source": choice.source,
+                "threshold_source": "" if fitted else choice.source,
             }
         )
-        # Scores of another encoder need another threshold; opening a topic settles that itself.
-        if other and services.preview.begun:
-            # Embedding many prompts takes long: another dialog must not cancel it.
-            self._window.start(self._settle(), group="settle", exclusive=True)
-        else:
-            services.preview.request()
-
-    async def _settle(self) -> None:
-        await self._services.operating_point.settle()
-        self._services.preview.request()
+        services.preview.request()

@@ -19,7 +19,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.metrics import RATES
-from guardtui.domain.operating_point import BY_HAND, SHIPPED
+from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.modal import Modal
@@ -261,13 +261,10 @@ class _MovableThreshold(Protocol):
 class _EngineThreshold:
     """The threshold of the embedded engine."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, shown: Evaluation) -> None:
         self._services, self._scanner = services, services.engine.scanner
-        self._before = self._scanner.settings
-
-    @property
-    def threshold(self) -> float | None:
-        return self._before.threshold
+        self._before = self._scanner.threshold
+        self.threshold = shown.settings.threshold
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -282,12 +279,7 @@ class _EngineThreshold:
         self._services.preview.request()
 
     def restore(self) -> None:
-        before = self._before
-        # None again if it was the shipped one.
-        as_shipped = before.threshold_source == SHIPPED
-        self._scanner.use_threshold(
-            None if as_shipped else before.threshold, before.threshold_source
-        )
+        self._scanner.use_threshold(*self._before)
         self._services.preview.request()
 
     def keep(self, threshold: float) -> None:
@@ -347,7 +339,7 @@ class ThresholdFeature:
         if evaluation.settings.name == DECISION:
             moves: _MovableThreshold = _DecisionThreshold(self._services, evaluation)
         else:
-            moves = _EngineThreshold(self._services)
+            moves = _EngineThreshold(self._services, evaluation)
         threshold = moves.threshold
         if threshold is None:
             return
@@ -400,6 +392,6 @@ class ThresholdFeature:
             )
             return None
         shown = state.evaluation
-        if shown is not None and shown.key == services.engine.key(state.topic, state.prompts):
+        if shown is not None and services.engine.has_judged(shown, state.topic, state.prompts):
             return shown
         return await services.preview.evaluate()
