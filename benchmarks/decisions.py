@@ -117,7 +117,7 @@ def wordings_of(name: str, texts: list[str]) -> list[Wording]:
         intent=Intent.BLOCK,
     )
     best = whole.model_copy(update={"intent": Intent.BLOCK})
-    material = Material(tuple(texts[::7]), tuple(texts[1::7]), tuple(texts[2::7]))
+    material = Material(tuple(texts[::7]), tuple(texts[1::7]))
     edits = candidates(weak, material, 2000)
     step = len(edits) / (WORDINGS - 2)
     spread = [edits[int(place * step)] for place in range(WORDINGS - 2)]

@@ -1,4 +1,7 @@
-"""Candidate edits of a definition: readable texts within the limits."""
+"""Candidate edits of a definition: other examples, within the limits.
+
+The description is the author's, or a writer model's: no edit changes a word of it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, combinations
 
-from guardtui.advice.descriptions import drafts, extended, generalized, shortened
-from guardtui.advice.phrases import excludes
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import (
-    DESCRIPTION_BYTES,
     EXAMPLE_BYTES,
     EXAMPLES_AT_LEAST,
     EXAMPLES_AT_MOST,
@@ -36,10 +36,7 @@ class CandidateKind(StrEnum):
     ADD_EXAMPLE = "add example"
     SWAP_EXAMPLE = "swap example"
     DROP_EXAMPLE = "drop example"
-    SHORTEN = "shorten description"
-    GENERALIZE = "generalize description"
-    INCLUDE = "include a phrase"
-    COMPLETE = "complete the definition"
+    COMPLETE = "complete the examples"
     REWORD = "wording of a model"
 
 
@@ -47,8 +44,8 @@ class CandidateKind(StrEnum):
 class Candidate:
     """An edit: the new definition, and the change in words.
 
-    Foreign texts in `change` are shortened by `display_start`. `sources` are the prompts that it
-    takes words from; they do not count in its evaluation.
+    Foreign texts in `change` are shortened by `display_start`. `sources` are the prompts that its
+    writer was shown; they do not count in its evaluation.
     """
 
     topic: Topic
@@ -59,42 +56,31 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Prompts for words and examples of edits.
+    """Prompts for the examples of edits.
 
-    `missed` belong to the topic and do not match, `caught` belong and match, `others` do not
-    belong. Each has a fixed order, and the first ones are used.
+    `missed` belong to the topic and do not match, `caught` belong and match. Each has a fixed
+    order, and the first ones are used.
     """
 
     missed: tuple[str, ...]
     caught: tuple[str, ...]
-    others: tuple[str, ...]
 
 
 def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candidate]:
     """Return at most `most` different edits of one step, in a fixed order.
 
-    All are within the byte limits, and no description gets excluding words. If there are too many,
-    edits of examples and of the description alternate.
+    All are within the byte limits.
     """
     seen = {same(topic)}
-    edits_by_part: list[list[Candidate]] = []
-    of_examples = chain(_of_missing(topic, material), _of_examples(topic, material))
-    for edits in (of_examples, _of_description(topic, material)):
-        kept: list[Candidate] = []
-        for candidate in edits:
-            if len(kept) == most:
-                break
-            key = same(candidate.topic)
-            if key not in seen:
-                seen.add(key)
-                kept.append(candidate)
-        edits_by_part.append(kept)
-    examples, descriptions = edits_by_part
-    if len(examples) + len(descriptions) > most:
-        room = max(most - len(descriptions), most // 2)
-        examples = examples[:room]
-        descriptions = descriptions[: most - len(examples)]
-    return examples + descriptions
+    kept: list[Candidate] = []
+    for candidate in chain(_of_missing(topic, material), _of_examples(topic, material)):
+        if len(kept) == most:
+            break
+        key = same(candidate.topic)
+        if key not in seen:
+            seen.add(key)
+            kept.append(candidate)
+    return kept
 
 
 def changes(before: Topic, after: Topic) -> tuple[str, ...]:
@@ -167,21 +153,15 @@ def _sources(topic: Topic, material: Material) -> list[str]:
 
 
 def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
-    """Yield completions of a draft: a description, and two examples."""
+    """Yield completions of a draft that lacks two examples."""
     given = tuple(example for example in topic.examples if example.strip())
     lacking = max(0, EXAMPLES_AT_LEAST - len(given))
-    old = topic.description.strip()
-    if not lacking or (old and lacking == 1 and given == topic.examples):
+    if not lacking or (lacking == 1 and given == topic.examples):
         return  # a single edit is enough
-    descriptions = [old] if old else drafts(topic.name)
-    sources = _sources(topic, material)[: _DRAWN if len(descriptions) > 1 else 3 * _DRAWN]
-    for examples in combinations(sources, lacking):
-        for description in descriptions:
-            whole = topic.model_copy(
-                update={"description": description, "examples": (*given, *examples)}
-            )
-            if _fits(whole):
-                yield Candidate(whole, CandidateKind.COMPLETE, "; ".join(changes(topic, whole)))
+    for examples in combinations(_sources(topic, material)[: 3 * _DRAWN], lacking):
+        whole = topic.model_copy(update={"examples": (*given, *examples)})
+        if _fits(whole):
+            yield Candidate(whole, CandidateKind.COMPLETE, "; ".join(changes(topic, whole)))
 
 
 def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
@@ -220,40 +200,3 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
                 if ok:
                     change = _replacing(index + 1, old, text)
                     yield Candidate(swapped, CandidateKind.SWAP_EXAMPLE, change)
-
-
-def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
-    old = topic.description.strip()
-    room = TOTAL_BYTES - byte_length(topic.name) - sum(map(byte_length, topic.examples))
-    room = min(room, DESCRIPTION_BYTES)
-    allowed = excludes(old)
-    if not _fits(topic.model_copy(update={"description": "x"})):
-        return
-    for kind, text, change, source in _descriptions(topic, old, material):
-        fits = text.strip() and text != old and byte_length(text) <= room
-        if fits and excludes(text) <= allowed:
-            new = topic.model_copy(update={"description": text})
-            yield Candidate(new, kind, change, (source,) if source else ())
-
-
-def _descriptions(
-    topic: Topic, old: str, material: Material
-) -> Iterator[tuple[CandidateKind, str, str, str]]:
-    """Yield other descriptions: kind, text, change, and the prompt with their words (or "")."""
-    if not old:
-        for text in drafts(topic.name):
-            yield CandidateKind.COMPLETE, text, f"Write the description: {_quoted(text)}", ""
-        return
-    for text in shortened(old):
-        yield CandidateKind.SHORTEN, text, f"Cut the description to {_quoted(text)}", ""
-    for text, added in generalized(old):
-        yield (
-            CandidateKind.GENERALIZE,
-            text,
-            f"Widen the description: including {_quoted(added)}",
-            "",
-        )
-    for text, phrase, source in extended(
-        old, (*material.missed, *material.caught), material.others
-    ):
-        yield CandidateKind.INCLUDE, text, f"Include {_quoted(phrase)} in the description", source

@@ -112,7 +112,7 @@ def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
             some = np.sort(some[order[:_MATERIAL]])
         return tuple(prompts.prompts.gather(some).to_list())
 
-    return Material(texts(expected & ~matches), texts(expected & matches), texts(~expected))
+    return Material(texts(expected & ~matches), texts(expected & matches))
 
 
 class OwnPrompts:

@@ -1,4 +1,4 @@
-"""Phrases of texts: their ranges, their removal, and noun phrases."""
+"""Phrases of texts: their ranges, and their removal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 
 _REMEMBERED = 4096  # number of texts with cached words
-_LONGEST = 3  # words of a noun phrase
 
 _EXCLUDING = """
 not no never none nor neither without except excluding exclude excludes excluded unless unrelated
@@ -38,11 +37,6 @@ _TRAILING = re.compile(rf"(?:[\s,;:.(–—/]|\s{_EDGE}(?=\s*$))+$", re.IGNORECA
 
 _PARENTHESES = re.compile(r"[()]+")
 _BEFORE_SIGN = re.compile(r"\s*[()]+\s*(?=[,;:.])")
-
-_ARTICLES = frozenset({"a", "an"})
-_BEFORE_PLURALS = frozenset({"about", "for", "of", "on", "with", "from", "any", "some"})
-_PLURAL = re.compile(r"(?:[^s]s|ies|sses)$")
-_VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 
 
 def excludes(text: str) -> set[str]:
@@ -95,37 +89,3 @@ def tidied(text: str, like: str) -> str:
     if text.count("(") != text.count(")"):
         text = " ".join(_PARENTHESES.sub(" ", _BEFORE_SIGN.sub("", text)).split())
     return text[:1].upper() + text[1:] if like[:1].isupper() else text
-
-
-@lru_cache(_REMEMBERED)
-def noun_phrases(text: str) -> tuple[str, ...]:
-    """Return the distinct noun phrases of a prompt, as items of a list, in order.
-
-    These are runs of two or three content words after an article, and plural ones after a
-    preposition, up to a common word, punctuation or the end: `a home office` in “Can I deduct a
-    home office at all?”. Without a parser, only such runs are certain to be noun phrases. Single
-    words are too vague.
-    """
-    matches = list(_WORD.finditer(text))
-    phrases: dict[str, None] = {}
-    for index, match in enumerate(matches[:-1]):
-        before = match.group().lower()
-        if before not in _ARTICLES | _BEFORE_PLURALS:
-            continue
-        run: list[str] = []
-        end = match.end()
-        for word in matches[index + 1 :]:
-            alone = word.group()
-            joined = text[end : word.start()] == " "
-            if not joined or alone.lower() in STOPWORDS or excludes(alone) or alone.isdigit():
-                break
-            run.append(alone)
-            end = word.end()
-        if not 1 < len(run) <= _LONGEST or any("'" in word or "’" in word for word in run):
-            continue
-        phrase = " ".join(run).lower()
-        if before in _ARTICLES:
-            phrases[f"{'an' if _VOWEL.match(phrase) else 'a'} {phrase}"] = None
-        elif _PLURAL.search(phrase):
-            phrases[phrase] = None
-    return tuple(phrases)

@@ -10,7 +10,7 @@ import numpy as np
 from guardtui.advice.prompt_set import Survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.next_steps import NextStep, StepKind, gain_text
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import ENGINE, Evaluation
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
@@ -50,10 +50,11 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     """Return how many labels are missing, or None if something else decides.
 
     Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
-    width falls with the square root of the number of labels.
+    width falls with the square root of the number of labels. A guardrail that has scanned the
+    prompts can be asked about another definition instead.
     """
-    if search is None or not search.single_edits:
-        return None  # no edits were measured
+    if search is None or not search.single_edits or evaluation.settings.name != ENGINE:
+        return None
     best = next(iter(search.proposals), None)
     if best is not None and best.gain.is_certain:
         return None
@@ -76,7 +77,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> NextSte
     prompts, which = survey.prompts, guardrail_text(survey.evaluation.settings)
     lines = [
         f"With {need.labels} labels the coverage of {which} is known to ±{need.half_width:.3f} "
-        f"only; about {need.wanted}, of the same kinds, would make it ±{WIDE:.3f}."
+        f"only; about {need.more} more, of the same kinds, would make it ±{WIDE:.3f}."
     ]
     best = next(iter(search.proposals), None)
     if best is not None:
@@ -93,8 +94,8 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> NextSte
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
     return NextStep(
         StepKind.LABEL,
-        f"Label more prompts like {these}: nothing else will tell "
-        f"(about {need.more} for ±{WIDE:.2f})",
+        f"Not sure yet: about {need.more} more labels like {these} make coverage certain to "
+        f"±{WIDE:.2f}",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
     )

@@ -130,7 +130,10 @@ def next_steps(
     if check is not None:
         # Before the edits, if the forecast is too uncertain to show their effect.
         steps.insert(0 if not advised else 1, check)
-    note = "" if steps else _nothing(search)
+    note = "" if steps else _nothing(topic, search)
+    if note and search is not None and forecast is not None:
+        guardrail = remote_name(forecast.grounds.settings.name)
+        note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
         # The action comes first: a narrow screen cuts the line.
@@ -147,9 +150,7 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     before, after = topic, proposal.topic
     parts = []
     if after.description != before.description:
-        wider = after.description.startswith(before.description.rstrip(" ."))
-        shorter = before.description.startswith(after.description)
-        parts.append(f"{'widen' if wider else 'shorten' if shorter else 'reword'} the description")
+        parts.append("reword the description")
     removed = [
         number for number, text in enumerate(before.examples, 1) if text not in after.examples
     ]
@@ -181,9 +182,11 @@ def _check(forecast: Forecast | None) -> NextStep | None:
     return NextStep(StepKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
 
 
-def _nothing(search: SearchResult | None) -> str:
+def _nothing(topic: Topic, search: SearchResult | None) -> str:
     if search is None:
         return "Nothing was measured"
+    if not topic.description.strip():
+        return "Write a description: then edits of the examples are measured with it"
     best = next(iter(search.proposals), None)
     if best is None:
         if not search.single_edits:

@@ -15,13 +15,11 @@ from guardtui.advice.candidates import (
     is_usable_example,
     same,
 )
-from guardtui.advice.phrases import excludes, words
 from guardtui.domain.topic import Topic, violations
 
 MATERIAL = Material(
     missed=("Can I write off my desk?", "deduct a desk at home", "Write off a home office"),
     caught=("How do I file my tax return?", "May I claim a home office?"),
-    others=("How do I bake bread?", "What is the capital of France?"),
 )
 TOPIC = Topic(
     name="Tax",
@@ -39,7 +37,7 @@ TOPICS = st.builds(
     examples=st.lists(TEXTS, max_size=6).map(tuple),
 )
 PROMPTS = st.lists(TEXTS | st.sampled_from(["a\nb", "hid\u200bden", "y" * 260]), max_size=5)
-MATERIALS = st.builds(Material, PROMPTS.map(tuple), PROMPTS.map(tuple), PROMPTS.map(tuple))
+MATERIALS = st.builds(Material, PROMPTS.map(tuple), PROMPTS.map(tuple))
 
 
 @settings(deadline=None)
@@ -52,7 +50,7 @@ def test_candidates_are_valid_new_and_distinct(topic: Topic, material: Material)
     for candidate in edits:
         assert not violations(candidate.topic)
         assert (candidate.topic.name, candidate.topic.intent) == (topic.name, topic.intent)
-        assert excludes(candidate.topic.description) <= excludes(topic.description)
+        assert candidate.topic.description == topic.description  # the author's words
         fresh = {*candidate.topic.examples} - {*topic.examples}
         assert fresh <= sources
         assert all(map(is_usable_example, fresh))
@@ -78,7 +76,7 @@ def of_kind(kind: CandidateKind, topic: Topic = TOPIC) -> list[Candidate]:
 
 def test_every_kind_of_edit_is_tried() -> None:
     three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
-    draft = Topic(name="Tax")
+    draft = Topic(name="Tax", description="Questions about income tax")
     kinds = {
         candidate.kind for topic in (three, draft) for candidate in candidates(topic, MATERIAL)
     }
@@ -123,33 +121,6 @@ def test_candidates_fix_a_definition_beyond_a_limit() -> None:
     assert of_kind(CandidateKind.ADD_EXAMPLE, long) == []
 
 
-def test_a_new_description_keeps_its_beginning() -> None:
-    edits = [
-        candidate
-        for candidate in candidates(TOPIC, MATERIAL)
-        if candidate.topic.examples == TOPIC.examples
-    ]
-    assert {candidate.kind for candidate in edits} == {
-        CandidateKind.SHORTEN,
-        CandidateKind.GENERALIZE,
-        CandidateKind.INCLUDE,
-    }
-    for candidate in edits:
-        text = candidate.topic.description
-        assert text.startswith("Questions about income tax")
-        assert {*words(text)} - {*words(TOPIC.description)} == set() or ", including " in text
-
-
-def test_a_phrase_names_the_prompt_that_gave_it() -> None:
-    (candidate,) = of_kind(CandidateKind.INCLUDE)
-    assert candidate.topic.description == f"{TOPIC.description}, including a home office"
-    assert candidate.sources == (MATERIAL.missed[2],)
-    others = [
-        each for each in candidates(TOPIC, MATERIAL) if each.kind is not CandidateKind.INCLUDE
-    ]
-    assert all(each.sources == () for each in others)
-
-
 @pytest.mark.parametrize(
     "text", ["", " ", "a\nb", "hid\u200bden", "y" * 251, "{x}", "see https://x", "<b>", "`x`"]
 )
@@ -172,20 +143,18 @@ def test_several_edits_are_described_as_instructions() -> None:
 
 
 @pytest.mark.parametrize("examples", [(), ("",), ("How do I lower my tax?",)])
-@pytest.mark.parametrize("description", ["", "Tax"])
-def test_a_draft_is_completed_in_one_edit(description: str, examples: tuple[str, ...]) -> None:
+def test_a_draft_is_completed_in_one_edit(examples: tuple[str, ...]) -> None:
     missed = tuple(f"How do I deduct my {thing}?" for thing in ("car", "desk", "flat", "bike"))
-    material = Material(missed, (), ("What is the weather like?", "Who won the match?"))
-    draft = Topic(name="Tax advice", description=description, examples=examples)
+    material = Material(missed, ())
+    draft = Topic(name="Tax advice", description="Tax", examples=examples)
     edits = candidates(draft, material)
     assert edits
     for candidate in edits:
         assert not violations(candidate.topic)
         assert candidate.topic.name == draft.name
-        assert "tax" in candidate.topic.description.lower()
-        if description:
-            assert candidate.topic.description == description
+        assert candidate.topic.description == "Tax"
         assert all(text in candidate.topic.examples for text in examples if text.strip())
         assert set(candidate.topic.examples) <= {*missed, *examples}
     assert len({same(candidate.topic) for candidate in edits}) == len(edits)
     assert edits == candidates(draft, material)
+    assert candidates(draft.model_copy(update={"description": ""}), material) == []

@@ -136,7 +136,7 @@ def test_values_depend_neither_on_order_nor_on_other_candidates(
 
 def test_own_examples_and_sources_never_count(objective: ForecastObjective) -> None:
     appraisal = objective.appraise(
-        Candidate(EXAMPLE, CandidateKind.INCLUDE, "", (objective.prompts.prompts[4],))
+        Candidate(EXAMPLE, CandidateKind.REWORD, "", (objective.prompts.prompts[4],))
     )
     assert appraisal is not None
     assert np.flatnonzero(~appraisal.counted).tolist() == [0, 4]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from guardtui.advice.phrases import (
     content_words,
     excludes,
-    noun_phrases,
     pieces,
     without,
     words,
@@ -64,35 +63,3 @@ def test_wording_that_excludes_is_found_in_any_form() -> None:
 def test_content_words_are_distinct() -> None:
     text = "Can I deduct 20 of the taxes, or can I not DEDUCT a tax? Don’t"
     assert content_words(text) == ("deduct", "taxes", "tax")
-
-
-@pytest.mark.parametrize(
-    ("text", "phrases"),
-    [
-        ("Can I deduct a home office at all?", ("a home office",)),
-        ("Is an Old Car deductible?", ("an old car deductible",)),
-        ("What of a annual filing deadline?", ("an annual filing deadline",)),
-        ("Questions about late tax returns", ("late tax returns",)),
-        ("What about state income tax", ()),  # one of a kind without an article
-        ("Can I deduct a car?", ()),  # a single word tells too little
-        ("Is it a very long and deep question", ("a very long",)),
-        ("a tax return. a tax return, a tax refund", ("a tax return", "a tax refund")),
-        ("a tax, return", ()),
-        ("a man's tax return", ()),
-        ("a one two three four", ()),
-        ("a return without receipts", ()),
-        ("", ()),
-    ],
-)
-def test_noun_phrases_are_runs_after_an_article_or_plural(
-    text: str, phrases: tuple[str, ...]
-) -> None:
-    assert noun_phrases(text) == phrases
-
-
-@given(TEXTS)
-def test_noun_phrases_hold_words_of_the_text_alone_and_exclude_nothing(text: str) -> None:
-    for phrase in noun_phrases(text):
-        assert {*words(phrase)} - {"a", "an"} <= {*words(text)}
-        assert not excludes(phrase)
-        assert phrase == phrase.strip()

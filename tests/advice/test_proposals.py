@@ -79,14 +79,14 @@ def test_a_path_of_edits_is_described_and_its_sources_are_excluded(shipped: Benc
     first = TOPIC.model_copy(update={"description": "Taxes"})
     second = first.model_copy(update={"examples": (TOPIC.examples[0], texts[0])})
     path = [
-        Candidate(first, CandidateKind.INCLUDE, "one", (texts[8],)),
+        Candidate(first, CandidateKind.REWORD, "one", (texts[8],)),
         Candidate(second, CandidateKind.SWAP_EXAMPLE, "two", (texts[9], texts[8])),
     ]
     assert combined(path).sources == (texts[8], texts[9])
     nothing = np.zeros(0, np.intp)
     proposal = proposal_of(shipped, shipped.objective(), TOPIC, path, nothing)
     assert {0, 8, 9} <= {*proposal.left_out.tolist()}
-    assert proposal.kinds == (CandidateKind.INCLUDE, CandidateKind.SWAP_EXAMPLE)
+    assert proposal.kinds == (CandidateKind.REWORD, CandidateKind.SWAP_EXAMPLE)
     assert proposal.changes[0] == "Change the description to “Taxes”"
     assert len(proposal.changes) == 2
     assert proposal.held_out is None
@@ -113,6 +113,6 @@ def test_it_stops_at_once(shipped: Bench) -> None:
     objective = shipped.objective()
     current = appraise_current(objective, TOPIC)
     assert current is not None
-    path = [Candidate(Topic(name="new"), CandidateKind.INCLUDE, "")]
+    path = [Candidate(Topic(name="new"), CandidateKind.REWORD, "")]
     assert propose(objective, (TOPIC, current), path, np.zeros(0, np.intp), lambda: True) is None
     assert appraise_current(objective, Topic(name="newer"), lambda: True) is None

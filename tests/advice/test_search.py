@@ -249,7 +249,9 @@ def test_without_candidates_there_are_no_proposals(small: Bench) -> None:
 
 
 def test_a_draft_is_completed(small: Bench) -> None:
-    result = result_of(small, Topic(name="Tax advice"), widths=(1,))
+    result = result_of(
+        small, Topic(name="Tax advice", description="Personal tax advice"), widths=(1,)
+    )
     assert result.proposals
     assert {CandidateKind.COMPLETE} <= {
         kind for proposal in result.proposals for kind in proposal.kinds

@@ -24,7 +24,7 @@ def compared(bench: Bench, answer: Answer = like_labels, listed: int = 50) -> En
 
 def test_counts_and_differing_prompts_are_those_of_both_verdicts(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    engine = bench.engine.verdicts(bench.topic, bench.prompts).triggered
+    engine = bench.engine.evaluate_now(bench.topic, bench.prompts).verdicts.triggered
     labels = bench.prompts.expected
     result = compared(bench)
     assert result.agreement.both == np.count_nonzero((engine == 1) & labels)
@@ -83,6 +83,6 @@ def test_an_engine_that_fails_is_an_error(tmp_path: Path) -> None:
     def damaged(*_: object) -> None:
         raise ScannerError("the encoder is damaged")
 
-    bench.engine.scanner.scan_now = damaged  # type: ignore[method-assign, assignment]
+    bench.engine.scanner.evaluate_now = damaged  # type: ignore[method-assign, assignment]
     with pytest.raises(ScannerError, match="damaged"):
         compared(bench)

@@ -15,8 +15,10 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import BY_HAND, SHIPPED
+from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
 from guardtui.domain.prompt_edit import Relabel, Remove
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
@@ -138,7 +140,6 @@ async def test_the_first_figures_are_of_a_fair_sample_and_nothing_is_recorded_or
         assert state.iterations == ()
         assert (state.fit, state.held_out) == (None, None)
         assert part.settings.threshold_source == SHIPPED
-        assert app.services.operating_point.pending
 
 
 async def test_the_part_has_the_scores_of_the_whole_which_follows_and_is_recorded(
@@ -158,7 +159,6 @@ async def test_the_part_has_the_scores_of_the_whole_which_follows_and_is_recorde
         assert app.state.fit is not None
         assert app.state.fit.labels == COUNT
         assert whole.settings.threshold == app.state.fit.threshold
-        assert not app.services.operating_point.pending
 
 
 async def test_edits_are_evaluated_on_the_part_and_do_not_stop_the_embedding(
@@ -182,7 +182,7 @@ async def test_edits_are_evaluated_on_the_part_and_do_not_stop_the_embedding(
         assert len(app.author.messages) == 0
 
 
-@pytest.mark.parametrize("decide", ["keep", "discard", "fit_again"])
+@pytest.mark.parametrize("decide", ["keep", "discard"])
 async def test_what_needs_all_prompts_says_how_many_are_missing(
     path: Path, held: Held, decide: str
 ) -> None:
@@ -192,7 +192,6 @@ async def test_what_needs_all_prompts_says_how_many_are_missing(
         act = {
             "keep": services.decisions.keep,
             "discard": services.decisions.discard,
-            "fit_again": services.operating_point.fit_again,
         }
         await act[decide]()
         assert app.author.messages == [
@@ -258,7 +257,7 @@ async def test_an_end_in_the_middle_loses_nothing_that_was_embedded(path: Path, 
     assert held.first.isdisjoint(held.embedded)
 
 
-async def test_the_threshold_of_the_session_holds_for_the_part(
+async def test_a_part_is_judged_by_its_own_labels_and_the_whole_by_all(
     path: Path, held: Held, tmp_path: Path
 ) -> None:
     held.let.set()
@@ -270,9 +269,8 @@ async def test_the_threshold_of_the_session_holds_for_the_part(
     other = LocalScanner("static", cache=tmp_path / "other")
     async with opening(path, held, other) as app:
         part = await app.part()
-        assert part.settings.threshold == fit.threshold
-        assert app.state.held_out is None  # its folds are those of all prompts
-        assert not app.services.operating_point.pending
+        assert part.settings.threshold_source == SHIPPED  # too few of them so far
+        assert app.state.held_out is None
         held.let.set()
         await app.whole()
         assert app.state.held_out == fit.held_out
@@ -307,7 +305,7 @@ async def test_an_engine_that_fails_says_so_once_and_ends_the_opening(
         raise ScannerError("the weights are damaged")
 
     monkeypatch.setattr(scanner, "prompt_vectors", broken)
-    monkeypatch.setattr(scanner, "scan_now", broken)
+    monkeypatch.setattr(scanner, "evaluate_now", broken)
     async with opening(path, held, scanner) as app:
         async with asyncio.timeout(PATIENCE):
             await app.opening
@@ -319,7 +317,7 @@ async def test_an_engine_that_fails_says_so_once_and_ends_the_opening(
 async def test_a_threshold_set_by_hand_meanwhile_is_not_fitted_over(path: Path, held: Held) -> None:
     async with opening(path, held) as app:
         await app.part()
-        app.services.operating_point.set(0.7, BY_HAND)
+        app.services.engine.scanner.use_threshold(0.7, BY_HAND)
         held.let.set()
         whole = await app.whole()
         assert (whole.settings.threshold, whole.settings.threshold_source) == (0.7, BY_HAND)
@@ -331,7 +329,7 @@ async def test_the_shipped_threshold_chosen_meanwhile_is_not_fitted_over(
 ) -> None:
     async with opening(path, held) as app:
         await app.part()
-        app.services.operating_point.set(None, SHIPPED)
+        app.services.engine.scanner.use_threshold(None, SHIPPED)
         held.let.set()
         whole = await app.whole()
         assert whole.settings.threshold_source == SHIPPED
@@ -343,13 +341,13 @@ async def test_another_engine_chosen_meanwhile_opens_the_prompts_from_there(
 ) -> None:
     async with opening(path, held) as app:
         await app.part()
-        other = LocalScanner("static", cache=tmp_path / "other")
+        other = LocalScanner("static", FITTED, cache=tmp_path / "other")
         app.services.engine.use(other)
         held.let.set()
         whole = await app.whole()
         assert app.services.engine.scanner is other
         assert app.state.fit is not None
-        assert whole.settings.threshold == other.settings.threshold == app.state.fit.threshold
+        assert whole.settings.threshold == app.state.fit.threshold
         assert len(app.state.iterations) == 1
 
 
@@ -369,17 +367,19 @@ async def test_a_preview_that_is_still_being_shown_does_not_take_the_place_of_th
         await app.part()
         app.describe("Soup")
         await app.part()
-        record = services._record_file
+        evaluate = services.engine.evaluator.evaluate
 
-        async def recorded() -> bool:
-            waits.set()  # between two evaluations of the opening
+        async def evaluated(topic: Topic, prompts: PromptSet) -> Evaluation:
+            waits.set()  # the preview goes on meanwhile, and must not cancel the record
             await app.jobs.finished()
-            assert app.state.evaluation is not None
-            assert app.state.evaluation.is_of_a_part  # another run would cancel that of the record
-            return await record()
+            return await evaluate(topic, prompts)
 
-        monkeypatch.setattr(services, "_record_file", recorded)
+        monkeypatch.setattr(services.engine.evaluator, "evaluate", evaluated)
         held.let.set()
+        async with asyncio.timeout(PATIENCE):
+            await app.opening
+        monkeypatch.setattr(services.engine.evaluator, "evaluate", evaluate)
+        services.preview.request()
         whole = await app.whole()
         assert whole.topic.description == "Soup"
         assert not whole.is_of_a_part

@@ -33,7 +33,6 @@ from guardtui.app.next_steps import (
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.operating_point import BetterThreshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
@@ -68,7 +67,7 @@ def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
 
 
 def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> NextSteps:
-    given = {"better": None, "forecast": None, **known}
+    given = {"forecast": None, **known}
     return next_steps(bench.topic, bench.prompts, found, **given)
 
 
@@ -152,13 +151,6 @@ def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: 
     assert bool(missing_prompts(prompts)) == bool(text)
 
 
-def better_threshold() -> BetterThreshold:
-    class Better:
-        change = "+0.100 [+0.050, +0.150]"
-
-    return Better()  # type: ignore[return-value]
-
-
 def forecast_of(bench: Bench) -> Forecast:
     """Of a guardrail that answered otherwise half the time, which makes a forecast unsure."""
     scans = [
@@ -177,15 +169,7 @@ def forecast_of(bench: Bench) -> Forecast:
     return forecast
 
 
-def test_a_fit_comes_first_where_it_gives_more(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    edit = proposal(bench.topic)
-    found = steps_of(bench, result(bench.topic, edit), better=better_threshold())
-    assert [step.kind for step in found.steps] == [StepKind.FIT, StepKind.EDIT]
-    assert found.steps[0].line == "Fit the threshold: coverage +0.100 [+0.050, +0.150]"
-
-
-def test_an_unsure_forecast_is_to_be_checked_and_nothing_is_fitted(tmp_path: Path) -> None:
+def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=6)
     forecast = forecast_of(bench)
     coverage = forecast.rates.coverage
@@ -193,11 +177,10 @@ def test_an_unsure_forecast_is_to_be_checked_and_nothing_is_fitted(tmp_path: Pat
     assert coverage.high - coverage.low > 0.06
     count = len(forecast.flips())
     assert count > 1
-    known = {"better": better_threshold(), "forecast": forecast}
-    alone = steps_of(bench, result(bench.topic), **known)
+    alone = steps_of(bench, result(bench.topic), forecast=forecast)
     assert [step.kind for step in alone.steps] == [StepKind.CHECK]
     assert alone.steps[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
-    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), **known)
+    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), forecast=forecast)
     assert [step.kind for step in found.steps] == [StepKind.EDIT, StepKind.CHECK]
     sure = replace(coverage, low=coverage.value - 0.01, high=coverage.value + 0.01)
     certain = replace(forecast, rates=replace(forecast.rates, coverage=sure))
@@ -308,15 +291,13 @@ async def test_the_same_definition_is_not_measured_twice(
     async with opened(written(tmp_path)) as app:
         asked = advises(monkeypatch, lambda topic: topic)
         await app.describe("Soup")
-        better = better_threshold()
-        app.services.store.publish(replace(app.services.state, better=better))
+        shown = app.services.state.evaluation
+        assert shown is not None
+        await app.services.evaluations.show(replace(shown))
         await app.jobs.finished()
         assert len(asked) == 1
         assert app.services.state.next is not None
-        assert [step.kind for step in app.services.state.next.steps] == [
-            StepKind.FIT,
-            StepKind.EDIT,
-        ]
+        assert [step.kind for step in app.services.state.next.steps] == [StepKind.EDIT]
 
 
 async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
@@ -413,7 +394,7 @@ def finds_nothing(monkeypatch: pytest.MonkeyPatch, *lows: float, found: int = 9)
 
 
 @pytest.mark.parametrize("lows", [(), (-0.02,)])
-async def test_where_nothing_else_tells_labels_are_the_step(
+async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lows: tuple[float, ...]
 ) -> None:
     finds_nothing(monkeypatch, *lows)
@@ -427,14 +408,14 @@ async def test_where_nothing_else_tells_labels_are_the_step(
         assert step.kind is StepKind.LABEL
         assert step.gain is None
         assert step.line == (
-            f"Label more prompts like these 6: nothing else will tell (about {need.more} for ±0.05)"
+            f"Not sure yet: about {need.more} more labels like these 6 make coverage certain to ±0.05"
         )
         rows = [state.prompts.row_of(key) for key in step.keys]
         assert len(set(rows)) == 6
         assert None not in rows
         # Whose coverage it is stands beside the figure, and what the labels would bring.
         assert "With 30 labels the coverage of the embedded engine" in step.detail
-        assert f"about {need.wanted}, of the same kinds, would make it ±0.050" in step.detail
+        assert f"about {need.more} more, of the same kinds, would make it ±0.050" in step.detail
         assert ("that may be chance" in step.detail) == bool(lows)
         assert state.prompts.prompts[rows[0]] in step.detail
 
@@ -452,6 +433,9 @@ async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
         assert label_need(None, state.evaluation) is None
         assert label_need(result(topic, proposal(topic, 0.01)), state.evaluation) is None
         assert label_need(result(topic), state.evaluation) is not None
+        # A scan by another guardrail: it can be asked about other definitions.
+        airs = ScannerSettings("airs", "airs, profile prod")
+        assert label_need(result(topic), replace(state.evaluation, settings=airs)) is None
 
 
 def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
@@ -537,7 +521,7 @@ async def test_prompts_that_became_examples_leave_the_set_only_on_yes(
 
 
 @pytest.mark.parametrize("answer", [True, False])
-async def test_a_fitted_threshold_is_fitted_again(tmp_path: Path, answer: bool) -> None:
+async def test_a_taken_proposal_has_its_own_threshold(tmp_path: Path, answer: bool) -> None:
     async with Opened(written(tmp_path, each=4)) as app:
         app.author.answers = [answer]
         first = app.services.state.fit
@@ -550,8 +534,6 @@ async def test_a_fitted_threshold_is_fitted_again(tmp_path: Path, answer: bool) 
         assert fitted is not None
         assert fitted.labels == (39 if answer else 40)
         assert fitted.threshold != first.threshold
-        assert app.scanner.settings.threshold == fitted.threshold
-        assert any("fitted to your" in message for message in app.author.messages)
         evaluation = app.services.state.evaluation
         assert evaluation is not None
         assert evaluation.topic == after

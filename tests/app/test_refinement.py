@@ -18,6 +18,7 @@ from guardtui.app.forecasting import Forecasting
 from guardtui.app.refinement import RefinementError, Refinements, open_measure
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.operating_point import FITTED, Threshold
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.session.session import Decision
@@ -94,17 +95,17 @@ async def test_a_measure_is_opened_once_for_prompts_and_threshold(tmp_path: Path
     assert second.objective.settings.threshold == 0.9
 
 
-@pytest.mark.parametrize("source", ["fitted to 20 labels", "by hand"])
+@pytest.mark.parametrize("threshold", [FITTED, 0.999])
 async def test_the_threshold_is_fitted_to_each_definition_where_it_is_fitted(
-    tmp_path: Path, source: str
+    tmp_path: Path, threshold: Threshold
 ) -> None:
     bench = Bench(tmp_path)
-    bench.engine.scanner.use_threshold(0.999, source)  # nothing matches
+    bench.engine.scanner.use_threshold(threshold)  # 0.999: nothing matches
     measure = await refining(bench).measure()
     topic = bench.topic
     found = await refining(bench).advised(measure, topic)
     assert found is not None
-    assert ((found.before.coverage or 0) > 0.5) == source.startswith("fitted")
+    assert ((found.before.coverage or 0) > 0.5) == (threshold == FITTED)
 
 
 async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ async def test_the_engine_judges_now_and_others_as_recorded(tmp_path: Path) -> N
         ("local", None),
         ("airs", 0),
     ]
-    engine = bench.engine.verdicts(bench.topic, bench.prompts).triggered
+    engine = bench.engine.evaluate_now(bench.topic, bench.prompts).verdicts.triggered
     assert np.array_equal(sight.scanners[0].answers, engine)
     assert bench.author.messages == []
 
@@ -38,7 +38,7 @@ async def test_without_the_engine_the_others_are_compared_and_its_problem_is_sho
     def damaged(*_: object) -> None:
         raise ScannerError("the encoder is damaged")
 
-    bench.engine.scanner.scan_now = damaged  # type: ignore[method-assign, assignment]
+    bench.engine.scanner.evaluate_now = damaged  # type: ignore[method-assign, assignment]
     sight = await comparison(bench).compare()
     assert [voice.name for voice in sight.scanners] == ["airs"]
     assert bench.author.messages == ["the encoder is damaged"]

@@ -107,7 +107,7 @@ async def test_an_edit_is_evaluated_and_compared_with_the_baseline(topic_path: P
     state = await loop.describe("Lentil soup and the weather")
     assert state.evaluation is not None
     assert state.evaluation.topic.description == "Lentil soup and the weather"
-    assert state.evaluation.key == loop.services.engine.key(state.topic, state.prompts)
+    assert loop.services.engine.has_judged(state.evaluation, state.topic, state.prompts)
     assert state.comparison is not None
     assert state.comparison.regressions + state.comparison.fixes > 0
     assert len(state.iterations) == 1

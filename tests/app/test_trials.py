@@ -129,7 +129,7 @@ async def test_trials_measured_differently_are_not_compared(tmp_path: Path) -> N
         await app.jobs.finished()
         assert listed(app)[0].apart == ""
         await app.describe("Bread")
-        app.services.operating_point.set(0.123, "by hand")
+        app.scanner.use_threshold(0.123, "by hand")
         app.services.preview.request()
         await app.jobs.finished()
         assert [trial.apart for trial in listed(app)] == ["", "other guardrail", "other threshold"]

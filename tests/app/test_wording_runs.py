@@ -56,6 +56,7 @@ description: Poems and shopping
 examples:
   - Where can I buy it?
   - Write a poem
+  - How far is it?
 """
 
 

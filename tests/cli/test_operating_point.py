@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 
-from guardtui.domain.operating_point import ThresholdFit
-from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.store import SessionStore
-from guardtui.session.threshold_fits import write_fit
-
 from .conftest import Run
 
 EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
@@ -38,15 +33,6 @@ def document(run: Run, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def keep(folder: Path, threshold: float) -> None:
-    """Have the session keep a fit for the engine of these tests."""
-    engine = LocalScanner("static").settings.identity
-    fit = ThresholdFit(threshold, 0.5, 102, 0.9, 0.8, (threshold,) * 10, engine, "x", "train.csv")
-    store = SessionStore(folder / "topic.yaml")
-    store.update_settings(write_fit(fit))
-    store.close()
-
-
 def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, folder: Path) -> None:
     first = document(run)
     assert first == document(run)
@@ -68,34 +54,34 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
     assert ">fitted<" in run(*EVAL, "--format", "html").out
 
 
-def test_eval_uses_the_fit_of_the_session_for_whatever_prompts_and_names_its_file(
-    run: Run, folder: Path
-) -> None:
-    keep(folder, 0.123)
-    result = document(run)
-    assert (result["threshold"], result["threshold_source"]) == (0.123, "fitted to 102 labels")
-    assert result["operating_point"]["prompts"] == "train.csv"
-    assert result["operating_point"]["cross_validated"] is None  # other labels
-    assert "0.123, fitted to 102 labels of train.csv, in the session" in run(*EVAL).out
-    assert document(run, "--threshold", "fitted")["threshold"] == 0.123
+def test_a_given_threshold_is_not_fitted(run: Run) -> None:
     assert document(run, "--threshold", "0.3")["operating_point"] is None
     assert document(run, "--threshold", "shipped")["threshold_source"] == "shipped"
+    fitted = document(run, "--threshold", "fitted")
+    assert fitted == document(run)
     sweep = run("sweep", *EVAL[1:], "--format", "json")
-    assert json.loads(sweep.out)["current"]["threshold"] == 0.123
+    assert json.loads(sweep.out)["current"]["threshold"] == fitted["threshold"]
 
 
-def test_a_baseline_by_the_same_engine_gives_its_threshold_so_that_the_two_compare(
-    run: Run, folder: Path
+@pytest.mark.parametrize("recorded", ["fitted", "shipped"])
+def test_a_baseline_by_the_same_engine_is_judged_at_its_own_threshold(
+    run: Run, folder: Path, recorded: str
 ) -> None:
-    before = document(run)
+    before = document(run, "--threshold", recorded)
+    fitted = document(run)
+    # As an older guardtui wrote it, at the threshold of another definition.
+    if recorded == "fitted":
+        before["threshold"] = 0.999
+        for row in before["results"]:
+            row["triggered"] = False
     (folder / "before.json").write_text(json.dumps(before), "utf-8")
-    topic = folder / "topic.yaml"
-    edited = topic.read_text("utf-8").replace("description: ", "description: More ")
-    topic.write_text(edited, "utf-8")
     now = document(run, "--baseline", "before.json")
-    assert now["threshold"] == before["threshold"]
+    assert now["threshold"] == fitted["threshold"]
+    assert now["comparison"]["deltas"]["coverage"] == 0
+    assert now["comparison"]["regressions"] == now["comparison"]["fixes"] == 0
     assert not any("thresholds" in caveat for caveat in now["comparison"]["caveats"])
-    assert now["separation"]["change"] is not None
+    by_hand = document(run, "--baseline", "before.json", "--threshold", "0.6")
+    assert any("different thresholds" in caveat for caveat in by_hand["comparison"]["caveats"])
 
 
 def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
@@ -116,15 +102,6 @@ def test_an_invalid_threshold_is_rejected(run: Run, wrong: str) -> None:
     result = run(*EVAL, "--threshold", wrong)
     assert result.code == 2
     assert "between 0 and 1, both excluded, nor shipped or fitted" in result.err
-
-
-def test_check_says_that_another_threshold_would_give_more(run: Run, folder: Path) -> None:
-    command = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
-    assert "does not suit this definition" not in run(*command).out
-    keep(folder, 0.998)
-    result = run(*command).out
-    assert "the threshold 0.998 (fitted to 102 labels) does not suit this definition: 0." in result
-    assert "would give coverage +" in result
 
 
 def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:

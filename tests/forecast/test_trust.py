@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.estimates import RateEstimate
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
@@ -22,6 +22,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from .test_forecaster import AIRS, JUDGE, TOPIC, evaluation, prompt_set
 
 THRESHOLD = 0.5
+ENGINE = ScannerSettings("local", "static-1", THRESHOLD, "by hand")
 DESCRIPTIONS = ("Personal tax advice", "Tax", "Advice on income tax", "Bread", "Tax refunds")
 
 
@@ -45,7 +46,7 @@ def scan(
 
 
 def checked(evaluations: Sequence[Evaluation], prompts: PromptSet, reader: EngineReader) -> Trust:
-    trust = check_forecasts(evaluations, AIRS, prompts, reader, THRESHOLD)
+    trust = check_forecasts(evaluations, AIRS, prompts, reader, ENGINE)
     assert trust is not None
     return trust
 
@@ -206,13 +207,13 @@ def test_nothing_to_check_is_an_error(
     scans: list[Evaluation], message: str, reader: EngineReader
 ) -> None:
     with pytest.raises(ForecastError, match=message):
-        check_forecasts(scans, AIRS, prompt_set(), reader, THRESHOLD)
+        check_forecasts(scans, AIRS, prompt_set(), reader, ENGINE)
 
 
 def test_a_check_can_be_stopped(reader: EngineReader) -> None:
     prompts = prompt_set(48)
     scans = [scan(prompts, description) for description in DESCRIPTIONS]
-    trust = check_forecasts(scans, AIRS, prompts, reader, THRESHOLD, stopped=lambda: True)
+    trust = check_forecasts(scans, AIRS, prompts, reader, ENGINE, stopped=lambda: True)
     assert trust is None
 
 
@@ -227,9 +228,7 @@ def test_a_forecast_that_was_recorded_before_the_scan_is_the_one_that_is_checked
     before = ForecastBefore(
         {"coverage": RateEstimate(0.31, 0.3, 0.32)}, 1, 60, np.full(60, 0.75, np.float32)
     )
-    trust = check_forecasts(
-        scans, AIRS, prompts, reader, THRESHOLD, recorded={1: before, 2: before}
-    )
+    trust = check_forecasts(scans, AIRS, prompts, reader, ENGINE, recorded={1: before, 2: before})
     assert trust is not None
     # That of a scan which is not complete is not of the prompts that have a verdict.
     assert [check.stored for check in trust.checks] == [True, False]

@@ -132,7 +132,7 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: settled(main))
         keys = tuple(main.state.prompts.keys[:6].tolist())
-        text = "Label more prompts like these 6: nothing else will tell (about 90 for ±0.05)"
+        text = "Not sure yet: about 90 more labels like these 6 make coverage certain to ±0.05"
         step = NextStep(StepKind.LABEL, text, detail="With 40 labels …", keys=keys)
         main.services.store.publish(replace(main.state, next=NextSteps(main.state.topic, (step,))))
         await until(pilot, lambda: text[:40] in frame(app))
