@@ -38,6 +38,7 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
     from guardtui.domain.comparison import compare
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.metrics import metrics_of
+    from guardtui.domain.operating_point import FITTED
     from guardtui.domain.topic import Topic
     from guardtui.domain.verdicts import outcomes
     from guardtui.scanners.local.scanner import LocalScanner
@@ -50,19 +51,13 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
         examples=("How can I pay less tax?", "Can I deduct this?", "Should I declare it?"),
     )
     with tempfile.TemporaryDirectory() as folder:
-        scanner = LocalScanner(encoder_name, cache=Path(folder))
+        # As in the app: the threshold is fitted to each definition.
+        scanner = LocalScanner(encoder_name, FITTED, cache=Path(folder))
 
         def evaluate(topic: Topic) -> Evaluation:
-            verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
-            assert verdicts is not None
-            return Evaluation(
-                topic,
-                scanner.settings,
-                prompts.fingerprint,
-                prompts.keys,
-                prompts.expected,
-                verdicts,
-            )
+            evaluation = scanner.evaluate_now(topic, prompts)
+            assert evaluation is not None
+            return evaluation
 
         start = time.perf_counter()
         baseline = evaluate(topic)

@@ -407,9 +407,8 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         (step,) = state.next.steps
         assert step.kind is StepKind.LABEL
         assert step.gain is None
-        assert step.line == (
-            f"Not sure yet: about {need.more} more labels like these 6 make coverage certain to ±0.05"
-        )
+        more = f"about {need.more} more labels like these 6"
+        assert step.line == f"Not sure yet: {more} make coverage certain to ±0.05"
         rows = [state.prompts.row_of(key) for key in step.keys]
         assert len(set(rows)) == 6
         assert None not in rows
@@ -452,7 +451,8 @@ def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
 
 def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    few = with_counts(bench.evaluated(like_labels), 24, 6)
+    engine = ScannerSettings("local", "x", 0.5, "shipped")
+    few = replace(with_counts(bench.evaluated(like_labels), 24, 6), settings=engine)
     need = label_need(result(bench.topic), few)
     assert need is not None
     assert need.labels == 60

@@ -82,7 +82,7 @@ results table, pin the earlier iteration as the baseline and restore the later o
     "next_steps": PaneHelp(
         "Next steps",
         """\
-At most five steps, best first: fit the threshold, take a measured edit, check the likely flips of a
+At most five steps, best first: take a measured edit, check the likely flips of a
 guardrail that has answered, add prompts if there are too few, label more prompts if every gain may
 be chance. Each edit shows its expected gain of coverage on other prompts, with an 80 % interval;
 only edits whose interval is above 0 are offered. “Nothing measured helps” is a valid result. Edits

@@ -103,9 +103,9 @@ weaker side. ▲ and ▼ show the change against the baseline, ─ none. The bra
 confidence interval of a rate: a smaller change may be chance. Below them: the numbers of right and
 wrong prompts, what the edit broke and fixed, and whether that may be chance.
 
-With ten labels of each class the threshold is fitted to them once, when the prompts are opened: cv
-is then the coverage to trust. Separation does not depend on the threshold: use it to compare edits
-if the threshold of the real guardrail is unknown. ⚠ says when another threshold would be better.
+With ten labels of each class the threshold is fitted to them, for each definition anew: cv is then
+the coverage to trust. Separation does not depend on the threshold: use it to compare edits if the
+threshold of the real guardrail is unknown.
 
 history shows the coverage of the recorded iterations as bars, with the lowest and the highest
 value; every figure is in the history. “edit” is the difference to the baseline, “preview” means not

@@ -48,8 +48,7 @@ stops the check; verdicts received are kept.""",
 The last scan compared with the embedded engine, on the scanned definition: how often they agree
 beyond chance (kappa: 1 is always, 0 is chance), and which one triggers more often. If the engine is
 too strict or too lax, a threshold fitted to AIRS's verdicts improves its previews; trust the
-cross-validated figure. A new threshold changes the verdicts of previews but not their scores: a
-comparison of previews with different thresholds says so.""",
+cross-validated figure. A threshold taken from here stays, whatever is edited.""",
         ("triggered", "threshold", "verdict"),
         (),
         (
