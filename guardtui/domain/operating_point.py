@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings, should_trigger
+from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_of
-from guardtui.domain.sweep import best_threshold, stratified_folds, sweep
+from guardtui.domain.sweep import best_threshold, quick_best, stratified_folds, sweep
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts, outcomes
 
@@ -168,12 +168,14 @@ def fitted_threshold(
 
     `scores` are float32 [N], NaN for prompts that do not count, `expected` their labels, bool [N].
     """
-    if not has_enough_labels(expected[~np.isnan(scores)]):
+    scored = ~np.isnan(scores)
+    if not scored.all():
+        scores, expected = scores[scored], expected[scored]
+    if not has_enough_labels(expected):
         return None
-    curve = sweep(scores, should_trigger(expected, intent), intent)
-    threshold = curve.best(slack=SLACK)
+    threshold = quick_best(scores, expected, SLACK)
     assert threshold is not None  # noqa: S101 - both classes have prompts
-    return threshold, _source(len(curve.scores))
+    return threshold, _source(len(scores))
 
 
 def settled(

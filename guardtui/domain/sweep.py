@@ -371,6 +371,48 @@ def sweep(
     )
 
 
+def quick_best(
+    scores: NDArray[np.float32], belongs: NDArray[np.bool_], slack: float = 0.0
+) -> float | None:
+    """Return `Sweep.best` without floors, some ten times faster; it runs at every pause.
+
+    `scores` are float32 [N] without NaN, `belongs` bool [N]. As the share of belonging prompts at
+    or above a threshold falls with it and the share of others below it rises, the best one is found
+    by bisection, and the equally good ones lie between one score of each class.
+    """
+    ours, others = np.sort(scores[belongs])[::-1], np.sort(scores[~belongs])
+    if not len(ours) or not len(others):
+        return None
+
+    def rates(count: int) -> tuple[float, float]:
+        """Return both rates at the `count`-th largest score of the belonging prompts."""
+        below = int(np.searchsorted(others, ours[count - 1]))
+        return count / len(ours), below / len(others)
+
+    low, high = 1, len(ours)
+    while low < high:
+        middle = (low + high) // 2
+        matching, spared = rates(middle)
+        low, high = (low, middle) if matching >= spared else (middle + 1, high)
+    least = max(min(rates(count)) for count in range(max(low - 1, 1), low + 1))
+    if slack:
+        least -= slack / min(len(ours), len(others)) + _ROUNDING
+    wanted, spared_at_least = (_count_for(least, len(group)) for group in (ours, others))
+    below = others[spared_at_least - 1] if spared_at_least else np.float32(0)
+    beyond = np.nextafter(max(ours[0], others[-1], np.float32(1)), np.float32(np.inf))
+    return _between(below, ours[wanted - 1] if wanted else beyond)
+
+
+def _count_for(rate: float, size: int) -> int:
+    """Return the smallest count whose share of `size` is at least a rate."""
+    count = max(0, min(size, int(rate * size)))
+    while count > 0 and (count - 1) / size >= rate:
+        count -= 1
+    while count / size < rate:
+        count += 1
+    return count
+
+
 def best_threshold(
     curve: Sweep,
     *,

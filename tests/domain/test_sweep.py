@@ -13,7 +13,7 @@ from sklearn import metrics as oracle
 
 from guardtui.advice.curves import LEAST_POINTS, curve_points, thinned
 from guardtui.domain.metrics import RATES, Metrics
-from guardtui.domain.sweep import Sweep, best_threshold, stratified_folds, sweep
+from guardtui.domain.sweep import Sweep, best_threshold, quick_best, stratified_folds, sweep
 from guardtui.domain.topic import Intent
 
 NAMES = {
@@ -62,6 +62,15 @@ def judged(
 def outward(scores: NDArray[np.float32], intent: Intent) -> NDArray[np.float32]:
     """Scores that are the larger the sooner a prompt triggers."""
     return scores if intent is Intent.BLOCK else -scores
+
+
+@given(samples(), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+def test_the_quick_best_threshold_is_the_best_of_all(
+    sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent], slack: float
+) -> None:
+    scores, duty, intent = sample
+    belongs = duty if intent is Intent.BLOCK else ~duty
+    assert quick_best(scores, belongs, slack) == sweep(*sample).best(slack=slack)
 
 
 @pytest.mark.exhaustive
