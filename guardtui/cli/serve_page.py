@@ -70,13 +70,16 @@ PAGE = """\
     <script>
       const body = document.body;
       const terminal = document.getElementById("terminal");
-      // History and people who look at the screen have no use for the token.
       const token = location.hash.slice(1) || localStorage.getItem("token");
-      history.replaceState(null, "", location.pathname);
       terminal.dataset.sessionWebsocketUrl = `ws://${location.host}/ws/${token}`;
       // The terminal measures its cells when it opens, so the font is loaded first.
       const open = window.onload;
-      window.onload = () => document.fonts.load("16px 'Roboto Mono'").finally(open);
+      window.onload = async () => {
+        await document.fonts.load("16px 'Roboto Mono'").catch(() => {});
+        open();
+        delete terminal.dataset.sessionWebsocketUrl;
+      };
+      window.addEventListener("hashchange", () => location.reload());
       const restart = document.querySelector(".ended button");
       restart.addEventListener("click", () => location.reload());
       // The browser pastes its clipboard; the terminal would send the key to the app, which has
@@ -92,8 +95,9 @@ PAGE = """\
         } else if (body.classList.contains("-first-byte")) {
           const keys = document.querySelector(".xterm-helper-textarea");
           if (!terminal.contains(document.activeElement)) keys.focus();
-          // Reloads and other tabs need no token in their address.
+          // From now on reloads and other tabs need no token in their address.
           localStorage.setItem("token", token);
+          history.replaceState(null, "", location.pathname);
         }
       }).observe(body, { attributeFilter: ["class"] });
     </script>

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import sqlite3
