@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import re
-import shlex
+import select
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from guardtui.cli.serve import app_command
+from guardtui.cli.open import command as open_command
+from guardtui.cli.serve import app_command, command
 
 from .conftest import Run
 
@@ -169,25 +173,49 @@ def test_other_names_of_this_machine_are_refused(served: Served) -> None:
         assert asyncio.run(get(served.url, **both))[0] == 403
 
 
-async def type_into_the_app(served: Served) -> tuple[int, str]:
-    """Open the app as the page does, see metrics, edit, leave it open; then end the server."""
-    address = f"{served.app}?width=120&height=40"
+async def shown(socket_: Any, text: str) -> bytes:
+    """Read what the app shows until a text is in it."""
+    screen = b""
+    while text.encode() not in screen:
+        message = await socket_.receive(timeout=120)
+        assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
+        screen += message.data if isinstance(message.data, bytes) else b""
+    return screen
+
+
+async def typed(socket_: Any, keys: str) -> None:
+    """Type into the field that has the cursor, and see it there."""
+    await socket_.send_json(["stdin", keys])
+    await shown(socket_, keys)
+
+
+@asynccontextmanager
+async def opened_app(served: Served) -> AsyncIterator[Any]:
+    """Open the app as the page does, and wait for its metrics."""
     async with (
         aiohttp.ClientSession() as client,
-        client.ws_connect(address, headers={"Origin": served.url}) as socket_,
+        client.ws_connect(
+            f"{served.app}?width=120&height=40", headers={"Origin": served.url}
+        ) as socket_,
     ):
-        screen = b""
-        while b"TPR" not in screen:
-            screen += (await socket_.receive(timeout=120)).data
-        assert b"Tax advice" in screen
-        await socket_.send_json(["stdin", "zq"])
-        screen = b""
-        while b"zq" not in screen:
-            screen += (await socket_.receive(timeout=120)).data
+        assert b"Tax advice" in await shown(socket_, "TPR")
+        yield socket_
+
+
+async def type_into_the_app(served: Served) -> tuple[int, str]:
+    """See metrics, edit, leave the app open; then end the server."""
+    async with opened_app(served) as socket_:
+        await typed(socket_, "zq")
         ending = asyncio.create_task(asyncio.to_thread(served.end))
         async for _message in socket_:
             pass  # a browser answers the closing, and so does this
         return await ending
+
+
+def drafts(folder: Path) -> str:
+    """Everything that the session database of a folder holds."""
+    with closing(sqlite3.connect(folder / ".guardtui" / "sessions.sqlite3")) as store:
+        return "\n".join(store.iterdump())
 
 
 def test_an_edit_over_the_websocket(served: Served, folder: Path) -> None:
@@ -195,8 +223,162 @@ def test_an_edit_over_the_websocket(served: Served, folder: Path) -> None:
     assert code == 130, said
     assert "Traceback" not in said, said
     assert not (folder / "pwned").exists()
-    with closing(sqlite3.connect(folder / ".guardtui" / "sessions.sqlite3")) as store:
-        assert "zq" in "\n".join(store.iterdump())  # the draft of the app that was open
+    assert "zq" in drafts(folder)  # the draft of the app that was open
+
+
+ODD = [
+    *("", "[]", "{}", "null", "1", '"stdin"', "[", "[" * 100_000, "nan", "[NaN]"),
+    *('["stdin"]', '["stdin", 1]', '["stdin", null]', '["stdin", "a", "b"]', '["other", {}]'),
+    *('["resize"]', '["resize", {}]', '["resize", [80, 24]]', '["quit"]', '[["stdin"], "x"]'),
+    *('["ping"]', '["ping", {}]', '["ping", ["x"]]', '["blur", 1]', '["focus", null]'),
+    *(
+        json.dumps(["resize", {"width": width, "height": height}])
+        for width, height in (
+            ("a", None),
+            ("80", "24"),
+            (-1, 24),
+            (0, 0),
+            (80, 10**9),
+            (10**30, 24),
+            (1e300, 24),
+            (80.5, 24),
+            ([], {}),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("query", ["", "?width=-1&height=a", "?width=99999999999&height=%00"])
+def test_odd_messages_are_ignored_and_the_app_goes_on(served: Served, query: str) -> None:
+    async def talk() -> None:
+        async with (
+            aiohttp.ClientSession() as client,
+            client.ws_connect(served.app + query) as socket_,
+        ):
+            await shown(socket_, "Tax advice")
+            for odd in ODD:
+                await socket_.send_str(odd)
+                await socket_.send_bytes(odd.encode())
+            await socket_.send_str('["stdin", "\\ud800"]')  # no character
+            await socket_.send_json(["resize", {"width": 120, "height": 40}])
+            await shown(socket_, "TPR")
+            await typed(socket_, "zq")
+            with contextlib.suppress(ConnectionError):  # closed before it is all sent
+                await socket_.send_str(json.dumps(["stdin", "a" * (5 << 20)]))
+            while not socket_.closed:
+                await socket_.receive(timeout=120)
+        await owner_is_served(served)
+
+    asyncio.run(talk())
+    said = served.end()[1]
+    assert "warning" not in said
+    assert "Traceback" not in said
+
+
+def children(process: int) -> list[int]:
+    """Processes that a process started."""
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/stat")
+        if path.read_text("utf-8").rpartition(")")[2].split()[1] == str(process)
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no way to wait for a stranger's child")
+def test_a_killed_server_leaves_no_app_and_loses_nothing(served: Served, folder: Path) -> None:
+    async def edit_and_kill() -> int:
+        async with opened_app(served) as socket_:
+            await typed(socket_, "zq")
+            (app,) = children(served.process.pid)
+            handle = os.pidfd_open(app)
+            served.process.kill()
+            return handle
+
+    handle = asyncio.run(edit_and_kill())
+    assert select.select([handle], [], [], 120)[0]  # it has ended
+    os.close(handle)
+    assert "zq" in drafts(folder)
+
+
+async def owner_is_served(served: Served) -> None:
+    for path in ("/", "/static/js/textual.js"):
+        assert (await get(served.url + path))[0] == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
+def test_many_open_connections_do_not_keep_the_owner_out(
+    folder: Path, environment: dict[str, str], begun: bytes
+) -> None:
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96));"
+    command = ["-c", f"{limited} from guardtui.cli.main import main; main()", "serve", *FILES]
+    served = Served(folder, environment, command=[*command, "--port", "0"])
+
+    async def press_on() -> None:
+        async with opened_app(served) as socket_:
+            with ExitStack() as held:
+                for _ in range(400):
+                    one = socket.create_connection(("127.0.0.1", served.port))
+                    held.enter_context(one)
+                    with contextlib.suppress(OSError):  # it may be closed already
+                        one.sendall(begun)
+                await owner_is_served(served)
+                await typed(socket_, "zq")
+            await owner_is_served(served)
+
+    asyncio.run(press_on())
+    said = served.end()[1]
+    assert said.count("warning") == 1
+    assert "opens many connections without the token" in said
+    assert "Traceback" not in said
+
+
+_IMPATIENT = """
+from guardtui.cli import serve_visitors
+from guardtui.cli.main import main
+serve_visitors.PATIENCE = 0.2
+main()
+"""
+
+
+def test_connections_without_the_token_are_closed_after_some_time(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    command = ["-c", _IMPATIENT, "serve", *FILES, "--port", "0"]
+    served = Served(folder, environment, command=command)
+
+    async def wait() -> None:
+        async with opened_app(served) as socket_:
+            for begun in (b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+                with socket.create_connection(("127.0.0.1", served.port), timeout=120) as one:
+                    one.sendall(begun)
+                    with contextlib.suppress(ConnectionResetError):
+                        while await asyncio.to_thread(one.recv, 65536):
+                            pass
+            await typed(socket_, "zq")  # the owner's stays
+
+    asyncio.run(wait())
+    assert "warning" not in served.end()[1]
+
+
+NO_REQUESTS = [
+    *(b"\x16\x03\x01\x02\x00\x01\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100_000),
+    *(b"GET /\x00 HTTP/1.1\r\n\r\n", b"GET http://[::1/ HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    b"GET / HTTP/1.0\r\n\r\n",
+]
+
+
+def test_what_is_no_request_leaves_no_line_in_the_terminal(served: Served) -> None:
+    for text in NO_REQUESTS:
+        with (
+            socket.create_connection(("127.0.0.1", served.port), timeout=120) as one,
+            contextlib.suppress(ConnectionResetError, BrokenPipeError),
+        ):
+            one.sendall(text)
+            assert one.recv(12)[9:] in (b"400", b"403")
+    asyncio.run(owner_is_served(served))
+    assert served.end()[1].splitlines()[2:] == ["", "interrupted"]
 
 
 _SLOW_APP = """\
@@ -287,10 +469,57 @@ def test_a_missing_extra_is_reported(run_process: Run, folder: Path) -> None:
     assert 'pip install "guardtui[serve]"' in result.err
 
 
-def test_every_word_of_the_command_is_quoted(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_app_gets_the_options_word_by_word(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     monkeypatch.chdir(folder)
-    topic, prompts = Path("-x'; touch pwned #"), Path("$(touch pwned)\n`x`")
-    words = shlex.split(app_command(topic, prompts))
+    options = [
+        *("--prompts=$(touch pwned)\n`x`", "--encoder=static", "--threshold=0.6", "--fresh"),
+        *("--model=http://localhost:1/v1#m", "--model=http://localhost:2/v1#m", "--price-in=0.5"),
+        *("--model-option=seed=7", "--scanner=judge", "--epochs=3", "--metric=accuracy()"),
+    ]
+    words = app_command(command.make_context("serve", [*options, "--port=0", "--", "-x'; #"]))
     assert words[0] == sys.executable
     assert words[1:5] == ["-P", "-m", "guardtui", "open"]
-    assert words[5:] == [f"--prompts={prompts}", "--", str(topic)]
+    assert sorted(words[5:-2]) == sorted(options)
+    assert words[-2:] == ["--", "-x'; #"]
+    assert open_command.make_context("open", words[5:]).params["models"] == (
+        "http://localhost:1/v1#m",
+        "http://localhost:2/v1#m",
+    )
+
+
+def test_every_option_of_open_is_one_of_serve() -> None:
+    assert {one.name for one in command.params} - {one.name for one in open_command.params} == {
+        "port",
+        "host",
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--threshold", "2"), "'2' is not a number between 0 and 1"),
+        (("--scanner", "judge"), "--scanner judge needs --model"),
+        (("--metric", "nothing()"), "nothing"),
+        (("--plugin", "gone.py"), "gone.py"),
+    ],
+)
+def test_options_of_the_app_are_checked_before_it_is_served(
+    run: Run, option: tuple[str, ...], said: str
+) -> None:
+    result = run("serve", *FILES, *option)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_the_served_app_has_the_options(folder: Path, environment: dict[str, str]) -> None:
+    served = Served(folder, environment, *FILES, "--threshold", "0.625", "--encoder", "static")
+
+    async def look() -> None:
+        async with opened_app(served) as socket_:
+            await socket_.send_json(["resize", {"width": 120, "height": 70}])
+            await shown(socket_, "0.625")
+
+    asyncio.run(look())
+    served.end()
