@@ -39,7 +39,7 @@ _CLOSING = 5.0
 )
 @click.option("--host", default=HOST, metavar="HOST", help=f"Only {HOST}, this machine.")
 @click.pass_context
-def command(context: click.Context, port: int, host: str, **values: Any) -> int:
+def command(context: click.Context, /, port: int, host: str, **values: Any) -> int:
     """Show the app in a browser of this machine; every tab is a separate app.
 
     Needs the extra: pip install "guardtui[serve]". Takes the options of 'guardtui open'. Prints
@@ -132,6 +132,8 @@ async def _serve(listener: socket.socket, words: list[str]) -> None:
     site = Site(words, token, visitors, _CLOSING)
     runner = web.AppRunner(site.application(), access_log=None, shutdown_timeout=_CLOSING)
     await runner.setup()
+    if runner.server is None:
+        raise RuntimeError("a runner without its server")
     with contextlib.redirect_stdout(sys.__stdout__):
         write(f"http://{HOST}:{listener.getsockname()[1]}/#{token}\n")
     note("Open this address in a browser of this machine; its token gives access to the app.")

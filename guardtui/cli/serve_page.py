@@ -65,6 +65,7 @@ PAGE = """\
     <div class="note refused">
       <div>The app did not open.</div>
       <div>Copy the whole address that guardtui serve printed into the address bar.</div>
+      <div>If it was the whole, the terminal of guardtui serve says why.</div>
     </div>
     <div id="terminal" class="textual-terminal" data-font-size="16"></div>
     <script>

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server
 
 from guardtui.cli.diagnostics import warn
@@ -79,14 +80,7 @@ class Site:
     async def _run_app(self, request: web.Request) -> web.StreamResponse:
         page = web.WebSocketResponse(heartbeat=15)
         await page.prepare(request)
-        app = _ServedApp(
-            "",
-            write_bytes=page.send_bytes,
-            write_str=page.send_str,
-            close=page.close,
-            download_manager=self._library.download_manager,
-        )
-        app.words = self._words
+        app = _ServedApp(self._words, page, self._library.download_manager)
         size = [_cells(request.query.get(name, "")) for name in ("width", "height")]
         try:
             await app.start(size[0] or 80, size[1] or 24)
@@ -120,19 +114,32 @@ class Site:
             await asyncio.wait(tasks, timeout=self._closing)
 
 
-class _ServedApp(AppService):  # type: ignore[misc]
+class _ServedApp(AppService):
     """The process of an app.
 
     In textual-serve it is started by a shell, a session ends with the output of the app, and
     pipes of a process that outlives the loop are collected when no loop can close them.
     """
 
-    words: list[str]
+    def __init__(
+        self, words: list[str], page: web.WebSocketResponse, downloads: DownloadManager
+    ) -> None:
+        async def close() -> None:
+            await page.close()
+
+        super().__init__(
+            "",
+            write_bytes=page.send_bytes,
+            write_str=page.send_str,
+            close=close,
+            download_manager=downloads,
+        )
+        self._words = words
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Any:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self.words,
+            *self._words,
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,

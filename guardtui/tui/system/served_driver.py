@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import partial
 from typing import Any
 
 from textual.app import App
@@ -16,15 +17,16 @@ class ServedDriver(WebDriver):
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._write = self._write_if_read
-
-    def _write_if_read(self, data: bytes) -> int:
-        with contextlib.suppress(OSError):  # the app ends by its input, and keeps its draft
-            return os.write(self.fileno, data)
-        return 0
+        self._write = partial(_write_if_read, self.fileno)
 
     def run_input_thread(self) -> None:
         """Read until the input ends; then end the app as when its tab is closed."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             self._app.post_message(ExitApp())
+
+
+def _write_if_read(descriptor: int, data: bytes) -> int:
+    with contextlib.suppress(OSError):  # the app ends by its input, and keeps its draft
+        return os.write(descriptor, data)
+    return 0
