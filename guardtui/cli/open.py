@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from guardtui.cli.expressions import own_metric_option, own_metrics
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
+    Function,
     PerSecond,
     declared,
     engine_options,
@@ -36,43 +37,78 @@ if TYPE_CHECKING:
     from guardtui.scanners.decision.options import DecisionOptions
     from guardtui.scanners.judge.options import JudgeOptions
 
-WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
-"""Value of TEXTUAL_DRIVER in textual-serve: the terminal is a browser behind two pipes."""
+WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
+"""Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
+
+
+def app_options(function: Function) -> Function:
+    """Add the topic and the options of the app; `prepared` takes their values."""
+    for add in reversed(
+        (
+            click.argument("topic", type=FILE, required=False),
+            click.option(
+                "--prompts",
+                type=FILE,
+                metavar="FILE",
+                help="Labelled prompts (CSV, JSON, Parquet, Excel).",
+            ),
+            engine_options,
+            click.option(
+                "--sandbox",
+                is_flag=True,
+                help="Scan with an imitation of AIRS on this machine, for practice.",
+            ),
+            click.option(
+                "--profile", metavar="NAME", help="Security profile of AIRS to scan with."
+            ),
+            click.option(
+                "--region", type=click.Choice(REGIONS), help="Region of AIRS (default: us)."
+            ),
+            tenant_option,
+            click.option(
+                "--concurrency",
+                type=click.IntRange(1, 512),
+                metavar="N",
+                help="Maximum concurrent requests (default: 5).",
+            ),
+            click.option(
+                "--rate", type=PerSecond(), metavar="R", help="Maximum requests per second."
+            ),
+            click.option("--fresh", is_flag=True, help="Ignore cached verdicts."),
+            click.option(
+                "--scanner",
+                type=click.Choice(["judge", "decision"]),
+                help="What --model is: a judge (default), or a decision model.",
+            ),
+            declared(*MODELS, *DECISION, *BUDGET, WRITER),
+            epoch_options,
+            own_metric_option,
+            plugin_option,
+        )
+    ):
+        function = add(function)
+    return function
 
 
 @click.command("open")
-@click.argument("topic", type=FILE, required=False)
-@click.option(
-    "--prompts",
-    type=FILE,
-    metavar="FILE",
-    help="Labelled prompts (CSV, JSON, Parquet, Excel).",
-)
-@engine_options
-@click.option(
-    "--sandbox", is_flag=True, help="Scan with an imitation of AIRS on this machine, for practice."
-)
-@click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
-@click.option("--region", type=click.Choice(REGIONS), help="Region of AIRS (default: us).")
-@tenant_option
-@click.option(
-    "--concurrency",
-    type=click.IntRange(1, 512),
-    metavar="N",
-    help="Maximum concurrent requests (default: 5).",
-)
-@click.option("--rate", type=PerSecond(), metavar="R", help="Maximum requests per second.")
-@click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
-@click.option(
-    "--scanner",
-    type=click.Choice(["judge", "decision"]),
-    help="What --model is: a judge (default), or a decision model.",
-)
-@declared(*MODELS, *DECISION, *BUDGET, WRITER)
-@epoch_options
-@own_metric_option
-@plugin_option
-def command(
+@app_options
+def command(**values: Any) -> int:
+    """Open the app on a topic file.
+
+    Without one, it opens the only topic file of this folder with prompts beside it, else the last
+    topic, else a sample.
+    """
+    start = prepared(**values)
+    if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
+        _require_terminal()
+    if os.environ.get("NO_COLOR") == "":
+        # Empty counts as unset (no-color.org); Textual checks only whether it exists.
+        del os.environ["NO_COLOR"]
+    make_full_collections_rare()
+    return start()
+
+
+def prepared(
     topic: Path | None,
     prompts: Path | None,
     encoder: str | None,
@@ -91,11 +127,10 @@ def command(
     plugins: tuple[Path, ...],
     scanner: str | None,
     **of_models: Any,
-) -> int:
-    """Open the app on a topic file.
+) -> Callable[[], int]:
+    """Check the values of all options, and return what runs the app with them.
 
-    Without one, it opens the only topic file of this folder with prompts beside it, else the last
-    topic, else a sample.
+    Raises UsageError and InputError.
     """
     if topic is not None:
         require_topic(str(topic))
@@ -105,11 +140,6 @@ def command(
         refuse_standard_input(Path("-"))
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
-        _require_terminal()
-    if os.environ.get("NO_COLOR") == "":
-        # Empty counts as unset (no-color.org); Textual checks only whether it exists.
-        del os.environ["NO_COLOR"]
     if repeat is not None:
         raise click.UsageError(
             "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
@@ -118,40 +148,43 @@ def command(
     models = _models(scanner, of_models, concurrency, rate)
     if not models.scans and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: at most 20 concurrent requests to AIRS")
+    if sandbox and (region is not None or tenant is not None):
+        raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
     load_plugins(plugins)
     measures = own_metrics(metrics)
-    make_full_collections_rare()
     from guardtui.config import load_config
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
-    from guardtui.app.remote import RemoteOptions
-    from guardtui.tui.run import run_app
-
     flags: dict[str, str | int | None] = {
         "profile": profile,
         "region": region,
         "tenant": tenant,
         "concurrency": None if models.scans else concurrency,
     }
-    remote = RemoteOptions(
-        flags,
-        rate=rate,
-        fresh=fresh,
-        judge=models.judge,
-        decision=models.decision,
-        writer=models.writer,
-        epochs=request,
-    )
-    if not sandbox:
-        return run_app(topic, prompts, encoder, threshold, config, remote, measures)
-    if region is not None or tenant is not None:
-        raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
-    from guardtui.cli.sandbox_process import sandbox_process
 
-    with sandbox_process() as environment:
-        # No settings of the author's own account apply.
-        practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-        return run_app(topic, prompts, encoder, threshold, config, practice, measures)
+    def start() -> int:
+        from guardtui.app.remote import RemoteOptions
+        from guardtui.tui.run import run_app
+
+        remote = RemoteOptions(
+            flags,
+            rate=rate,
+            fresh=fresh,
+            judge=models.judge,
+            decision=models.decision,
+            writer=models.writer,
+            epochs=request,
+        )
+        if not sandbox:
+            return run_app(topic, prompts, encoder, threshold, config, remote, measures)
+        from guardtui.cli.sandbox_process import sandbox_process
+
+        with sandbox_process() as environment:
+            # No settings of the author's own account apply.
+            practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+            return run_app(topic, prompts, encoder, threshold, config, practice, measures)
+
+    return start
 
 
 @dataclass(frozen=True)

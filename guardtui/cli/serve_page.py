@@ -1,5 +1,13 @@
 """The page of `guardtui serve`: a terminal, with addresses relative to its own."""
 
+STATIC = (
+    "css/xterm.css",
+    "js/textual.js",
+    "fonts/RobotoMono-VariableFont_wght.ttf",
+    "fonts/RobotoMono-Italic-VariableFont_wght.ttf",
+)
+"""Files of textual-serve that the page asks for."""
+
 PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -40,38 +48,59 @@ PAGE = """\
         font: inherit;
       }
       body.-first-byte .opening,
-      body:not(.-closed) .closed {
+      body.-closed .opening,
+      body:not(.-closed.-first-byte) .ended,
+      body:not(.-closed) .refused,
+      body.-first-byte .refused {
         display: none;
       }
     </style>
   </head>
   <body>
     <div class="note opening">guardtui</div>
-    <div class="note closed">
+    <div class="note ended">
       <div>Session ended.</div>
       <button type="button">Restart</button>
     </div>
+    <div class="note refused">
+      <div>The app did not open.</div>
+      <div>Copy the whole address that guardtui serve printed into the address bar.</div>
+      <div>If it was the whole, the terminal of guardtui serve says why.</div>
+    </div>
     <div id="terminal" class="textual-terminal" data-font-size="16"></div>
     <script>
+      const body = document.body;
       const terminal = document.getElementById("terminal");
-      const address = new URL("ws", window.location.href);
-      address.protocol = address.protocol.replace("http", "ws");
-      terminal.dataset.sessionWebsocketUrl = address.href;
+      const token = location.hash.slice(1) || localStorage.getItem("token");
+      terminal.dataset.sessionWebsocketUrl = `ws://${location.host}/ws/${token}`;
       // The terminal measures its cells when it opens, so the font is loaded first.
       const open = window.onload;
-      window.onload = () => document.fonts.load("16px 'Roboto Mono'").finally(open);
-      const restart = document.querySelector(".closed button");
-      restart.addEventListener("click", () => window.location.reload());
+      window.onload = async () => {
+        await document.fonts.load("16px 'Roboto Mono'").catch(() => {});
+        open();
+        delete terminal.dataset.sessionWebsocketUrl;
+      };
+      window.addEventListener("hashchange", () => location.reload());
+      const restart = document.querySelector(".ended button");
+      restart.addEventListener("click", () => location.reload());
+      // The browser pastes its clipboard; the terminal would send the key to the app, which has
+      // another one.
+      const pastes = (e) =>
+        e.keyCode === 86 && e.ctrlKey && !e.shiftKey && !e.altKey && !e.metaKey;
+      window.addEventListener("keydown", (e) => pastes(e) && e.stopImmediatePropagation(), true);
       // Keys go to the app as soon as it shows itself, and to the button when it has ended.
       new MutationObserver((changes, observer) => {
-        if (document.body.classList.contains("-closed")) {
+        if (body.classList.contains("-closed")) {
           restart.focus();
           observer.disconnect();
-        } else if (document.body.classList.contains("-first-byte")) {
+        } else if (body.classList.contains("-first-byte")) {
           const keys = document.querySelector(".xterm-helper-textarea");
           if (!terminal.contains(document.activeElement)) keys.focus();
+          // From now on reloads and other tabs need no token in their address.
+          localStorage.setItem("token", token);
+          history.replaceState(null, "", location.pathname);
         }
-      }).observe(document.body, { attributeFilter: ["class"] });
+      }).observe(body, { attributeFilter: ["class"] });
     </script>
   </body>
 </html>
