@@ -33,6 +33,8 @@ _CONNECT = 15.0
 _ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
 """Attempts to reach a service never reached before: probably a wrong URL, not a fault."""
+Names = Callable[[Any], bool]
+"""Whether the JSON of a response names its request."""
 _OWN_HEADERS = {
     "accept": "application/json",
     # Uncompressed content cannot expand unexpectedly, and responses are small.
@@ -61,6 +63,7 @@ class _Call:
     headers: dict[str, str]
     secrets: tuple[Secret, ...]
     timeout: float
+    names: Names | None
 
 
 class RemoteClient:
@@ -72,9 +75,12 @@ class RemoteClient:
     proxy sees no more than the host name. Over http a proxy would receive the key. This machine is
     never reached through a proxy.
 
-    `timeout` is for one attempt, in seconds, from its permit until the last byte. `unique_keys`
-    rejects responses in which an object has a duplicate key. `draw` provides the random numbers of
-    the waits.
+    A connection serves one call, because HTTP/1.1 does not say which request a response is for: on
+    a connection that is used again, bytes beyond a response would be read as the next one. Only
+    calls whose responses name their request (`names`) share connections.
+
+    `timeout` is for one attempt, in seconds, from its permit until the last byte. `draw` provides
+    the random numbers of the waits.
     """
 
     def __init__(
@@ -87,7 +93,6 @@ class RemoteClient:
         timeout: float = 60.0,
         largest: int = LARGEST,
         headers: Mapping[str, str] | None = None,
-        unique_keys: bool = False,
         clock: Clock = CLOCK,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -95,7 +100,6 @@ class RemoteClient:
         self.limit = AdaptiveLimit(clock=clock) if limit is None else limit
         self._credential, self._retries = credential, retries or Retries()
         self._timeout, self._largest = timeout, largest
-        self._unique_keys = unique_keys
         self._headers = _OWN_HEADERS | {
             name.lower(): text for name, text in (headers or {}).items()
         }
@@ -123,17 +127,22 @@ class RemoteClient:
         headers: Mapping[str, str] | None = None,
         retry: Retries | bool = True,
         timeout: float | None = None,
+        names: Names | None = None,
     ) -> Reply:
         """Send a JSON value (or a form) to a path below the base URL and return the response.
 
         `content` is JSON that is already encoded (`json_body`) and is sent unchanged, for callers
         that sign it. `credential` replaces the client's own. `retry=False` sends once, for calls
         that must not be repeated (`retries.UNSENT` still repeats a request that certainly had no
-        effect). A service that was never reached gets at most three attempts. Raises ServiceError
+        effect). A service that was never reached gets at most three attempts. `names` tells from
+        the JSON of a response whether it names this request: while responses do, their connection
+        is used again, where any other response counts as a broken connection. Raises ServiceError
         for every failure of the service or the connection, and ValueError for content that cannot
         be sent.
         """
-        call = self._call(method, path, json, content, form, params, credential, headers, timeout)
+        call = self._call(
+            method, path, json, content, form, params, credential, headers, timeout, names
+        )
         if self._tls is None:
             await self._prepare()
         policy = self._retries if retry is True else ONCE if retry is False else retry
@@ -189,11 +198,12 @@ class RemoteClient:
         credential: Credential | None,
         headers: Mapping[str, str] | None,
         timeout: float | None,
+        names: Names | None,
     ) -> _Call:
         url = self.endpoint.join(path)
         if params:
             url += ("&" if "?" in url else "?") + urlencode(params)
-        sent = dict(self._headers)
+        sent = self._headers | ({"connection": "close"} if names is None else {})
         secrets: list[Secret] = []
         if form is not None:
             secrets += [value for value in form.values() if isinstance(value, Secret)]
@@ -210,7 +220,7 @@ class RemoteClient:
             name, value = credential_used.reveal()
             sent[name.lower()] = value
             secrets.append(credential_used.secret)
-        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
+        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout, names)
 
     async def _prepare(self) -> None:
         """Load the certificates and the proxy of the environment. Raises ServiceError."""
@@ -220,7 +230,7 @@ class RemoteClient:
             try:
                 tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
                 problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
-                self._idle.append(self._connection(tls))
+                await self._connection(tls).aclose()
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
             except (ValueError, ImportError, httpx.InvalidURL):
@@ -265,7 +275,8 @@ class RemoteClient:
 
     async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
         """Return status and JSON of a 2xx response, or any failure as an error, not raised."""
-        connection, reusable = self._take(), False
+        connection, used = self._take(call)
+        reusable = False
         try:
             request = httpx.Request(
                 call.method, call.url, headers=call.headers, content=call.content
@@ -279,12 +290,17 @@ class RemoteClient:
             status, headers = response.status_code, response.headers
             self.date = headers.get("date", "")
             body = plain_body(body, headers.get("content-encoding", ""), self._largest)
-            reusable = True
-            if not 200 <= status < 300:
-                return read_failure(status, body, headers, self._clock.wall(), call.secrets)
-            data = read_success(
-                status, body, headers.get("content-type", ""), unique_keys=self._unique_keys
-            )
+            if 200 <= status < 300:
+                data = read_success(status, body, headers.get("content-type", ""))
+                reusable = call.names is not None and call.names(data)
+            else:
+                data = read_failure(status, body, headers, self._clock.wall(), call.secrets)
+            settled = not isinstance(data, ServiceError) or data.final
+            if used and settled and not reusable:
+                return ServiceError(
+                    ErrorKind.BROKEN,
+                    f"an answer of {self.endpoint.authority} does not belong to this request",
+                )
             return data if isinstance(data, ServiceError) else (status, data)
         except AnswerTooLargeError:
             megabytes = self._largest / 1024**2
@@ -311,15 +327,17 @@ class RemoteClient:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
-    def _take(self) -> httpx.AsyncClient:
+    def _take(self, call: _Call) -> tuple[httpx.AsyncClient, bool]:
+        """Return a connection for a call, and whether it was used before."""
         if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        connection = self._idle.pop() if self._idle else self._connection(self._tls)
+        used = bool(self._idle) and call.names is not None
+        connection = self._idle.pop() if used else self._connection(self._tls)
         self._busy.add(connection)
-        return connection
+        return connection, used
 
     async def _give_back(self, connection: httpx.AsyncClient, reusable: bool) -> None:
-        """Reuse a connection for the next call; after a failure its state is unknown."""
+        """Keep a connection for the next call that may use it again, or close it."""
         self._busy.discard(connection)
         if reusable and not self._closed:
             self._idle.append(connection)
