@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import random
@@ -30,6 +31,8 @@ LARGEST = 16 * 1024**2
 """Responses of more bytes than this are rejected."""
 _CONNECT = 15.0
 """Connection timeout in seconds."""
+_SILENCE = 0.001
+"""Seconds in which a new connection must be silent."""
 _ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
 """Attempts to reach a service never reached before: probably a wrong URL, not a fault."""
@@ -134,11 +137,14 @@ class RemoteClient:
         `content` is JSON that is already encoded (`json_body`) and is sent unchanged, for callers
         that sign it. `credential` replaces the client's own. `retry=False` sends once, for calls
         that must not be repeated (`retries.UNSENT` still repeats a request that certainly had no
-        effect). A service that was never reached gets at most three attempts. `names` tells from
-        the JSON of a response whether it names this request: while responses do, their connection
-        is used again, where any other response counts as a broken connection. Raises ServiceError
-        for every failure of the service or the connection, and ValueError for content that cannot
-        be sent.
+        effect). A service that was never reached gets at most three attempts.
+
+        `names` tells from the JSON of a response whether it names this request. While responses
+        do, their connection is used again; any other response on it counts as a broken connection,
+        and the retry gets a new one.
+
+        Raises ServiceError for every failure of the service or the connection, and ValueError for
+        content that cannot be sent.
         """
         call = self._call(
             method, path, json, content, form, params, credential, headers, timeout, names
@@ -254,7 +260,7 @@ class RemoteClient:
     async def _attempt(self, call: _Call, permit: Permit, attempt: int) -> Reply | ServiceError:
         with permit:
             start = self._clock.now()
-            outcome = await self._exchange(call)
+            outcome = await self._exchange(call, first=attempt == 1)
             if isinstance(outcome, ServiceError):
                 result = str(outcome.status or outcome.kind.value)
             else:
@@ -273,13 +279,17 @@ class RemoteClient:
             status, data = outcome
             return Reply(data, status, self._clock.now() - start, attempt)
 
-    async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
+    async def _exchange(self, call: _Call, first: bool) -> tuple[int, Any] | ServiceError:
         """Return status and JSON of a 2xx response, or any failure as an error, not raised."""
-        connection, used = self._take(call)
+        connection, used = self._take(first and call.names is not None)
         reusable = False
         try:
             request = httpx.Request(
-                call.method, call.url, headers=call.headers, content=call.content
+                call.method,
+                call.url,
+                headers=call.headers,
+                content=call.content,
+                extensions={} if used else {"trace": _Silence()},
             )
             async with asyncio.timeout(call.timeout):
                 response = await connection.send(request, stream=True)
@@ -327,11 +337,11 @@ class RemoteClient:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
-    def _take(self, call: _Call) -> tuple[httpx.AsyncClient, bool]:
-        """Return a connection for a call, and whether it was used before."""
+    def _take(self, reuse: bool) -> tuple[httpx.AsyncClient, bool]:
+        """Return a connection, and whether it was used before."""
         if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        used = bool(self._idle) and call.names is not None
+        used = reuse and bool(self._idle)
         connection = self._idle.pop() if used else self._connection(self._tls)
         self._busy.add(connection)
         return connection, used
@@ -343,6 +353,23 @@ class RemoteClient:
             self._idle.append(connection)
         else:
             await connection.aclose()
+
+
+class _Silence:
+    """Hook of httpcore that rejects a new connection on which a response precedes the request."""
+
+    def __init__(self) -> None:
+        self._stream: Any = None
+
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = info["return_value"]
+        elif event == "http11.send_request_headers.started":
+            early = b""
+            with contextlib.suppress(Exception):  # a timeout is silence; the request fails if not
+                early = await self._stream.read(1, timeout=_SILENCE)
+            if early:
+                raise ConnectionError("data came before the request")
 
 
 async def _body(response: httpx.Response, largest: int) -> bytes:

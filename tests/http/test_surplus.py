@@ -11,6 +11,7 @@ import pytest
 
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
+from guardtui.http.errors import ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from tests.http.server import Answer, Received, Server, Step, answer
@@ -55,6 +56,19 @@ async def test_every_request_gets_its_own_response(surplus: bytes, when: str, na
             return int(reply.data["n"])
 
         assert await asyncio.gather(*map(ask, range(20))) == list(range(20))
+
+
+async def test_response_on_a_new_connection_before_the_request_is_not_its_response() -> None:
+    async def talks_first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(WRONG.encode())
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(talks_first, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with RemoteClient(Endpoint.parse(f"http://127.0.0.1:{port}")) as remote:
+            with pytest.raises(ServiceError, match="data came before the request"):
+                await remote.request("POST", "/", json={}, retry=False)
 
 
 async def test_calls_without_names_ask_the_service_to_close_the_connection() -> None:

@@ -149,7 +149,7 @@ async def test_stopped_reader_ends_the_scan(stage: Stage) -> None:
 
 async def test_open_batches_are_limited(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
-    stage.change(pending="0")
+    stage.change(pending="60s")
     waiting: set[int] = set()
     most = 0
 
