@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 import random
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ class RemoteClient:
             name.lower(): text for name, text in (headers or {}).items()
         }
         self._clock, self._draw = clock, draw
-        self._environment = endpoint.scheme == "https" and not endpoint.loopback
+        self._proxies = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
         self._preparing = asyncio.Lock()
         self._idle: list[httpx.AsyncClient] = []
@@ -234,8 +235,11 @@ class RemoteClient:
             if self._tls is not None:
                 return
             try:
-                tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
-                problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
+                tls = await asyncio.to_thread(_trusted, self.endpoint)
+                problem = (
+                    "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY, "
+                    "NO_PROXY"
+                )
                 await self._connection(tls).aclose()
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
@@ -282,14 +286,14 @@ class RemoteClient:
     async def _exchange(self, call: _Call, first: bool) -> tuple[int, Any] | ServiceError:
         """Return status and JSON of a 2xx response, or any failure as an error, not raised."""
         connection, used = self._take(first and call.names is not None)
-        reusable = False
+        reusable, hook = False, _ConnectionHook()
         try:
             request = httpx.Request(
                 call.method,
                 call.url,
                 headers=call.headers,
                 content=call.content,
-                extensions={} if used else {"trace": _Silence()},
+                extensions={"trace": hook},
             )
             async with asyncio.timeout(call.timeout):
                 response = await connection.send(request, stream=True)
@@ -318,7 +322,7 @@ class RemoteClient:
                 ErrorKind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
-            return _described(error, self.endpoint, call)
+            return _described(error, self.endpoint, call, hook.proxy_for(self.endpoint))
         finally:
             await self._give_back(connection, reusable)
 
@@ -331,7 +335,7 @@ class RemoteClient:
         """
         return httpx.AsyncClient(
             verify=tls,
-            trust_env=self._environment,
+            trust_env=self._proxies,
             limits=_ONE_CONNECTION,
             timeout=httpx.Timeout(None, connect=_CONNECT, pool=_CONNECT),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -355,16 +359,28 @@ class RemoteClient:
             await connection.aclose()
 
 
-class _Silence:
-    """Hook of httpcore that rejects a new connection on which a response precedes the request."""
+class _ConnectionHook:
+    """Trace extension of httpcore for one call: rejects data that precedes the request.
+
+    Only new connections are checked, because on others the response has to name its request.
+    """
 
     def __init__(self) -> None:
+        self._address: tuple[str, int] | None = None
         self._stream: Any = None
 
+    def proxy_for(self, endpoint: Endpoint) -> str:
+        """Return host and port of the proxy to which it connected, or ""."""
+        if self._address is None or self._address[0] == endpoint.host:
+            return ""
+        return f"{self._address[0]}:{self._address[1]}"
+
     async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+        if event == "connection.connect_tcp.started":
+            self._address = info["host"], info["port"]
+        elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._stream = info["return_value"]
-        elif event == "http11.send_request_headers.started":
+        elif event == "http11.send_request_headers.started" and self._stream is not None:
             early = b""
             with contextlib.suppress(Exception):  # a timeout is silence; the request fails if not
                 early = await self._stream.read(1, timeout=_SILENCE)
@@ -385,54 +401,58 @@ async def _body(response: httpx.Response, largest: int) -> bytes:
     return bytes(body)
 
 
-def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
+def _trusted(endpoint: Endpoint) -> ssl.SSLContext:
     """Return the TLS context; for http an empty one, which is cheap to create."""
     if endpoint.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.create_ssl_context(trust_env=environment)
+    return httpx.create_ssl_context()
 
 
 def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceError:
+def _described(error: Exception, endpoint: Endpoint, call: _Call, proxy: str) -> ServiceError:
     """Return the error with our own message, without any part of the request."""
-    kind, message, final = _explained(error, endpoint.authority, call.timeout)
+    kind, message, final = _explained(error, endpoint.authority, proxy, call.timeout)
     return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
-def _explained(error: Exception, authority: str, timeout: float) -> tuple[ErrorKind, str, bool]:
+def _explained(
+    error: Exception, authority: str, proxy: str, timeout: float
+) -> tuple[ErrorKind, str, bool]:
     """Return kind, message, and whether a retry is pointless."""
-    reason = str(error)
+    reason = _INTERNALS.sub("", str(error))
+    route = f"{authority} through the proxy {proxy}" if proxy else authority
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
-        return ErrorKind.UNREACHABLE, f"no connection to {authority} within {_CONNECT:g} s", False
+        return ErrorKind.UNREACHABLE, f"no connection to {route} within {_CONNECT:g} s", False
     if isinstance(error, TimeoutError | httpx.TimeoutException):
-        return ErrorKind.TIMEOUT, f"no complete answer from {authority} within {timeout:g} s", False
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
-        remedy = "name the file of your own authority in SSL_CERT_FILE"
-        return (
-            ErrorKind.UNREACHABLE,
-            f"{authority} has no valid certificate: {problem}; {remedy}",
-            True,
-        )
-    if "WRONG_VERSION_NUMBER" in reason:
-        return (
-            ErrorKind.UNREACHABLE,
-            f"{authority} does not speak https: is it an http:// address?",
-            True,
-        )
+        return ErrorKind.TIMEOUT, f"no complete answer from {route} within {timeout:g} s", False
+    if "certificate verify failed" in reason:
+        problem = reason.partition("verify failed: ")[2].rstrip(".")
+        message = f"{authority} has no valid certificate: {problem}"
+        if "issuer" in problem or "self-signed" in problem:
+            message += "; name the file of your own authority in SSL_CERT_FILE"
+        return ErrorKind.UNREACHABLE, message, True
+    if "wrong version number" in reason:
+        message = f"{route} does not speak https: is it an http:// address?"
+        return ErrorKind.UNREACHABLE, message, True
     if isinstance(error, httpx.RemoteProtocolError) and "location header" in reason:
         return ErrorKind.REDIRECT, f"{authority} redirects to an address that is not a URL", True
+    if isinstance(error, httpx.RemoteProtocolError) and "illegal status line" in reason:
+        return ErrorKind.BROKEN, f"{route} does not answer in HTTP: check the address", False
     if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-        return ErrorKind.UNREACHABLE, f"cannot connect to {authority}: {reason}", False
+        message = f"cannot connect to {route}: {reason or 'it closed the connection'}"
+        if reason.startswith("407"):
+            message += "; write the proxy as http://USER:PASSWORD@HOST:PORT in HTTPS_PROXY"
+        return ErrorKind.UNREACHABLE, message, isinstance(error, httpx.ProxyError) and reason < "5"
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
         return ErrorKind.REQUEST, f"this cannot be sent to {authority}: {reason}", True
     if isinstance(error, ValueError):
         return ErrorKind.CONTENT, f"the answer cannot be used: {reason}", True
-    return (
-        ErrorKind.BROKEN,
-        f"the connection to {authority} broke: {reason or type(error).__name__}",
-        False,
-    )
+    message = f"the connection to {route} broke: {reason or 'it was closed or reset'}"
+    return ErrorKind.BROKEN, message, False
+
+
+_INTERNALS = re.compile(r"^\[[^\]]*\] | \(_ssl\.c:\d+\)$")
+"""Codes around the text of an error of the operating system or of OpenSSL."""

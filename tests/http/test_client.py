@@ -578,6 +578,15 @@ async def test_untrusted_certificate_is_rejected() -> None:
         assert server.received == []
 
 
+async def test_own_authority_is_trusted_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = Path(__file__).parent / "refused.pem"
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with Server(OK, tls) as server, client(server) as remote:
+        assert (await remote.request("GET", "/")).data == {"ok": True}
+
+
 async def test_cancelled_call_returns_its_permit() -> None:
     async with (
         Server([silence, silence, OK]) as server,
