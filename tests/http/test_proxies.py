@@ -72,7 +72,7 @@ async def test_proxy_receives_credentials_but_no_content(monkeypatch: pytest.Mon
         (Answer(403, b"<html>Blocked</html>", {"content-type": "text/html"}), ": 403 Reason", True),
         (answer(status=502), ": 502 Reason", False),
         (answer("<html>Please log in</html>"), "svc.example through the proxy 127.0.0.1:", False),
-        (sends(b"SSH-2.0-x\r\n"), "does not answer in HTTP: check the address", False),
+        (sends(b"SSH-2.0-x\r\n\r\n"), "does not answer in HTTP: check the address", False),
         (sends(b"HTTP/1.1 200 OK\r\n\r\n"), ": it closed the connection", False),
         (reset, " broke: ", False),
     ],
