@@ -17,7 +17,7 @@ from guardtui.scanners.airs.batches import Outcome, scan_in_batches
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scans import Batch, ScanClient
-from tests.http.server import Received, Server, Step, answer, reset, sends
+from tests.http.server import Answer, Received, Server, Step, answer, reset, sends
 
 from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
 from .test_scans import client_of
@@ -327,6 +327,29 @@ async def test_invalid_id_does_not_affect_other_batches() -> None:
     assert len(errors(found)) in (2, 5)  # whichever batch was taken as the second
     assert all("scan-1" in str(error) for error in errors(found).values())
     assert all(ALL[k] == name for k, name in names(found).items())
+
+
+async def test_unreadable_results_do_not_affect_other_batches() -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        doubled = any(row["scan_id"] == "scan-1" for row in rows)
+        return (
+            Answer(body=b'[{"status": "failed", "status": "complete"}]')
+            if doubled
+            else answer(rows)
+        )
+
+    found, service = await asked(results, size=5)
+    assert len(names(found)) == 12 - len(errors(found))
+    assert len(errors(found)) in (2, 5)
+    assert all("scan-1" in str(error) for error in errors(found).values())
+    assert all("duplicate key" in str(error) for error in errors(found).values())
+    assert len(service.queries) < 6
+
+
+async def test_one_unreadable_answer_loses_no_results() -> None:
+    page = Answer(body=b"<html>", headers={"content-type": "text/html"})
+    found, _ = await asked(lambda rows, number: page if number == 1 else answer(rows))
+    assert names(found) == ALL
 
 
 async def test_silent_service_is_given_up() -> None:
