@@ -160,7 +160,7 @@ async def revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     changes = list(edit.changes)
     name = inert(before.topic_name)[:60]
     if before.topic is None:
-        changes.append(f"topic {name} is removed from the profile, but stays in the tenant")
+        changes.append(f"topic {name} {_created(edit)}")
     revision = None
     if before.topic is not None and before.changed_topic:
         known, note = await _text_to_replace(client, before)
@@ -177,7 +177,7 @@ async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     changes = list(edit.changes)
     name = inert(before.topic_name)[:60]
     if before.topic is None:
-        changes.append(f"topic {name} is removed from the profile, but stays in the tenant")
+        changes.append(f"topic {name} {_created(edit)}")
     elif before.changed_topic:
         known, note = await _text_to_replace(client, before)
         if known is not None:
@@ -185,6 +185,13 @@ async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
             changes.append(f"topic {name} gets its previous text: {revisions}")
         warnings += [f"topic {name} {note}"] if note else []
     return Reverted(row, tuple(changes), tuple(warnings))
+
+
+def _created(edit: PolicyEdit) -> str:
+    """Return what a revert means for a topic that the change created."""
+    if edit.changes:
+        return "is removed from the profile, but stays in the tenant"
+    return "stays in the tenant; the profile does not use it"
 
 
 async def _revert_edit(

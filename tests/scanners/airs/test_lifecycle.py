@@ -140,6 +140,23 @@ async def test_revert_of_a_new_topic_removes_it_from_the_profile(stage: Stage) -
     assert await stage.management.topic("Tax advice") is not None
 
 
+async def test_revert_of_an_apply_killed_before_the_profile_says_that_nothing_used_the_topic(
+    stage: Stage,
+) -> None:
+    before, records = await stage.policy(), list[UndoRecord]()
+
+    def killed(record: UndoRecord | None) -> None:
+        assert record is not None
+        records.append(record)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        await apply(stage.management, TAX_TOPIC, "sandbox", journal=killed)
+    back = await revert(stage.management, records[0])
+    assert await stage.policy() == before
+    assert back.changes == ("topic Tax advice stays in the tenant; the profile does not use it",)
+
+
 async def test_revert_of_several_changes_restores_the_first_state(stage: Stage) -> None:
     first = await apply(stage.management, CHANGED, "sandbox")
     before = await stage.policy()
