@@ -293,7 +293,7 @@ class RemoteClient:
                 call.url,
                 headers=call.headers,
                 content=call.content,
-                extensions={"trace": hook},
+                extensions={} if used else {"trace": hook},
             )
             async with asyncio.timeout(call.timeout):
                 response = await connection.send(request, stream=True)
@@ -322,7 +322,7 @@ class RemoteClient:
                 ErrorKind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
-            return _described(error, self.endpoint, call, hook.proxy_for(self.endpoint))
+            return _described(error, self.endpoint, call, hook.proxy_for(call.url))
         finally:
             await self._give_back(connection, reusable)
 
@@ -360,18 +360,15 @@ class RemoteClient:
 
 
 class _ConnectionHook:
-    """Trace extension of httpcore for one call: rejects data that precedes the request.
-
-    Only new connections are checked, because on others the response has to name its request.
-    """
+    """Trace extension of httpcore for a new connection: rejects data that precedes the request."""
 
     def __init__(self) -> None:
         self._address: tuple[str, int] | None = None
         self._stream: Any = None
 
-    def proxy_for(self, endpoint: Endpoint) -> str:
-        """Return host and port of the proxy to which it connected, or ""."""
-        if self._address is None or self._address[0] == endpoint.host:
+    def proxy_for(self, url: str) -> str:
+        """Return host and port of the proxy to which it connected for this URL, or ""."""
+        if self._address is None or self._address[0] == httpx.URL(url).raw_host.decode("ascii"):
             return ""
         return f"{self._address[0]}:{self._address[1]}"
 
@@ -445,7 +442,8 @@ def _explained(
         message = f"cannot connect to {route}: {reason or 'it closed the connection'}"
         if reason.startswith("407"):
             message += "; write the proxy as http://USER:PASSWORD@HOST:PORT in HTTPS_PROXY"
-        return ErrorKind.UNREACHABLE, message, isinstance(error, httpx.ProxyError) and reason < "5"
+        final = isinstance(error, httpx.ProxyError) and not reason.startswith("5")
+        return ErrorKind.UNREACHABLE, message, final
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
         return ErrorKind.REQUEST, f"this cannot be sent to {authority}: {reason}", True
     if isinstance(error, ValueError):

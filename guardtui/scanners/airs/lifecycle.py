@@ -201,7 +201,7 @@ async def _revert_edit(
     row = await newest(client, before.profile_name)
     edit = restore(row.policy, before.undo)
     warnings = list(edit.warnings)
-    if row.revision > before.revision:
+    if edit.changes and row.revision > before.revision:
         warnings.append(
             f"the profile was changed since: it was at revision {before.revision}, and is at "
             f"{row.revision} now; other changes stay"
