@@ -135,7 +135,8 @@ async def measure(port: int, tasks: int, items: int, turns: int) -> dict[str, fl
     async with RemoteClient(Endpoint.parse(url), limit=limit) as remote:
 
         async def ask(_: object = None) -> object:
-            return (await remote.request("POST", "/v1/scan", json=QUESTION)).data
+            # The connection is kept, as by scans.
+            return (await remote.request("POST", "/v1/scan", json=QUESTION, names=bool)).data
 
         async def pool(items: int) -> None:
             counters, done = Counters(limit), 0

@@ -21,7 +21,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
-from guardtui.scanners.airs.batches import BATCH
 from guardtui.scanners.airs.command_options import MOST_CONCURRENT
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -29,6 +28,7 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.airs.policy_paths import PolicyError
 from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.scans import BATCH_AT_MOST
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.companions import ALONE, Companions
 from guardtui.session.verdict_cache import SqliteVerdicts
@@ -223,8 +223,8 @@ def say_work(
 def _calls(count: int, batches: bool) -> str:
 
     if batches:
-        count = -(-count // BATCH)
-        return f"{count} batch{'es' * (count != 1)} of up to {BATCH}"
+        count = -(-count // BATCH_AT_MOST)
+        return f"{count} batch{'es' * (count != 1)} of up to {BATCH_AT_MOST}"
     return f"{count} call{'s' * (count != 1)}"
 
 

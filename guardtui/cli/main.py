@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
             return super().parse_args(ctx, args)
         if not args or (args[0] not in COMMANDS and args[0] not in own):
             if args and not args[0].startswith("-") and not ctx.resilient_parsing:
-                require_topic(args[0])
+                require_topic(*args)
             args = ["open", *args]
         return super().parse_args(ctx, args)
 
@@ -85,14 +85,20 @@ class LazyGroup(click.Group):
         return [*completions, CompletionItem(incomplete, type="file")]
 
 
-def require_topic(word: str) -> None:
-    """Raise a usage error if `word` is not a file; it suggests the nearest command, if any."""
+def require_topic(word: str, *others: str) -> None:
+    """Raise a usage error if `word` is not a file; it suggests the nearest command, if any.
+
+    `others` are the words after it, which tell commands of airs-cli apart.
+    """
     if Path(word).exists():
         return
     from difflib import get_close_matches
 
+    from guardtui.cli import airs_cli
     from guardtui.domain.text import display_start
 
+    if word == airs_cli.GROUP:
+        raise click.UsageError(airs_cli.explained(others))
     shown = display_start(word, 200)
     similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (

@@ -52,16 +52,20 @@ def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
     return plain
 
 
-def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
+class DuplicateKeyError(GuardtuiError, ValueError):
+    """An object has a duplicate key."""
+
+
+def read_json(body: bytes | str) -> Any:
     """Return the JSON value of a body. Raises ValueError with the problem.
 
-    With `unique_keys`, a duplicate key of an object is an error too: JSON does not define which
+    A duplicate key of an object is an error too (DuplicateKeyError): JSON does not define which
     value applies.
     """
     try:
-        return json.loads(body, object_pairs_hook=_object if unique_keys else None)
-    except _TwiceError as error:
-        raise ValueError(str(error)) from None
+        return json.loads(body, object_pairs_hook=_object)
+    except DuplicateKeyError:
+        raise
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -74,14 +78,10 @@ def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
         raise ValueError("it is not valid JSON") from None
 
 
-class _TwiceError(GuardtuiError):
-    """An object has a duplicate key."""
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise _TwiceError("an object has a duplicate key")
+        raise DuplicateKeyError("an object has a duplicate key")
     return members
 
 
@@ -91,15 +91,13 @@ def is_page(body: bytes, content_type: str) -> bool:
     return "html" in content_type.lower() or start.startswith((b"<!doctype", b"<html"))
 
 
-def read_success(
-    status: int, body: bytes, content_type: str, *, unique_keys: bool = False
-) -> Any | ServiceError:
+def read_success(status: int, body: bytes, content_type: str) -> Any | ServiceError:
     """Return the JSON of a 2xx response (None if empty), or the error to report."""
     if not body.strip():
         return None
     try:
         if not is_page(body, content_type):
-            return read_json(body, unique_keys=unique_keys)
+            return read_json(body)
         problem = "it is a web page: check the URL, or whether a proxy or a login page answers"
     except ValueError as error:
         problem = str(error)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import random
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,9 +32,13 @@ LARGEST = 16 * 1024**2
 """Responses of more bytes than this are rejected."""
 _CONNECT = 15.0
 """Connection timeout in seconds."""
+_SILENCE = 0.001
+"""Seconds in which a new connection must be silent."""
 _ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
 """Attempts to reach a service never reached before: probably a wrong URL, not a fault."""
+Names = Callable[[Any], bool]
+"""Whether the JSON of a response names its request."""
 _OWN_HEADERS = {
     "accept": "application/json",
     # Uncompressed content cannot expand unexpectedly, and responses are small.
@@ -61,6 +67,7 @@ class _Call:
     headers: dict[str, str]
     secrets: tuple[Secret, ...]
     timeout: float
+    names: Names | None
 
 
 class RemoteClient:
@@ -72,9 +79,12 @@ class RemoteClient:
     proxy sees no more than the host name. Over http a proxy would receive the key. This machine is
     never reached through a proxy.
 
-    `timeout` is for one attempt, in seconds, from its permit until the last byte. `unique_keys`
-    rejects responses in which an object has a duplicate key. `draw` provides the random numbers of
-    the waits.
+    A connection serves one call, because HTTP/1.1 does not say which request a response is for: on
+    a connection that is used again, bytes beyond a response would be read as the next one. Only
+    calls whose responses name their request (`names`) share connections.
+
+    `timeout` is for one attempt, in seconds, from its permit until the last byte. `draw` provides
+    the random numbers of the waits.
     """
 
     def __init__(
@@ -87,7 +97,6 @@ class RemoteClient:
         timeout: float = 60.0,
         largest: int = LARGEST,
         headers: Mapping[str, str] | None = None,
-        unique_keys: bool = False,
         clock: Clock = CLOCK,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -95,12 +104,11 @@ class RemoteClient:
         self.limit = AdaptiveLimit(clock=clock) if limit is None else limit
         self._credential, self._retries = credential, retries or Retries()
         self._timeout, self._largest = timeout, largest
-        self._unique_keys = unique_keys
         self._headers = _OWN_HEADERS | {
             name.lower(): text for name, text in (headers or {}).items()
         }
         self._clock, self._draw = clock, draw
-        self._environment = endpoint.scheme == "https" and not endpoint.loopback
+        self._proxies = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
         self._preparing = asyncio.Lock()
         self._idle: list[httpx.AsyncClient] = []
@@ -123,17 +131,25 @@ class RemoteClient:
         headers: Mapping[str, str] | None = None,
         retry: Retries | bool = True,
         timeout: float | None = None,
+        names: Names | None = None,
     ) -> Reply:
         """Send a JSON value (or a form) to a path below the base URL and return the response.
 
         `content` is JSON that is already encoded (`json_body`) and is sent unchanged, for callers
         that sign it. `credential` replaces the client's own. `retry=False` sends once, for calls
         that must not be repeated (`retries.UNSENT` still repeats a request that certainly had no
-        effect). A service that was never reached gets at most three attempts. Raises ServiceError
-        for every failure of the service or the connection, and ValueError for content that cannot
-        be sent.
+        effect). A service that was never reached gets at most three attempts.
+
+        `names` tells from the JSON of a response whether it names this request. While responses
+        do, their connection is used again; any other response on it counts as a broken connection,
+        and the retry gets a new one.
+
+        Raises ServiceError for every failure of the service or the connection, and ValueError for
+        content that cannot be sent.
         """
-        call = self._call(method, path, json, content, form, params, credential, headers, timeout)
+        call = self._call(
+            method, path, json, content, form, params, credential, headers, timeout, names
+        )
         if self._tls is None:
             await self._prepare()
         policy = self._retries if retry is True else ONCE if retry is False else retry
@@ -189,11 +205,12 @@ class RemoteClient:
         credential: Credential | None,
         headers: Mapping[str, str] | None,
         timeout: float | None,
+        names: Names | None,
     ) -> _Call:
         url = self.endpoint.join(path)
         if params:
             url += ("&" if "?" in url else "?") + urlencode(params)
-        sent = dict(self._headers)
+        sent = self._headers | ({"connection": "close"} if names is None else {})
         secrets: list[Secret] = []
         if form is not None:
             secrets += [value for value in form.values() if isinstance(value, Secret)]
@@ -210,7 +227,7 @@ class RemoteClient:
             name, value = credential_used.reveal()
             sent[name.lower()] = value
             secrets.append(credential_used.secret)
-        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
+        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout, names)
 
     async def _prepare(self) -> None:
         """Load the certificates and the proxy of the environment. Raises ServiceError."""
@@ -218,9 +235,12 @@ class RemoteClient:
             if self._tls is not None:
                 return
             try:
-                tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
-                problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
-                self._idle.append(self._connection(tls))
+                tls = await asyncio.to_thread(_trusted, self.endpoint)
+                problem = (
+                    "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY, "
+                    "NO_PROXY"
+                )
+                await self._connection(tls).aclose()
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
             except (ValueError, ImportError, httpx.InvalidURL):
@@ -244,7 +264,7 @@ class RemoteClient:
     async def _attempt(self, call: _Call, permit: Permit, attempt: int) -> Reply | ServiceError:
         with permit:
             start = self._clock.now()
-            outcome = await self._exchange(call)
+            outcome = await self._exchange(call, first=attempt == 1)
             if isinstance(outcome, ServiceError):
                 result = str(outcome.status or outcome.kind.value)
             else:
@@ -263,12 +283,17 @@ class RemoteClient:
             status, data = outcome
             return Reply(data, status, self._clock.now() - start, attempt)
 
-    async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
+    async def _exchange(self, call: _Call, first: bool) -> tuple[int, Any] | ServiceError:
         """Return status and JSON of a 2xx response, or any failure as an error, not raised."""
-        connection, reusable = self._take(), False
+        connection, used = self._take(first and call.names is not None)
+        reusable, hook = False, _ConnectionHook()
         try:
             request = httpx.Request(
-                call.method, call.url, headers=call.headers, content=call.content
+                call.method,
+                call.url,
+                headers=call.headers,
+                content=call.content,
+                extensions={} if used else {"trace": hook},
             )
             async with asyncio.timeout(call.timeout):
                 response = await connection.send(request, stream=True)
@@ -279,12 +304,17 @@ class RemoteClient:
             status, headers = response.status_code, response.headers
             self.date = headers.get("date", "")
             body = plain_body(body, headers.get("content-encoding", ""), self._largest)
-            reusable = True
-            if not 200 <= status < 300:
-                return read_failure(status, body, headers, self._clock.wall(), call.secrets)
-            data = read_success(
-                status, body, headers.get("content-type", ""), unique_keys=self._unique_keys
-            )
+            if 200 <= status < 300:
+                data = read_success(status, body, headers.get("content-type", ""))
+                reusable = call.names is not None and call.names(data)
+            else:
+                data = read_failure(status, body, headers, self._clock.wall(), call.secrets)
+            settled = not isinstance(data, ServiceError) or data.final
+            if used and settled and not reusable:
+                return ServiceError(
+                    ErrorKind.BROKEN,
+                    f"an answer of {self.endpoint.authority} does not belong to this request",
+                )
             return data if isinstance(data, ServiceError) else (status, data)
         except AnswerTooLargeError:
             megabytes = self._largest / 1024**2
@@ -292,7 +322,7 @@ class RemoteClient:
                 ErrorKind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
-            return _described(error, self.endpoint, call)
+            return _described(error, self.endpoint, call, hook.proxy_for(call.url))
         finally:
             await self._give_back(connection, reusable)
 
@@ -305,26 +335,54 @@ class RemoteClient:
         """
         return httpx.AsyncClient(
             verify=tls,
-            trust_env=self._environment,
+            trust_env=self._proxies,
             limits=_ONE_CONNECTION,
             timeout=httpx.Timeout(None, connect=_CONNECT, pool=_CONNECT),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
-    def _take(self) -> httpx.AsyncClient:
+    def _take(self, reuse: bool) -> tuple[httpx.AsyncClient, bool]:
+        """Return a connection, and whether it was used before."""
         if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        connection = self._idle.pop() if self._idle else self._connection(self._tls)
+        used = reuse and bool(self._idle)
+        connection = self._idle.pop() if used else self._connection(self._tls)
         self._busy.add(connection)
-        return connection
+        return connection, used
 
     async def _give_back(self, connection: httpx.AsyncClient, reusable: bool) -> None:
-        """Reuse a connection for the next call; after a failure its state is unknown."""
+        """Keep a connection for the next call that may use it again, or close it."""
         self._busy.discard(connection)
         if reusable and not self._closed:
             self._idle.append(connection)
         else:
             await connection.aclose()
+
+
+class _ConnectionHook:
+    """Trace extension of httpcore for a new connection: rejects data that precedes the request."""
+
+    def __init__(self) -> None:
+        self._address: tuple[str, int] | None = None
+        self._stream: Any = None
+
+    def proxy_for(self, url: str) -> str:
+        """Return host and port of the proxy to which it connected for this URL, or ""."""
+        if self._address is None or self._address[0] == httpx.URL(url).raw_host.decode("ascii"):
+            return ""
+        return f"{self._address[0]}:{self._address[1]}"
+
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.started":
+            self._address = info["host"], info["port"]
+        elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = info["return_value"]
+        elif event == "http11.send_request_headers.started" and self._stream is not None:
+            early = b""
+            with contextlib.suppress(Exception):  # a timeout is silence; the request fails if not
+                early = await self._stream.read(1, timeout=_SILENCE)
+            if early:
+                raise ConnectionError("data came before the request")
 
 
 async def _body(response: httpx.Response, largest: int) -> bytes:
@@ -340,54 +398,59 @@ async def _body(response: httpx.Response, largest: int) -> bytes:
     return bytes(body)
 
 
-def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
+def _trusted(endpoint: Endpoint) -> ssl.SSLContext:
     """Return the TLS context; for http an empty one, which is cheap to create."""
     if endpoint.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.create_ssl_context(trust_env=environment)
+    return httpx.create_ssl_context()
 
 
 def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceError:
+def _described(error: Exception, endpoint: Endpoint, call: _Call, proxy: str) -> ServiceError:
     """Return the error with our own message, without any part of the request."""
-    kind, message, final = _explained(error, endpoint.authority, call.timeout)
+    kind, message, final = _explained(error, endpoint.authority, proxy, call.timeout)
     return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
-def _explained(error: Exception, authority: str, timeout: float) -> tuple[ErrorKind, str, bool]:
+def _explained(
+    error: Exception, authority: str, proxy: str, timeout: float
+) -> tuple[ErrorKind, str, bool]:
     """Return kind, message, and whether a retry is pointless."""
-    reason = str(error)
+    reason = _INTERNALS.sub("", str(error))
+    route = f"{authority} through the proxy {proxy}" if proxy else authority
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
-        return ErrorKind.UNREACHABLE, f"no connection to {authority} within {_CONNECT:g} s", False
+        return ErrorKind.UNREACHABLE, f"no connection to {route} within {_CONNECT:g} s", False
     if isinstance(error, TimeoutError | httpx.TimeoutException):
-        return ErrorKind.TIMEOUT, f"no complete answer from {authority} within {timeout:g} s", False
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
-        remedy = "name the file of your own authority in SSL_CERT_FILE"
-        return (
-            ErrorKind.UNREACHABLE,
-            f"{authority} has no valid certificate: {problem}; {remedy}",
-            True,
-        )
-    if "WRONG_VERSION_NUMBER" in reason:
-        return (
-            ErrorKind.UNREACHABLE,
-            f"{authority} does not speak https: is it an http:// address?",
-            True,
-        )
+        return ErrorKind.TIMEOUT, f"no complete answer from {route} within {timeout:g} s", False
+    if "certificate verify failed" in reason:
+        problem = reason.partition("verify failed: ")[2].rstrip(".")
+        message = f"{authority} has no valid certificate: {problem}"
+        if "issuer" in problem or "self-signed" in problem:
+            message += "; name the file of your own authority in SSL_CERT_FILE"
+        return ErrorKind.UNREACHABLE, message, True
+    if "wrong version number" in reason:
+        message = f"{route} does not speak https: is it an http:// address?"
+        return ErrorKind.UNREACHABLE, message, True
     if isinstance(error, httpx.RemoteProtocolError) and "location header" in reason:
         return ErrorKind.REDIRECT, f"{authority} redirects to an address that is not a URL", True
+    if isinstance(error, httpx.RemoteProtocolError) and "illegal status line" in reason:
+        return ErrorKind.BROKEN, f"{route} does not answer in HTTP: check the address", False
     if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-        return ErrorKind.UNREACHABLE, f"cannot connect to {authority}: {reason}", False
+        message = f"cannot connect to {route}: {reason or 'it closed the connection'}"
+        if reason.startswith("407"):
+            message += "; write the proxy as http://USER:PASSWORD@HOST:PORT in HTTPS_PROXY"
+        final = isinstance(error, httpx.ProxyError) and not reason.startswith("5")
+        return ErrorKind.UNREACHABLE, message, final
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
         return ErrorKind.REQUEST, f"this cannot be sent to {authority}: {reason}", True
     if isinstance(error, ValueError):
         return ErrorKind.CONTENT, f"the answer cannot be used: {reason}", True
-    return (
-        ErrorKind.BROKEN,
-        f"the connection to {authority} broke: {reason or type(error).__name__}",
-        False,
-    )
+    message = f"the connection to {route} broke: {reason or 'it was closed or reset'}"
+    return ErrorKind.BROKEN, message, False
+
+
+_INTERNALS = re.compile(r"^\[[^\]]*\] | \(_ssl\.c:\d+\)$")
+"""Codes around the text of an error of the operating system or of OpenSSL."""

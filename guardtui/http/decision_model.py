@@ -46,7 +46,6 @@ class DecisionModel:
             retries=retries,
             timeout=timeout,
             clock=clock,
-            unique_keys=True,
         )
 
     @property

@@ -33,12 +33,18 @@ Raw: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitabl
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer in order; `delay` in seconds before it."""
+    """An answer in order; `delay` in seconds before it.
+
+    `surplus` follows it on the connection, whatever the client asked for: in the same piece
+    ("together"), in another one ("apart"), or when the next request has come ("late").
+    """
 
     status: int = 200
     body: bytes = b"{}"
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    surplus: bytes = b""
+    when: str = "together"
 
     def encode(self) -> bytes:
         headers = {
@@ -110,6 +116,7 @@ class Server:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
         self._under_way = 0
+        self._late: dict[asyncio.StreamWriter, bytes] = {}
         self.received: list[Received] = []
         self.connections = 0
         self.most = 0
@@ -172,6 +179,7 @@ class Server:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read(reader)
+        writer.write(self._late.pop(writer, b""))
         self.received.append(request)
         self._under_way += 1
         self.most = max(self.most, self._under_way)
@@ -184,8 +192,12 @@ class Server:
                 await asyncio.sleep(step.delay)
         finally:
             self._under_way -= 1
-        writer.write(step.encode())
+        writer.write(step.encode() + (step.surplus if step.when == "together" else b""))
         await writer.drain()
+        if step.when == "apart":
+            writer.write(step.surplus)
+        elif step.when == "late":
+            self._late[writer] = step.surplus
         return True
 
 

@@ -11,7 +11,7 @@ from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.secret import Secret, bearer
-from tests.http.server import Server, answer
+from tests.http.server import Answer, Server, Step, answer, reset, sends
 from tests.http.times import JumpClock
 
 KEY = "sk-test-0123456789/+abcdef"
@@ -63,6 +63,50 @@ async def test_proxy_receives_credentials_but_no_content(monkeypatch: pytest.Mon
     assert b"prompt" not in request.raw
     assert "hunter2" not in repr(caught.value)
     assert expected not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("response", "problem", "final"),
+    [
+        (answer(status=407), "407 Reason; write the proxy as http://USER:PASSWORD@HOST:PORT", True),
+        (Answer(403, b"<html>Blocked</html>", {"content-type": "text/html"}), ": 403 Reason", True),
+        (answer(status=502), ": 502 Reason", False),
+        (answer("<html>Please log in</html>"), "svc.example through the proxy 127.0.0.1:", False),
+        (sends(b"SSH-2.0-x\r\n\r\n"), "does not answer in HTTP: check the address", False),
+        (sends(b"HTTP/1.1 200 OK\r\n\r\n"), ": it closed the connection", False),
+        (reset, " broke: ", False),
+    ],
+)
+async def test_error_behind_a_proxy_names_the_proxy(
+    response: Step, problem: str, final: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Server(response) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
+        async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
+            with pytest.raises(ServiceError) as caught:
+                await remote.request("GET", "/", retry=False, timeout=5)
+    message = caught.value.message
+    assert f"svc.example through the proxy 127.0.0.1:{proxy.port}" in message
+    assert problem in message
+    assert caught.value.final is final
+    assert "hunter2" not in message
+
+
+async def test_unreachable_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Server() as proxy:
+        pass
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
+    async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
+        with pytest.raises(ServiceError, match=f"the proxy 127.0.0.1:{proxy.port}: ") as caught:
+            await remote.request("GET", "/", retry=False)
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+
+
+async def test_invalid_no_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "[::1]")
+    async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
+        with pytest.raises(ServiceError, match="NO_PROXY"):
+            await remote.request("GET", "/", retry=False)
 
 
 async def test_requests_to_this_machine_bypass_the_proxy(

@@ -19,16 +19,27 @@ def no_verdict(problem: str) -> Verdict:
     return Verdict(Triggered.NO_VERDICT, problem=problem, failure=Failure.FAILED)
 
 
-def read_answer(data: object, *, seconds: float | None = None) -> Verdict:
+def read_answer(
+    data: object, *, tr_id: str = "", scan_id: str = "", seconds: float | None = None
+) -> Verdict:
     """Read the JSON of a scan result. Never raises: unreadable data gives no verdict.
 
-    `topics` of the verdict are all block topics that matched, even if the prompt passed.
+    A result that names another `tr_id` or `scan_id` than those of the request is of another prompt
+    and gives no verdict; services may omit them. `topics` of the verdict are all block topics that
+    matched, even if the prompt passed.
     """
     try:
         response = ScanResponse.model_validate(data)
     except (ValidationError, RecursionError) as error:
         problem = f"the scan result cannot be used: {problem_of(error)}"
         return replace(no_verdict(problem), seconds=seconds)
+    for name, returned, expected in (
+        ("tr_id", response.tr_id, tr_id),
+        ("scan_id", response.scan_id, scan_id),
+    ):
+        if returned and expected and returned != expected:
+            problem = f"no verdict: the result is of another scan ({name} {inert(returned)[:60]})"
+            return replace(no_verdict(problem), seconds=seconds)
     detected = response.prompt_detected
     details = response.prompt_detection_details.topic_guardrails_details
     base = Verdict(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -22,8 +22,6 @@ from guardtui.scanners.airs.scans import (
     ScanClient,
 )
 
-BATCH = 5
-"""Prompts per batch that all versions of the service are known to accept."""
 FIRST_QUERY = 2.0
 """Seconds before the first query of a batch; queues are reported to take ten."""
 _TOGETHER = 0.25
@@ -44,7 +42,7 @@ async def scan_in_batches(
     client: ScanClient,
     prompts: Sequence[Indexed],
     *,
-    size: int = BATCH,
+    size: int = BATCH_AT_MOST,
     patience: float = PATIENCE,
 ) -> AsyncGenerator[tuple[int, Outcome], None]:
     """Scan indexed prompts, and yield each index once with its outcome, in the order of arrival.
@@ -171,8 +169,7 @@ async def _send_once(
 class _OpenBatch:
     """A batch with `remaining` requests; if `alone`, it is not queried together with others."""
 
-    id: str
-    rows: Mapping[int, int]
+    batch: Batch
     remaining: set[int]
     due: float
     alone: bool = False
@@ -220,23 +217,24 @@ class _Collector:
                 ErrorKind.CONTENT, f"unknown state: two batches have the scan id {batch.scan_id}",
                 final=True,
             )  # fmt: skip
-        self._open[batch.scan_id] = _OpenBatch(
-            batch.scan_id, batch.rows, set(batch.rows), at + FIRST_QUERY
-        )
+        self._open[batch.scan_id] = _OpenBatch(batch, set(batch.rows), at + FIRST_QUERY)
         return None
 
     async def _query(self) -> list[tuple[int, Outcome]]:
         """Query up to five batches once; return the outcomes that this completes."""
         chosen = self._chosen()
-        for batch in chosen:  # to the end of the queue
-            self._open[batch.id] = self._open.pop(batch.id)
+        for open_batch in chosen:  # to the end of the queue
+            scan_id = open_batch.batch.scan_id
+            self._open[scan_id] = self._open.pop(scan_id)
         try:
-            rows = await self._client.results([batch.id for batch in chosen])
+            rows = await self._client.results([each.batch.scan_id for each in chosen])
         except ServiceError as error:
             return self._failed(chosen, error)
+        finished = [row for row in rows if row.complete or row.failed]
         done: list[tuple[int, Outcome]] = []
-        for row in rows:
-            done += self._read(row)
+        for row in finished:
+            others = [each for each in finished if each.request == row.request and each != row]
+            done += self._read(row, contradicted=bool(others))
         if done:
             self._last_event = self._clock.now()
         return done + self._given_up()
@@ -247,27 +245,28 @@ class _Collector:
             return [first]
         now = self._clock.now()
         ready = [
-            batch
-            for batch in self._open.values()
-            if not batch.alone and batch.due <= now + _TOGETHER
+            each for each in self._open.values() if not each.alone and each.due <= now + _TOGETHER
         ]
         return ready[:IDS_AT_MOST]
 
-    def _read(self, row: ResultRow) -> list[tuple[int, Outcome]]:
-        batch = self._open.get(row.scan_id)
-        if batch is None or not (row.complete or row.failed):
+    def _read(self, row: ResultRow, *, contradicted: bool) -> list[tuple[int, Outcome]]:
+        """Return the outcome of a finished request; none if it is not open."""
+        open_batch = self._open.get(row.scan_id)
+        if open_batch is None:
             return []
-        number = row.req_id
+        batch, number = open_batch.batch, row.req_id
         if number is None and len(batch.rows) == 1:
             number = next(iter(batch.rows))
-        if number is None or number not in batch.remaining:
+        if number is None or number not in open_batch.remaining:
             return []
-        batch.remaining.discard(number)
-        if not batch.remaining:
+        open_batch.remaining.discard(number)
+        if not open_batch.remaining:
             del self._open[row.scan_id]
             self._slots.release()
-        if row.complete:
-            answer = read_answer(row.result)
+        if contradicted:
+            answer = no_verdict("no verdict: the service gave two results for this prompt")
+        elif row.complete:
+            answer = read_answer(row.result, tr_id=batch.tr_id(number), scan_id=row.scan_id)
         else:
             answer = no_verdict("no verdict: the service reports that the scan failed")
         if not answer.scan_id:
@@ -278,11 +277,11 @@ class _Collector:
         self._last_error = error
         if error.kind is ErrorKind.CREDENTIALS:
             return self._drop(list(self._open.values()), error)
-        if error.kind is ErrorKind.REQUEST:
-            if len(chosen) == 1:
+        if error.kind in (ErrorKind.REQUEST, ErrorKind.CONTENT):
+            if chosen[0].alone:
                 return self._drop(chosen, error)
-            for batch in chosen:  # one of them makes the query fail for all
-                batch.alone = True
+            for open_batch in chosen:  # one of them makes the query fail for all
+                open_batch.alone = True
             return []
         return self._given_up()
 
@@ -296,10 +295,11 @@ class _Collector:
 
     def _drop(self, lost: list[_OpenBatch], error: ServiceError) -> list[tuple[int, Outcome]]:
         done: list[tuple[int, Outcome]] = []
-        for batch in lost:
-            del self._open[batch.id]
+        for open_batch in lost:
+            batch = open_batch.batch
+            del self._open[batch.scan_id]
             self._slots.release()
-            message = f"submitted as scan {batch.id}, but no result: {error.message}"
+            message = f"submitted as scan {batch.scan_id}, but no result: {error.message}"
             failure = reworded(error, message)
-            done += [(batch.rows[number], failure) for number in sorted(batch.remaining)]
+            done += [(batch.rows[number], failure) for number in sorted(open_batch.remaining)]
         return done

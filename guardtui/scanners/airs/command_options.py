@@ -21,7 +21,7 @@ REGIONS = ("us", "de", "in", "sg")
 BATCH = ScannerOption(
     "--batch",
     "batch",
-    "Use the asynchronous batch API of AIRS.",
+    "Use the asynchronous batch API of AIRS, with 20 prompts a batch.",
     kind=OptionKind.FLAG,
 )
 TENANT = ScannerOption(

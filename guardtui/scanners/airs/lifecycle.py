@@ -160,7 +160,7 @@ async def revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     changes = list(edit.changes)
     name = inert(before.topic_name)[:60]
     if before.topic is None:
-        changes.append(f"topic {name} is removed from the profile, but stays in the tenant")
+        changes.append(f"topic {name} {_created(edit)}")
     revision = None
     if before.topic is not None and before.changed_topic:
         known, note = await _text_to_replace(client, before)
@@ -177,7 +177,7 @@ async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     changes = list(edit.changes)
     name = inert(before.topic_name)[:60]
     if before.topic is None:
-        changes.append(f"topic {name} is removed from the profile, but stays in the tenant")
+        changes.append(f"topic {name} {_created(edit)}")
     elif before.changed_topic:
         known, note = await _text_to_replace(client, before)
         if known is not None:
@@ -187,6 +187,13 @@ async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     return Reverted(row, tuple(changes), tuple(warnings))
 
 
+def _created(edit: PolicyEdit) -> str:
+    """Return what a revert means for a topic that the change created."""
+    if edit.changes:
+        return "is removed from the profile, but stays in the tenant"
+    return "stays in the tenant; the profile does not use it"
+
+
 async def _revert_edit(
     client: ManagementClient, before: UndoRecord
 ) -> tuple[SecurityProfile, PolicyEdit, list[str]]:
@@ -194,7 +201,7 @@ async def _revert_edit(
     row = await newest(client, before.profile_name)
     edit = restore(row.policy, before.undo)
     warnings = list(edit.warnings)
-    if row.revision > before.revision:
+    if edit.changes and row.revision > before.revision:
         warnings.append(
             f"the profile was changed since: it was at revision {before.revision}, and is at "
             f"{row.revision} now; other changes stay"

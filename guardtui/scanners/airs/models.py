@@ -109,6 +109,11 @@ class ResultRow(WireModel):
     result: Any = None
 
     @property
+    def request(self) -> tuple[str, int | None]:
+        """Identifies the request among those of all batches."""
+        return self.scan_id, self.req_id
+
+    @property
     def complete(self) -> bool:
         """Whether the result is available; `COMPLETED` is another spelling."""
         return self.status.strip().lower() in ("complete", "completed")

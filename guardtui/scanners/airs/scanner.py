@@ -55,7 +55,7 @@ class AirsScanner:
     `rate` is scans per second. Unless `fresh`, the `cache` is read before requests are sent; each
     verdict is cached as soon as it arrives, errors are not. `companions` are names of other topics
     that may stop a prompt. `timeout` is in seconds per attempt. With `batches`, prompts are
-    submitted five at a time and their results are queried later, which is slower and needs fewer
+    submitted 20 at a time and their results are queried later, which is slower and needs fewer
     requests; rows of a batch in an unknown state get an error and are not sent again in this scan.
 
     Raises AirsError without a credential or profile, ValueError for an invalid rate.

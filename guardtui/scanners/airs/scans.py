@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.verdicts import Verdict
@@ -28,7 +29,7 @@ from guardtui.scanners.airs.errors import (
 from guardtui.scanners.airs.models import Receipt, ResultRow
 
 if TYPE_CHECKING:
-    from guardtui.http.client import Reply
+    from guardtui.http.client import Names, Reply
 
 SYNC_BYTES = 2 * 1024**2
 ASYNC_BYTES = 5 * 1024**2
@@ -67,10 +68,18 @@ class ProfileChoice:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """An accepted batch: for each `req_id` the index of its prompt."""
+    """An accepted batch: for each `req_id` the index of its prompt.
+
+    `transaction` is what the `tr_id` of all its requests starts with.
+    """
 
     scan_id: str
     rows: Mapping[int, int]
+    transaction: str
+
+    def tr_id(self, number: int) -> str:
+        """Return the `tr_id` that the request with this `req_id` was sent with."""
+        return f"{self.transaction}-{number}"
 
 
 class ScanClient:
@@ -116,8 +125,14 @@ class ScanClient:
         """Scan one prompt now."""
         if problem := self.problem_of(prompt):
             raise problem
-        reply = await self._post("/v1/scan/sync/request", self._body(prompt), True)
-        return read_answer(reply.data, seconds=reply.seconds)
+        tr_id = uuid.uuid4().hex
+
+        def names(data: object) -> bool:
+            return isinstance(data, Mapping) and data.get("tr_id") == tr_id
+
+        body = self._body(prompt, tr_id)
+        reply = await self._post("/v1/scan/sync/request", body, True, names)
+        return read_answer(reply.data, tr_id=tr_id, seconds=reply.seconds)
 
     async def submit(self, prompts: Sequence[tuple[int, str]]) -> Batch:
         """Send at most 20 indexed prompts as one batch.
@@ -131,9 +146,11 @@ class ScanClient:
             if problem := self.problem_of(prompt):
                 raise problem
         # Numbers start at 1, because some encoders omit a 0 from the response.
-        numbered = list(enumerate(prompts, start=1))
+        rows = {number: index for number, (index, _) in enumerate(prompts, start=1)}
+        batch = Batch("", rows, uuid.uuid4().hex)
         body = [
-            {"req_id": number, "scan_req": self._body(prompt)} for number, (_, prompt) in numbered
+            {"req_id": number, "scan_req": self._body(prompt, batch.tr_id(number))}
+            for number, (_, prompt) in zip(rows, prompts, strict=True)
         ]
         try:
             reply = await self._post("/v1/scan/async/request", body, self._once)
@@ -145,7 +162,7 @@ class ScanClient:
             unknown = reworded(error, message)
             unknown.final = True
             raise unknown from None
-        return Batch(receipt.scan_id, {number: index for number, (index, _) in numbered})
+        return replace(batch, scan_id=receipt.scan_id)
 
     async def results(self, scan_ids: Sequence[str]) -> list[ResultRow]:
         """Return the states of the requests of up to 5 batches; unreadable rows are omitted."""
@@ -173,7 +190,7 @@ class ScanClient:
 
     def size_of(self, prompt: str) -> int:
         """Return the bytes of the request for a prompt."""
-        return len(json_body(self._body(prompt)))
+        return len(json_body(self._body(prompt, uuid.uuid4().hex)))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -186,16 +203,22 @@ class ScanClient:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _body(self, prompt: str) -> dict[str, Any]:
-        return {"ai_profile": self.profile.json, "contents": [{"prompt": prompt}]}
+    def _body(self, prompt: str, tr_id: str) -> dict[str, Any]:
+        return {
+            "tr_id": tr_id,
+            "ai_profile": self.profile.json,
+            "contents": [{"prompt": prompt}],
+        }
 
-    async def _post(self, path: str, body: object, retry: Retries | bool) -> Reply:
+    async def _post(
+        self, path: str, body: object, retry: Retries | bool, names: Names | None = None
+    ) -> Reply:
         content, headers = json_body(body), {}
         if self._key is not None:
             headers["x-payload-hash"] = payload_hash(content, self._key.reveal())
         try:
             return await self._scans.request(
-                "POST", path, content=content, headers=headers, retry=retry
+                "POST", path, content=content, headers=headers, retry=retry, names=names
             )
         except ServiceError as error:
             raise scan_error(error, self._host, self.profile.name or self.profile.id) from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.http.answers import DuplicateKeyError, read_json
 from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
 
@@ -103,7 +103,10 @@ class AnswerForm:
         if not text.strip():
             return _unreadable(completion, thought, "the answer has only thoughts")
         if self.structured:
-            text = _as_text(text)
+            try:
+                text = _as_text(text)
+            except DuplicateKeyError as error:
+                return _unreadable(completion, text, f"the answer is ambiguous: {error}")
             if _BARE.fullmatch(text):
                 text = f"ANSWER: {text.strip()}"
             if not _ANSWER_LINE.search(text):
@@ -155,12 +158,17 @@ _BARE = re.compile(r"\s*(?:yes|no)[.!]?\s*", re.IGNORECASE)
 
 
 def _as_text(text: str) -> str:
-    """Convert structured or decorated output to the form that scorers read; keep other text."""
+    """Convert structured or decorated output to the form that scorers read; keep other text.
+
+    Raises DuplicateKeyError.
+    """
     stripped = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if stripped.startswith("{"):
         try:
-            data = json.loads(stripped)
-        except (ValueError, RecursionError):
+            data = read_json(stripped)
+        except DuplicateKeyError:
+            raise
+        except ValueError:
             return text
         if not isinstance(data, dict) or "answer" not in data:
             return text

@@ -17,7 +17,7 @@ from guardtui.scanners.airs.batches import Outcome, scan_in_batches
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scans import Batch, ScanClient
-from tests.http.server import Received, Server, Step, answer, reset, sends
+from tests.http.server import Answer, Received, Server, Step, answer, reset, sends
 
 from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
 from .test_scans import client_of
@@ -80,7 +80,7 @@ async def test_batch_in_an_unknown_state_is_never_resent(stage: Stage, fault: st
     stage.change(faults=[fault], pending="0")
     prompts = [(k, f"{TAX} {k}") for k in range(10)]
     scanner = await stage.scanner(limit=AdaptiveLimit(1, clock=stage.clock))
-    found = await outcomes(scanner, prompts)
+    found = await outcomes(scanner, prompts, size=5)
     lost = errors(found)
     assert sorted(lost) == [0, 1, 2, 3, 4]
     assert all("unknown state" in str(one) and one.final for one in lost.values())
@@ -149,7 +149,7 @@ async def test_stopped_reader_ends_the_scan(stage: Stage) -> None:
 
 async def test_open_batches_are_limited(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
-    stage.change(pending="0")
+    stage.change(pending="60s")
     waiting: set[int] = set()
     most = 0
 
@@ -166,6 +166,14 @@ async def test_open_batches_are_limited(stage: Stage) -> None:
     assert not waiting
     # 20 batches, and those whose last results are read in this moment.
     assert 40 <= most <= 60
+
+
+async def test_batches_have_twenty_prompts_if_no_size_is_given(stage: Stage) -> None:
+    stage.change(pending="0")
+    batches: list[Batch] = []
+    count_submissions(stage.scans, batches.append)
+    await outcomes(stage.scans, [(k, f"{TAX} {k}") for k in range(47)])
+    assert sorted(len(batch.rows) for batch in batches) == [7, 20, 20]
 
 
 async def test_scan_without_prompts_is_empty(stage: Stage) -> None:
@@ -263,7 +271,7 @@ async def test_queries_have_five_ids_and_ten_per_minute() -> None:
     service = Service(results)
     async with Server(step_of(service)) as server, client_of(server) as client:
         clock.append(client.clock)
-        found = await outcomes(client, [(k, f"prompt {k}") for k in range(40)])
+        found = await outcomes(client, [(k, f"prompt {k}") for k in range(40)], size=5)
     assert len(names(found)) == 40
     assert max(map(len, service.queries)) == 5
     assert {one for ids in service.queries for one in ids} == set(service.rows)
@@ -314,11 +322,34 @@ async def test_invalid_id_does_not_affect_other_batches() -> None:
             return answer({"error": {"message": "invalid scan ids"}}, 400)
         return answer(rows)
 
-    found, _ = await asked(results)
+    found, _ = await asked(results, size=5)
     assert len(names(found)) == 12 - len(errors(found))
     assert len(errors(found)) in (2, 5)  # whichever batch was taken as the second
     assert all("scan-1" in str(error) for error in errors(found).values())
     assert all(ALL[k] == name for k, name in names(found).items())
+
+
+async def test_unreadable_results_do_not_affect_other_batches() -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        doubled = any(row["scan_id"] == "scan-1" for row in rows)
+        return (
+            Answer(body=b'[{"status": "failed", "status": "complete"}]')
+            if doubled
+            else answer(rows)
+        )
+
+    found, service = await asked(results, size=5)
+    assert len(names(found)) == 12 - len(errors(found))
+    assert len(errors(found)) in (2, 5)
+    assert all("scan-1" in str(error) for error in errors(found).values())
+    assert all("duplicate key" in str(error) for error in errors(found).values())
+    assert len(service.queries) < 6
+
+
+async def test_one_unreadable_answer_loses_no_results() -> None:
+    page = Answer(body=b"<html>", headers={"content-type": "text/html"})
+    found, _ = await asked(lambda rows, number: page if number == 1 else answer(rows))
+    assert names(found) == ALL
 
 
 async def test_silent_service_is_given_up() -> None:
@@ -355,7 +386,8 @@ async def test_batches_with_equal_ids_are_errors() -> None:
         return answer([])
 
     async with Server(step) as server, client_of(server) as client:
-        found = await outcomes(client, [(k, f"p{k}") for k in range(10)], patience=20.0)
+        prompts = [(k, f"p{k}") for k in range(10)]
+        found = await outcomes(client, prompts, size=5, patience=20.0)
     assert len(errors(found)) == 10
     assert (
         sum("two batches have the scan id" in str(error) for error in errors(found).values()) == 5
@@ -366,12 +398,16 @@ async def test_batch_body_has_numbered_requests() -> None:
     async with Server(answer({"scan_id": "s"})) as server, client_of(server) as client:
         batch = await client.submit([(40, "a"), (7, "b")])
         (request,) = server.received
-    assert batch == Batch("s", {1: 40, 2: 7})
-    profile = {"profile_name": "mine"}
+    assert (batch.scan_id, batch.rows) == ("s", {1: 40, 2: 7})
+    assert batch.tr_id(1) != batch.tr_id(2)
+    same = {"ai_profile": {"profile_name": "mine"}}
     assert request.target == "/v1/scan/async/request"
     assert request.json == [
-        {"req_id": 1, "scan_req": {"ai_profile": profile, "contents": [{"prompt": "a"}]}},
-        {"req_id": 2, "scan_req": {"ai_profile": profile, "contents": [{"prompt": "b"}]}},
+        {
+            "req_id": number,
+            "scan_req": {"tr_id": batch.tr_id(number), **same, "contents": [{"prompt": prompt}]},
+        }
+        for number, prompt in ((1, "a"), (2, "b"))
     ]
 
 
@@ -398,6 +434,6 @@ async def test_rejected_profile_is_not_retried_prompt_by_prompt() -> None:
     service = Service(lambda rows, number: answer(rows))
     async with Server(refusing("mine", service)) as server, client_of(server) as client:
         found = await outcomes(client, [(k, f"prompt {k}") for k in range(50)])
-        assert len(server.received) == 10
+        assert len(server.received) == 3
     assert len(errors(found)) == 50
     assert "this key has no profile 'mine'" in str(errors(found)[0])

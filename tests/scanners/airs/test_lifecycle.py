@@ -140,6 +140,43 @@ async def test_revert_of_a_new_topic_removes_it_from_the_profile(stage: Stage) -
     assert await stage.management.topic("Tax advice") is not None
 
 
+async def test_revert_of_an_apply_killed_before_the_profile_says_that_nothing_used_the_topic(
+    stage: Stage,
+) -> None:
+    before, records = await stage.policy(), list[UndoRecord]()
+
+    def killed(record: UndoRecord | None) -> None:
+        assert record is not None
+        records.append(record)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        await apply(stage.management, TAX_TOPIC, "sandbox", journal=killed)
+    back = await revert(stage.management, records[0])
+    assert await stage.policy() == before
+    assert back.changes == ("topic Tax advice stays in the tenant; the profile does not use it",)
+
+
+async def test_revert_killed_before_the_topic_is_completed_by_the_next_one(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await apply(stage.management, CHANGED, "sandbox")
+    before = await stage.policy()
+    second = await apply(stage.management, TAX_TOPIC, "sandbox")
+
+    async def killed(*_: Any, **__: Any) -> CustomTopic:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.management, "update_topic", killed)
+        with pytest.raises(InterruptedError):
+            await revert(stage.management, second.before)
+    back = await revert(stage.management, second.before)
+    assert await stage.policy() == before
+    assert back.changes == ("topic Tax advice has its previous text again, as revision 3",)
+    assert back.warnings == ()
+
+
 async def test_revert_of_several_changes_restores_the_first_state(stage: Stage) -> None:
     first = await apply(stage.management, CHANGED, "sandbox")
     before = await stage.policy()

@@ -17,7 +17,7 @@ from guardtui.scanners.airs.credentials import ManagementAccess
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.policy import TopicPin, attach
-from tests.http.server import Received, Server, Step, answer, reset
+from tests.http.server import Answer, Received, Server, Step, answer, reset
 from tests.http.times import JumpClock
 
 from .conftest import TAX_TOPIC, Stage, Start
@@ -204,6 +204,18 @@ async def test_path_with_the_tenant_is_found_and_remembered(status: int) -> None
         await client.topics()
         assert calls(server)[-1] == ("GET", "/topics/tsg/77")
         assert len(server.received) == before + 1
+
+
+@pytest.mark.parametrize(
+    "doubled", [b'"revision": 1, "revision": 2', b'"examples": [], "examples": []']
+)
+async def test_duplicate_key_in_a_list_is_an_error(doubled: bytes) -> None:
+    entry = b'{"topic_name": "x", %s, "description": ""}' % doubled
+
+    async with asking(lambda request: Answer(body=b'{"custom_topics": [%s]}' % entry)) as client:
+        with pytest.raises(ServiceError, match="duplicate key") as caught:
+            await client.topics()
+    assert caught.value.kind is ErrorKind.CONTENT
 
 
 async def test_unknown_paths_are_reported() -> None:

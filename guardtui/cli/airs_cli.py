@@ -1,0 +1,36 @@
+"""Commands of airs-cli that are typed here by habit, and their equivalents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+GROUP = "runtime"
+"""The group of airs-cli that has the commands for topics, scans and profiles."""
+
+EQUIVALENTS = {
+    "topics create": "guardtui topics create FILE",
+    "topics apply": "guardtui topics apply FILE --profile NAME",
+    "topics eval": "guardtui eval FILE --prompts FILE --scanner airs --profile NAME",
+    "topics revert": "guardtui topics delete NAME --force --updated-by EMAIL",
+    "topics sample": "guardtui sample",
+    "topics list": "guardtui topics list",
+    "topics get": "guardtui topics get NAME",
+    "topics update": "guardtui topics apply FILE",
+    "topics delete": "guardtui topics delete NAME",
+    "bulk-scan": "guardtui eval FILE --prompts FILE --scanner airs --batch",
+    "resume-poll": "guardtui eval FILE --prompts FILE --scanner airs --batch",
+    "profiles list": "guardtui topics list --profile NAME",
+    "profiles get": "guardtui topics list --profile NAME",
+    "profiles audit": "guardtui audit FILE --scanner airs --profile NAME",
+}
+"""Equivalents of the commands of `GROUP`; the table in docs/pages/airs.md has all of them."""
+
+
+def explained(words: Sequence[str]) -> str:
+    """Return what to type here instead of the words after `GROUP`, options included."""
+    names = [word for word in words[:2] if not word.startswith("-")]
+    known = [" ".join(names[:count]) for count in (2, 1)]
+    name = next((name for name in known if name in EQUIVALENTS), "")
+    subject = f"'{GROUP} {name}' of airs-cli is" if name else f"'{GROUP}' is a command of airs-cli:"
+    remedy = f" '{EQUIVALENTS[name]}' here;" if name else ""
+    return f"{subject}{remedy} see 'For users of airs-cli' in the page on AIRS (docs/pages/airs.md)"

@@ -1,0 +1,27 @@
+"""Commands of airs-cli that are typed here, and the table of the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guardtui.cli.airs_cli import EQUIVALENTS, GROUP, explained
+
+TABLE = [
+    line
+    for line in (Path(__file__).parents[2] / "docs/pages/airs.md").read_text("utf-8").splitlines()
+    if line.startswith(f"| `{GROUP} ")
+]
+
+
+@pytest.mark.parametrize("name", EQUIVALENTS)
+def test_equivalent_is_that_of_the_documentation(name: str) -> None:
+    group, _, command = name.partition(" ")
+    row = next(
+        line
+        for line in TABLE
+        if (f"{GROUP} {group}" in line or f"`{name}`" in line) and command in line.split("|")[1]
+    )
+    assert f"`{EQUIVALENTS[name]}" in row
+    assert f"'{EQUIVALENTS[name]}'" in explained([*name.split(), "--profile", "x"])
