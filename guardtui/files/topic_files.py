@@ -18,7 +18,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import ContentError, FileError, decode, read_bytes
+from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
 from guardtui.files.yaml_documents import line_of, load_yaml, start_of
 
 _LARGEST = 1024 * 1024
@@ -99,7 +99,7 @@ def save_topic(
 
     Without `force`, raises `ChangedOnDiskError` if another program changed the file, and
     `GoneFromDiskError` if it is missing. With `force`, a missing file is created again with all its
-    previous content.
+    previous content, and so is its folder.
 
     Raises FileError if the file cannot be written; it is then unchanged.
     """
@@ -141,6 +141,11 @@ def save_topic(
             "its other content cannot be kept with this definition",
             "fix the file by hand, or overwrite it",
         )
+    if gone and force:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os_error(path.parent, error) from error
     write_atomically(path, data, backup_folder=backup_folder)
     return TopicFile(path, topic, hashlib.sha256(data).hexdigest(), content=data)
 
