@@ -76,7 +76,6 @@ class WorkspaceSync:
                 if not await self._author.ask(Confirm(text, "Write", "Cancel")):
                     return
                 await asyncio.to_thread(workspace.save, topic, force=True)
-        if not workspace.unsaved:
             self._author.notify(f"Saved to {path.name}")
         self.save_draft_soon()
         self._publish(EditKind.TYPED)

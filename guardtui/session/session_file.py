@@ -192,6 +192,11 @@ class SessionFile:
 
     def folder_problem(self, error: OSError) -> StoreError:
         """Return the error for a folder in which no file can be created."""
+        if isinstance(error, FileNotFoundError):
+            return _OutsideError(
+                f"{self.folder}: the folder is missing: it was deleted or moved\n"
+                "  put it back, or open the topic again"
+            )
         return _OutsideError(
             f"{self.folder}: cannot be written ({error.strerror or error})\n"
             "  iterations and drafts are stored there: free disk space, or make it writable"

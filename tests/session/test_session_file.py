@@ -225,7 +225,7 @@ def test_deleted_file_is_reported_and_not_created_again(topic: Path) -> None:
     store = SessionStore(topic)
     shutil.rmtree(path.parent)
     for use in uses(store):
-        with pytest.raises(StoreError, match=r"missing|No such file"):
+        with pytest.raises(StoreError, match="missing: it was deleted or moved"):
             use()
     path.parent.mkdir()
     for use in uses(store):
