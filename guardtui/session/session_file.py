@@ -91,10 +91,11 @@ class SessionFile:
             problem = "truncated" if size else "empty"
             raise StoreError(f"{self.path}: the file is {problem}\n  {DAMAGED}")
         with self.connection() as database:
-            self._require_known(database)
+            version = self._require_known(database)
             enable_write_ahead_log(database)
-        with self.transaction() as database:
-            migrate(database, self._require_known(database))
+        if version < len(MIGRATIONS):
+            with self.transaction() as database:
+                migrate(database, self._require_known(database))
 
     def _create(self) -> None:
         """Create the file with its tables at once: no process sees or leaves an empty one."""

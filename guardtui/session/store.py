@@ -58,9 +58,11 @@ class SessionStore:
         # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
         self._claim: DraftLock | None = None
-        self._session = self._find_or_add() if self._file.writable else self._find()
+        self._session = self._find()
+        if self._session < 0 and self._file.writable:
+            self._session = self._add()
 
-    def _find_or_add(self) -> int:
+    def _add(self) -> int:
         with self.transaction() as database:
             database.execute(
                 "INSERT OR IGNORE INTO session(topic_file) VALUES (?)", (self._topic_file,)
@@ -225,7 +227,8 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        if _is_text(path):  # an undecodable path must be given each time
+        # An undecodable path must be given each time.
+        if _is_text(path) and path != self.prompt_file():
             self._set("prompt_file", path)
 
     def abandoned_drafts(self) -> list[Draft]:
@@ -251,7 +254,7 @@ class SessionStore:
             rows = database.execute(
                 "SELECT owner FROM draft WHERE session = ?", (self._session,)
             ).fetchall()
-        own_draft = self._claim.name if self._claim is not None else ""
+        own_draft = self._claim.name if self._claim is not None else None
         return any(owner != own_draft and self._is_held(owner) for (owner,) in rows)
 
     def _is_held(self, owner: str) -> bool:

@@ -240,10 +240,10 @@ def test_locked_file_names_the_other_program(topic: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(
         sqlite3, "connect", lambda *args, **options: connect(*args, **{**options, "timeout": 0})
     )
-    store = SessionStore(topic)
     with closing(connect(path)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert store.iterations()  # reading does not wait
+        store = SessionStore(topic)
+        assert store.iterations()  # neither opening nor reading waits
         with pytest.raises(StoreError, match=r"locked\n  close the other program"):
             store.update_settings({"a": 1})
         assert SessionStore(topic, reading=True).settings()["encoder"] == "static"

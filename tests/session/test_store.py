@@ -295,7 +295,7 @@ def test_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
         'UPDATE iteration SET scanner = \'{"name": 1, "identity": ""}\'',
         'UPDATE iteration SET scanner = \'{"name": "", "identity": "", "threshold": 7}\'',
         "UPDATE iteration SET created = x'00'",
-        "UPDATE iteration SET prompt_set = 3.5",
+        "UPDATE iteration SET prompt_set = x'00'",
         "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",
         "DROP TABLE iteration",
     ],
