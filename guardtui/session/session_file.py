@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start
+from guardtui.files.sqlite_files import enable_write_ahead_log
 from guardtui.session.schema import MIGRATIONS, migrate
-from guardtui.session.write_ahead import enable_write_ahead_log
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""

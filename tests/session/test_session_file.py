@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from guardtui.session.applied import AppliedLog
 from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
@@ -24,6 +22,7 @@ from guardtui.session.session import Decision
 from guardtui.session.session_file import FILE, FOLDER, SessionFile
 from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.trials import Figures, Trial, add_trial, read_trials
+from tests.damage import changed_bytes, is_exhaustive
 from tests.session.test_session import TOPIC
 from tests.session.test_store import DEEP, DRAFT, iteration, told
 
@@ -81,18 +80,6 @@ def write_all(topic: Path) -> None:
     add_trial(store, TRIAL)
 
 
-def damaged(content: bytes, number: int) -> Iterator[bytes]:
-    """Yield copies of the content with up to three changed bytes, most of them in its head."""
-    chance = random.Random(20261126)
-    for _ in range(number):
-        changed = bytearray(content)
-        for _ in range(chance.choice((1, 1, 3))):
-            position = chance.randrange(chance.choice((100, 4096, len(changed))))
-            flipped = changed[position] ^ (1 << chance.randrange(8))
-            changed[position] = chance.choice((flipped, flipped, 0, 255))
-        yield bytes(changed)
-
-
 class Careless(sqlite3.Connection):
     """A connection that never waits for the disk: power failures are not tested here."""
 
@@ -107,8 +94,7 @@ def test_changed_bytes_are_damage_or_unnoticed(
     content = path.read_bytes()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Careless))
     reported: list[str] = []
-    exhaustive = settings.get_current_profile_name() == "exhaustive"
-    for copy in damaged(content, 3000 if exhaustive else 200):
+    for copy in changed_bytes(content, 3000 if is_exhaustive() else 200):
         shutil.rmtree(path.parent)
         path.parent.mkdir()
         path.write_bytes(copy)
