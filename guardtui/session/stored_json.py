@@ -1,4 +1,4 @@
-"""JSON values in the session's file."""
+"""JSON values in files that guardtui wrote itself, and that may be damaged."""
 
 from __future__ import annotations
 

@@ -112,6 +112,10 @@ DAMAGED = st.fixed_dictionaries(
 )
 
 
+def test_deeply_nested_settings_do_not_prevent_opening(tmp_path: Path) -> None:
+    assert older(tmp_path, "[" * 100_000).settings() == {}
+
+
 @settings(max_examples=up_to(30))
 @given(DAMAGED)
 def test_damaged_settings_do_not_prevent_opening(found: dict[str, object]) -> None:
