@@ -333,15 +333,9 @@ def _document(path: Path, text: str) -> Any:
     """Return the mapping (of ruamel) in the file, or None. Raises FileError."""
     if not text.strip():
         return None
-    from ruamel.yaml.error import YAMLError
+    from guardtui.files.yaml_documents import load_yaml
 
-    try:
-        document = _yaml().load(text)
-    except (YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = str(getattr(error, "problem", None) or "unreadable")
-        line = mark.line + 1 if mark else None
-        raise FileError(path, f"invalid YAML: {problem}", _REMEDY, line) from error
+    document = load_yaml(path, text, yaml=_yaml())
     if document is not None and not isinstance(document, dict):
         raise FileError(path, "these are no settings", _REMEDY, 1)
     return document
@@ -357,26 +351,33 @@ def _yaml() -> Any:
 
 
 def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
-    """Return the values of the file, and the line of each key and binding. Raises FileError."""
+    """Return the values of the file, and the line of each key and binding.
+
+    Settings of a merged mapping (`<<`) have no line. Raises FileError.
+    """
     values: dict[str, Value] = {}
-    lines: dict[str, int] = {}
+    lines: dict[str, int | None] = {}
     problems: list[FileError] = []
     document: Any = _document(path, text) or {}
-    for key, given in document.items():
-        lines[key] = document.lc.key(key)[0] + 1
+    if document:
+        from guardtui.files.yaml_documents import line_of, start_of
+    for node, given in document.items():
+        key, line = start_of(node), line_of(document, node)
+        lines[key] = line
         remedy = f"the settings are {', '.join(_BY_KEY)}"
         try:
+            if not isinstance(node, str):
+                raise ValueError("unknown setting")
             setting = find_setting(key)
             remedy = f"values: {setting.values}; or remove the line"
             values[key] = setting.convert(given)
         except ValueError as error:
-            problems.append(FileError(path, f"{key}: {error}", remedy, lines[key]))
+            problems.append(FileError(path, f"{key}: {error}", remedy, line))
         if isinstance(given, dict):
-            node: Any = given
-            lines |= {f"{key}.{name}": node.lc.key(name)[0] + 1 for name in node}
+            lines |= {f"{key}.{start_of(name)}": line_of(given, name) for name in given}
     if problems:
         raise ConfigError(problems)
-    return values, lines
+    return values, {key: line for key, line in lines.items() if line is not None}
 
 
 # --- writing ------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from guardtui.config import (
 )
 from guardtui.files.problems import FileError
 from tests.examples import up_to
+from tests.yaml_texts import yaml_texts
 
 COMMENTED = """\
 # my settings
@@ -36,7 +37,8 @@ keys:
 # the end
 """
 
-DUPLICATE = 'invalid YAML: found duplicate key "{}" with value "{}" (original value: "{}")'
+DUPLICATE = 'found duplicate key "{}" with value "{}" (original value: "{}")'
+UNREADABLE = "this YAML contains an unreadable value"
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +123,19 @@ def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.Mo
         ("vim: true\nvim: true\n", [(2, DUPLICATE.format("vim", "True", "True"))]),
         ("- theme\n", [(1, "these are no settings")]),
         ("nord\n", [(1, "these are no settings")]),
-        ("[1]: x\n", [(1, "(1,): unknown setting")]),
+        ("[1]: x\n", [(1, "a list: unknown setting")]),
+        ("? {a: b}\n: x\n", [(1, "a mapping: unknown setting")]),
+        ("# x\nnull: x\n", [(2, "null: unknown setting")]),
+        ("1: 2\n1.5: 2\n", [(1, "1: unknown setting"), (2, "1.5: unknown setting")]),
+        ("2020-01-01: x\n", [(1, "2020-01-01: unknown setting")]),
+        ("!x vim: true\n", [(1, "vim: unknown setting")]),
+        ("vim: true\n<<: {a: b}\n", [(None, "a: unknown setting")]),
+        ("vim: true\n!!set tour: never\n", [(2, UNREADABLE)]),
+        ("vim: true\n!!int tour: never\n", [(2, UNREADABLE)]),
+        ("# x\nvim: !!bool maybe\n", [(2, UNREADABLE)]),
+        ("theme: 2020-99-99\n", [(1, UNREADABLE)]),
+        (f"# x\n\nvim: {'9' * 5000}\n", [(3, UNREADABLE)]),
+        ("# x\n%YAML 1.5\n---\nvim: true\n", [(2, "only YAML 1.1 and 1.2 can be read")]),
         ("theme: \"a\\eb\"\n", [(1, "theme: it contains a control character")]),
     ],
 )  # fmt: skip
@@ -141,15 +155,17 @@ def test_all_errors_are_reported_together_in_order(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"theme: [", ":1: invalid YAML"),
-        (b"theme: a\n\tvim: b", ": invalid YAML"),
-        (b"theme: a\n---\ntheme: b\n", "invalid YAML"),
-        pytest.param(b"[" * 5000, "invalid YAML", marks=pytest.mark.exhaustive),
+        (b"theme: [", ":1: "),
+        (b"theme: a\n\tvim: b", ":2: found character"),
+        (b"theme: a\n---\ntheme: b\n", "but found another document"),
+        (b"theme: a\n%YAML 1.2\n", ":3: expected '<document start>'"),
+        pytest.param(b"[" * 5000, "nested too deeply", marks=pytest.mark.exhaustive),
         (b"theme: \xff\n", ":1: not UTF-8"),
         (b"theme: \0\n", "NUL"),
         (b"#" * 70_000, "more than 64 KiB"),
         (b"a: &a [*a]\n", "a: unknown setting"),
-        (b"theme: *nowhere\n", "invalid YAML"),
+        (b"theme: *nowhere\n", ":1: found undefined alias"),
+        (b"theme: a\x07\n", ":1: this YAML contains an invalid character"),
     ],
 )
 def test_other_files_are_reported(path: Path, content: bytes, said: str) -> None:
@@ -338,3 +354,21 @@ def test_reading_settings_loads_no_slow_modules(path: Path) -> None:
     result = loaded()
     assert "ruamel.yaml" in result
     assert not slow & result
+
+
+@settings(max_examples=up_to(3000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=yaml_texts(tuple(one.key for one in SETTINGS), COMMENTED, "{theme: nord, vim: on}"))
+def test_any_text_is_read_or_reported_and_a_set_value_is_read_back(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        config = load_config(path)
+    except ConfigError:
+        return
+    expected = {one.key: config.value(one.key) for one in SETTINGS} | {"vim": not config.vim}
+    try:
+        config.set_value("vim", not config.vim)
+    except FileError:
+        return
+    again = load_config(path)
+    assert {one.key: again.value(one.key) for one in SETTINGS} == expected

@@ -28,7 +28,7 @@ from guardtui.forecast.forecaster import (
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.report_reader import RecordedError, has_session, recorded_topics
+from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
@@ -242,11 +242,7 @@ def names_of(settings: Sequence[ScannerSettings]) -> str:
 
 
 def _iterations(topic_path: Path) -> list[Iteration]:
-    try:
-        recorded = has_session(topic_path) and topic_path.name in recorded_topics(topic_path.parent)
-    except RecordedError as error:
-        raise ForecastError(str(error)) from error
-    if not recorded:
+    if topic_path.name not in recorded_topics(topic_path.parent):
         raise ForecastError(
             f"{topic_path}: nothing is recorded to forecast from\n  {_remedy(topic_path)}"
         )

@@ -17,7 +17,7 @@ from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.topic_merge import Merge, merge_topics
 from guardtui.files.problems import FileError
-from guardtui.files.topic_files import TopicFile
+from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 
@@ -60,7 +60,8 @@ class WorkspaceSync:
         """Write the definition to the topic file; ask before overwriting others' changes."""
         workspace = self._workspace
         topic = await self._editing.finish_typing()
-        if not workspace.unsaved:
+        path = workspace.topic_file.path
+        if not workspace.unsaved and await asyncio.to_thread(path.exists):
             self._author.notify("The topic file holds this definition already.")
             return
         with problems_shown(self._author):
@@ -69,12 +70,13 @@ class WorkspaceSync:
             except FileError as problem:
                 if not problem.can_force:
                     raise
-                text = f"{problem}\n\nOverwrite it? A backup is kept."
+                gone = isinstance(problem, GoneFromDiskError)
+                question = "Create it again?" if gone else "Overwrite it? A backup is kept."
+                text = f"{problem}\n\n{question}"
                 if not await self._author.ask(Confirm(text, "Write", "Cancel")):
                     return
                 await asyncio.to_thread(workspace.save, topic, force=True)
-        if not workspace.unsaved:
-            self._author.notify(f"Saved to {workspace.topic_file.path.name}")
+            self._author.notify(f"Saved to {path.name}")
         self.save_draft_soon()
         self._publish(EditKind.TYPED)
 
@@ -136,7 +138,9 @@ class WorkspaceSync:
 
     async def _look_at_topic(self) -> None:
         workspace = self._workspace
-        theirs = await asyncio.to_thread(workspace.changed_file)
+        theirs = None
+        with problems_shown(self._author):
+            theirs = await asyncio.to_thread(workspace.changed_file)
         if theirs is None:
             return
         base = workspace.topic_file.topic

@@ -24,7 +24,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput, load_writer
 from guardtui.session.judge_templates import template_of
-from guardtui.session.report_reader import RecordedError, has_session, recorded_topics, session_file
+from guardtui.session.report_reader import has_session, recorded_topics, session_file
 from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
@@ -52,10 +52,7 @@ def command(
     wanted = choose(format_name, outputs, format_of_name, "md")
     writers = [load_writer(output.format_name) for output in wanted]
     if topic is None:
-        try:
-            names = recorded_topics(Path())
-        except RecordedError as error:
-            raise InputError(str(error)) from error
+        names = recorded_topics(Path())
         if not names:
             raise InputError(
                 "there is no session in this folder\n  name the topic file: guardtui export TOPIC"

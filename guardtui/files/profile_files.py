@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
-
 from guardtui.domain.profile import MOST_TOPICS
 from guardtui.domain.text import display_start
 from guardtui.files.problems import FileError, decode, read_bytes
 from guardtui.files.topic_files import TopicFile, load_topic
+from guardtui.files.yaml_documents import line_of, load_yaml, start_of
 
 _LARGEST = 1024 * 1024
 _KEYS = ("name", "default", "prompts", "topics")
@@ -67,28 +65,31 @@ def load_profile(path: Path) -> ProfileFile:
         if key not in _KEYS:
             allowed = ", ".join(_KEYS)
             raise FileError(
-                path, f"unknown key {str(key)[:40]!r}", f"known are {allowed}", _line(document, key)
+                path,
+                f"unknown key {str(key)[:40]!r}",
+                f"known are {allowed}",
+                line_of(document, key),
             )
     entries = document.get("topics")
     if not isinstance(entries, list) or not entries:
-        raise FileError(path, "topics is not a list", _REMEDY, _line(document, "topics"))
+        raise FileError(path, "topics is not a list", _REMEDY, line_of(document, "topics"))
     default = document.get("default")
     if default not in (None, "allow", "block"):
         raise FileError(
             path,
-            f"default is {str(default)[:40]!r}",
+            f"default is {start_of(default)!r}",
             "write allow or block: what happens to a prompt that no topic matches",
-            _line(document, "default"),
+            line_of(document, "default"),
         )
     name = document.get("name")
     if name is not None and not isinstance(name, str):
-        raise FileError(path, "name is not text", "put it in quotes", _line(document, "name"))
+        raise FileError(path, "name is not text", "put it in quotes", line_of(document, "name"))
     return ProfileFile(
         path,
         tuple(_entry(path, entries, index) for index in range(len(entries))),
         name or "",
         None if default is None else default == "block",
-        _path(path, document.get("prompts"), _line(document, "prompts")),
+        _path(path, document.get("prompts"), line_of(document, "prompts")),
     )
 
 
@@ -150,12 +151,12 @@ def _identity(path: Path) -> object:
 
 def _entry(path: Path, entries: Any, index: int) -> ProfileEntry:
     entry = entries[index]
-    line = int(entries.lc.item(index)[0]) + 1
+    line = line_of(entries, index)
     if isinstance(entry, Mapping):
         for key in entry:
             if key not in _ENTRY_KEYS:
                 remedy = "an entry has the keys topic and prompts"
-                raise FileError(path, f"unknown key {str(key)[:40]!r}", remedy, line)
+                raise FileError(path, f"unknown key {start_of(key)!r}", remedy, line)
         prompts = _path(path, entry.get("prompts"), line)
         entry = entry.get("topic")
     else:
@@ -174,25 +175,8 @@ def _path(path: Path, value: object, line: int | None) -> Path | None:
     return path.parent / value
 
 
-def _line(document: Any, key: object) -> int | None:
-    try:
-        return int(document.lc.key(key)[0]) + 1
-    except (AttributeError, KeyError, TypeError):
-        return None
-
-
 def _parse(path: Path, text: str) -> Any:
-    try:
-        document = YAML(typ="rt").load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        line = mark.line + 1 if mark else None
-        raise FileError(path, problem, "fix the YAML", line) from error
-    except Exception as error:  # ruamel raises many kinds for odd tags and characters
-        raise FileError(
-            path, "the YAML contains an unreadable value", "use plain texts and lists only"
-        ) from error
+    document = load_yaml(path, text)
     if not isinstance(document, Mapping):
         raise FileError(path, "not a mapping of keys", _REMEDY, 1)
     return document

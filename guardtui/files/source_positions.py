@@ -1,15 +1,11 @@
-"""JSON and YAML with the line numbers of their entries, for messages."""
+"""JSON with the line numbers of its entries, for messages, and values as plain texts."""
 
 from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-from guardtui.files.problems import FileError
 
 _DECODER = json.JSONDecoder()
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -97,38 +93,6 @@ def json_lines(text: str) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line)
             except (ValueError, RecursionError):
                 yield number, ValueError("not valid JSON (is the file truncated?)")
-
-
-def load_yaml(path: Path, text: str) -> Any:
-    """Load a YAML document safely: tags create no objects, and entries know their lines.
-
-    Raises FileError.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError
-
-    try:
-        with warnings.catch_warnings(action="ignore"):  # duplicate anchors
-            return YAML(typ="rt").load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
-        raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
-    except Exception as error:  # ruamel raises many kinds for odd tags, dates and characters
-        position = getattr(error, "position", None)
-        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
-        problem = "the YAML contains an unreadable value"
-        raise FileError(path, problem, "put dates and numbers in quotes", line) from error
-
-
-def line_of(parent: Any, key: Any, otherwise: int = 1) -> int:
-    """Return the line of an entry of a mapping or list that `load_yaml` read."""
-    try:
-        position = parent.lc.data[key]
-        return int(position[0]) + 1
-    except (AttributeError, KeyError, TypeError, IndexError):
-        return otherwise
 
 
 def plain(value: Any) -> Any:

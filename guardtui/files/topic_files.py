@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import re
-import warnings
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import ScalarEvent
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import ContentError, FileError, decode, read_bytes
+from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
+from guardtui.files.yaml_documents import line_of, load_yaml, start_of
 
 _LARGEST = 1024 * 1024
 _KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
@@ -100,7 +99,7 @@ def save_topic(
 
     Without `force`, raises `ChangedOnDiskError` if another program changed the file, and
     `GoneFromDiskError` if it is missing. With `force`, a missing file is created again with all its
-    previous content.
+    previous content, and so is its folder.
 
     Raises FileError if the file cannot be written; it is then unchanged.
     """
@@ -142,6 +141,11 @@ def save_topic(
             "its other content cannot be kept with this definition",
             "fix the file by hand, or overwrite it",
         )
+    if gone and force:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os_error(path.parent, error) from error
     write_atomically(path, data, backup_folder=backup_folder)
     return TopicFile(path, topic, hashlib.sha256(data).hexdigest(), content=data)
 
@@ -185,32 +189,7 @@ def _yaml(text: str = "") -> YAML:
 
 
 def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
-    try:
-        with warnings.catch_warnings(action="ignore"):  # duplicate anchors
-            loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
-    except json.JSONDecodeError as error:
-        problem = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else None
-        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
-        raise FileError(path, problem, remedy, line) from error
-    except Exception as error:  # ruamel raises many kinds for odd tags and comments
-        kind = "JSON" if _is_json(path) else "YAML"
-        if isinstance(error, RecursionError):
-            raise FileError(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
-        # Errors of the character reader, or of the constructors of dates and numbers.
-        position = getattr(error, "position", None)
-        if isinstance(position, int):
-            line = text.count("\n", 0, position) + 1
-            problem = f"this {kind} contains an invalid character"
-            raise FileError(path, problem, "remove it", line) from error
-        problem = f"this {kind} contains an unreadable value"
-        line = None if _is_json(path) else _unreadable_line(text)
-        remedy = "put dates and numbers in quotes, and omit tags (!!…)"
-        raise FileError(path, problem, remedy, line) from error
+    loaded = _json(path, text) if _is_json(path) else load_yaml(path, text, yaml=_yaml())
     if loaded is None and not _is_json(path):
         raise FileError(path, "the file contains only comments", _KEYS_REMEDY)
     if not isinstance(loaded, MutableMapping):
@@ -218,30 +197,25 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
     return loaded
 
 
-def _unreadable_line(text: str) -> int | None:
-    """Return the line of the first plain value that looks like a date or number but is invalid."""
+def _json(path: Path, text: str) -> Any:
     try:
-        events = list(_yaml().parse(text))
-    except Exception:  # noqa: BLE001 - then no line is known
-        return None
-    for event in events:
-        if isinstance(event, ScalarEvent) and event.style in (None, ""):
-            try:
-                _yaml().load(event.value)
-            except YAMLError:
-                continue
-            except Exception:  # noqa: BLE001 - as above: many kinds
-                return int(event.start_mark.line) + 1
-    return None
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"invalid JSON: {error.msg} (column {error.colno})"
+        raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
+    except RecursionError as error:
+        raise FileError(path, "this JSON is nested too deeply", _KEYS_REMEDY) from error
+    except ValueError as error:  # a number of thousands of digits
+        problem = "this JSON contains an unreadable value"
+        raise FileError(path, problem, "put long numbers in quotes") from error
 
 
 def _line(document: MutableMapping[str, Any], key: str, text: str) -> int | None:
     """Return the line of a top-level key of the document with this text."""
     if key not in document:
         return None
-    position = getattr(document, "lc", None)
-    if position is not None:
-        return int(position.key(key)[0]) + 1
+    if hasattr(document, "lc"):
+        return line_of(document, key)
     return _json_key_lines(text).get(key)
 
 
@@ -291,8 +265,8 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
         elif _LONE_SURROGATE.search(example):
             add_problem("examples", f"example {number} {_HALF}", "remove it")
     intent = document.get("intent")
-    if intent is not None and str(intent).strip().lower() not in list(Intent):
-        add_problem("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
+    if intent is not None and start_of(intent).strip().lower() not in list(Intent):
+        add_problem("intent", f"intent is {start_of(intent)!r}", "write block or allow")
     if not problems and not any(key in document for key in ("name", "description", "examples")):
         remedy = "write name, description, examples and intent"
         problems.append(NotATopicError(path, "not a topic: it has none of its keys", remedy))

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from guardtui.session.store import SessionStore
+from guardtui.session.stored_json import read_json
 
 MAX_ENTRIES = 50
 
@@ -88,8 +89,8 @@ class AppliedLog:
         ).fetchall()
         entries = []
         for entry_id, text in rows:
-            with contextlib.suppress(ValueError, TypeError):
-                way = json.loads(text)
+            with contextlib.suppress(ValueError):
+                way = read_json(text)
                 if isinstance(way, dict):
                     entries.append(JournalEntry(int(entry_id), way))
         return entries

@@ -34,7 +34,7 @@ class DraftLock:
 
 
 def is_held(folder: Path, name: str) -> bool:
-    """Return whether a running process holds this name."""
+    """Return whether a running process holds this name. Raises ValueError for an odd name."""
     try:
         handle = os.open(_path(folder, name), os.O_RDWR)
     except OSError:
@@ -52,6 +52,8 @@ def forget(folder: Path, name: str) -> None:
 
 
 def _path(folder: Path, name: str) -> Path:
+    if not (isinstance(name, str) and name.isalnum()):  # of a damaged file
+        raise ValueError("not the name of a draft")
     return folder / f"draft-{name}.lock"
 
 

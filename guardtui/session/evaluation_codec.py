@@ -29,6 +29,17 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
     }
 
 
+def read_settings(text: str) -> ScannerSettings:
+    """Read the stored settings of a scanner. Raises ValueError, TypeError and RecursionError."""
+    settings = ScannerSettings(**json.loads(text))
+    texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("the name of a guardrail is not text")
+    if settings.threshold is not None and not 0 <= settings.threshold <= 1:
+        raise ValueError("a threshold is not between 0 and 1")
+    return settings
+
+
 def values_of(evaluation: Evaluation) -> dict[str, Any]:
     """Return the stored values of an evaluation by column, except topic and prompt set."""
     errors, notes, stopped_by = _texts_to_json(evaluation.verdicts)
@@ -202,9 +213,9 @@ def _pack(evaluation: Evaluation) -> bytes:
 
 
 def _read_columns(count: int, content: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays ([count] each) of `_COLUMNS` by name; ValueError if bytes are missing."""
-    if len(content) < count * sum(size for _, _, size in _COLUMNS):
-        raise ValueError("the columns are too short")
+    """Return the arrays ([count] each) of `_COLUMNS` by name; ValueError unless all fit."""
+    if len(content) != count * sum(size for _, _, size in _COLUMNS):
+        raise ValueError("the columns have another length")
     arrays: dict[str, NDArray[Any]] = {}
     offset = 0
     for name, kind, size in _COLUMNS:
@@ -241,7 +252,7 @@ def read_iteration(
 ) -> Iteration:
     """Build an iteration from the values of `COLUMNS`.
 
-    Raises ValueError and the like, and zlib.error.
+    Raises ValueError and the like, RecursionError and zlib.error.
     """
     count = int.from_bytes(columns[:8], "little")
     arrays = _read_columns(count, zlib.decompress(columns[8:]))
@@ -249,9 +260,15 @@ def read_iteration(
         arrays["triggered"], {int(row): text for row, text in json.loads(errors).items()}
     )
     of_judge = _read_judged(judged)
+    notes_by_row, topics_by_row = _notes_of(notes), _stopped_by_of(stopped_by)
+    for rows in (reasons, notes_by_row, topics_by_row, of_judge.reasons):
+        if any(not 0 <= row < count for row in rows):
+            raise ValueError("a row is out of range")
+    if not all(isinstance(text, str) for text in (created, prompt_set, *reasons.values())):
+        raise ValueError("a text is missing")
     evaluation = Evaluation(
         topic=Topic.model_validate_json(topic),
-        settings=ScannerSettings(**json.loads(scanner)),
+        settings=read_settings(scanner),
         prompt_set=prompt_set,
         keys=arrays["keys"],
         expected=arrays["expected"],
@@ -260,8 +277,8 @@ def read_iteration(
             score=arrays["score"],
             matched=arrays["matched"],
             errors=reasons,
-            notes=_notes_of(notes),
-            stopped_by=_stopped_by_of(stopped_by),
+            notes=notes_by_row,
+            stopped_by=topics_by_row,
             reasons=of_judge.reasons,
             used=of_judge.used,
             repeats=of_judge.answers(count),

@@ -17,7 +17,6 @@ from guardtui.domain.topic import Intent
 from guardtui.session.report_reader import (
     RecordedError,
     evaluation_of_document,
-    has_session,
     read_document,
     recorded_topics,
 )
@@ -191,7 +190,7 @@ def _exists(path: Path) -> bool:
 def _in_session(topic: Path) -> bool:
     """Return whether the topic file has iterations, without creating files if it has none."""
     try:
-        return has_session(topic) and topic.name in recorded_topics(topic.parent)
+        return topic.name in recorded_topics(topic.parent)
     except (OSError, ValueError):
         return False
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from guardtui.session.history import ImportedRow
 from guardtui.session.session import Decision
 from guardtui.session.store import SessionStore
+from guardtui.session.stored_json import read_json
 
 _COLUMNS = "number, coverage, tpr, tnr, f1, decision, description, examples, file"
 
@@ -34,11 +35,11 @@ def read_imported(store: SessionStore) -> tuple[ImportedRow, ...]:
                     float(f1),
                     Decision(decision),
                     str(description),
-                    tuple(map(str, json.loads(examples))),
+                    tuple(map(str, read_json(examples))),
                     str(file),
                 )
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
     return tuple(imported)
 

@@ -13,7 +13,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import read_bytes
+from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import refusal_of
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
@@ -48,7 +48,7 @@ class PromptFile:
         self.prompts = prompts
         self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
-        self._signature = signature or _signature(path)
+        self._signature = signature or change_signature(path)
         self._seen = self._signature
 
     @classmethod
@@ -58,7 +58,7 @@ class PromptFile:
         Raises FileError or PromptSetError.
         """
         # Taken before reading, so that a write in between is detected as a change.
-        signature = _signature(path)
+        signature = change_signature(path)
         return cls(path, load_prompts(path, intent), signature)
 
     @property
@@ -105,20 +105,26 @@ class PromptFile:
     def changed(self) -> PromptSet | None:
         """Return the prompts if another program changed the file, else None.
 
-        Cheap while nothing changed. The file is read only after it stayed the same between two
-        calls; a missing file is checked again later. Raises PromptSetError or FileError if it
-        cannot be used, once for each change.
+        Cheap while nothing changed. A change counts only after it stayed the same between two
+        calls. Raises PromptSetError or FileError if the file is missing or cannot be used, once for
+        each change.
         """
         if not self._lock.acquire(blocking=False):
             return None  # this process is writing it
         try:
-            signature = _signature(self.path)
-            if signature is None or signature == self._signature:
+            signature = change_signature(self.path)
+            if signature == self._signature:
                 return None
             if signature != self._seen:
                 self._seen = signature
                 return None
             self._signature = signature
+            if signature is None:
+                raise FileError(
+                    self.path,
+                    "the file is missing: it was deleted or moved",
+                    "put it back, or open another one; until then its prompts stay as they are",
+                )
             current = self.prompts
             changed = parse_prompts(self.path, read_bytes(self.path), current.intent)
             same = (
@@ -138,7 +144,7 @@ class PromptFile:
 
     def _take(self, prompts: PromptSet) -> None:
         self.prompts = prompts
-        self._signature = self._seen = _signature(self.path)
+        self._signature = self._seen = change_signature(self.path)
 
     def _forget_oldest(self) -> None:
         del self._steps[:-UNDO_STEPS]
@@ -146,7 +152,7 @@ class PromptFile:
             del self._steps[0]
 
 
-def _signature(path: Path) -> _Signature | None:
+def change_signature(path: Path) -> _Signature | None:
     """Return the change signature (mtime, size, inode); None if missing or not a regular file."""
     try:
         status = path.stat()

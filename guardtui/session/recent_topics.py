@@ -10,6 +10,7 @@ from typing import Any
 
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
+from guardtui.session.stored_json import read_json
 from guardtui.session.workspace import Workspace, data_folder, now
 from guardtui.shards.large_set import is_large_set
 
@@ -37,7 +38,7 @@ class RecentTopic:
 def recent_topics() -> list[RecentTopic]:
     """Return all remembered topics, last opened first; empty if the list is unreadable."""
     try:
-        content = json.loads((data_folder() / _FILE).read_text("utf-8"))
+        content = read_json((data_folder() / _FILE).read_text("utf-8"))
         return list(_entries(content))
     except (OSError, ValueError, TypeError):
         return []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +16,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.session.evaluation_codec import with_not_asked
-from guardtui.session.store import FILE, FOLDER
+from guardtui.session.session_file import FILE, FOLDER, SessionFile
 
 _Value = TypeVar("_Value")
 
@@ -173,19 +171,15 @@ def has_session(topic_path: Path) -> bool:
 
 
 def recorded_topics(folder: Path) -> list[str]:
-    """Return names of the topic files in `folder` that have iterations, last used first."""
-    path = folder / FOLDER / FILE
-    if not path.is_file():
+    """Return names of the topic files in `folder` that have iterations, last used first.
+
+    Raises StoreError.
+    """
+    if not (folder / FOLDER / FILE).is_file():
         return []
-    try:
-        with closing(sqlite3.connect(path, timeout=10)) as database:
-            rows = database.execute(
-                "SELECT topic_file FROM session WHERE EXISTS "
-                "(SELECT 1 FROM iteration WHERE session = session.id) ORDER BY used DESC, id DESC"
-            ).fetchall()
-    except sqlite3.Error as error:
-        raise RecordedError(
-            f"{path}: {error}\n"
-            "  close what holds it; when it is damaged, move it away (topic files are safe)"
-        ) from error
+    with SessionFile(folder, reading=True).connection() as database:
+        rows = database.execute(
+            "SELECT topic_file FROM session WHERE EXISTS "
+            "(SELECT 1 FROM iteration WHERE session = session.id) ORDER BY used DESC, id DESC"
+        ).fetchall()
     return [str(name) for (name,) in rows]

@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from guardtui.session.stored_json import read_json
+
 _SCHEMA_1 = """
 CREATE TABLE session (
   id INTEGER PRIMARY KEY, topic_file TEXT UNIQUE NOT NULL, prompt_file TEXT NOT NULL DEFAULT '',
@@ -105,8 +107,8 @@ def _settings_to_rows(database: sqlite3.Connection) -> None:
     """Move the settings of all sessions; a value that is not a JSON object is left unchanged."""
     for session, text in database.execute("SELECT id, settings FROM session").fetchall():
         try:
-            settings = json.loads(text)
-        except (ValueError, TypeError):
+            settings = read_json(text)
+        except ValueError:
             continue
         if not isinstance(settings, dict):
             continue

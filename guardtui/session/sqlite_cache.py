@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from guardtui.session.write_ahead import enable_write_ahead_log
+from guardtui.files.sqlite_files import enable_write_ahead_log, is_damage
 
 
 class SqliteCache(ABC):
@@ -16,25 +16,15 @@ class SqliteCache(ABC):
 
     Every statement is its own transaction, so whatever way the process ends, written data stays; a
     power failure may lose the last moments. Any failure of the file (damaged, full disk, read-only
-    folder) disables the cache instead of raising; `works` is then False. A damaged file is replaced
-    by a new one. An object belongs to one thread.
+    folder) disables the cache instead of raising; `works` is then False. A damaged file, and one
+    with other tables, is replaced by a new one. An object belongs to one thread.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._database: sqlite3.Connection | None = None
-        for attempt in range(2):
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._database = self._open()
-                return
-            except sqlite3.DatabaseError as error:
-                damaged = not isinstance(error, sqlite3.OperationalError)
-                if attempt or not damaged:
-                    return
-                self._forget()
-            except OSError:
-                return
+        with self._failing_softly():
+            self._database = self._open()
 
     @abstractmethod
     def _prepare(self, database: sqlite3.Connection) -> None:
@@ -53,6 +43,7 @@ class SqliteCache(ABC):
             self._database = None
 
     def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
         try:
             enable_write_ahead_log(database)
@@ -72,5 +63,11 @@ class SqliteCache(ABC):
     def _failing_softly(self) -> Iterator[sqlite3.Connection | None]:
         try:
             yield self._database
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.close()
+            if is_damage(error):
+                self._forget()
+                with contextlib.suppress(sqlite3.Error, OSError):
+                    self._database = self._open()
+        except OSError:
             self.close()

@@ -7,44 +7,30 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.session.draft_lock import DraftLock, forget, is_held
 from guardtui.session.evaluation_codec import COLUMNS, pack_forecast, read_iteration, values_of
-from guardtui.session.schema import MIGRATIONS, migrate
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.write_ahead import enable_write_ahead_log
+from guardtui.session.session_file import DAMAGED, SessionFile
+from guardtui.session.session_file import StoreError as StoreError
+from guardtui.session.stored_json import read_json
 
-FOLDER = ".guardtui"
-"""Name of the folder beside a topic file."""
-
-FILE = "sessions.sqlite3"
-
-_DAMAGED = "it is damaged: move it away, and a new one is created (topic files are safe)"
-
-_OUTSIDE = {
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-}
-"""SQLite errors with a cause outside of the file itself."""
-
-
-class StoreError(GuardtuiError):
-    """The session's file cannot be used; the message says which file and what to do."""
-
-    exit_code = 2
+_UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    zlib.error,
+)
+"""Errors of values that no guardtui wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,109 +54,53 @@ class SessionStore:
 
     def __init__(self, topic_path: Path, *, reading: bool = False) -> None:
         """Open or create the file; with `reading`, a read-only file is opened unchanged."""
-        self.folder = topic_path.parent / FOLDER
-        self.path = self.folder / FILE
+        self._file = SessionFile(topic_path.parent, reading=reading)
         # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
         self._claim: DraftLock | None = None
-        self._uri = f"file:{quote(str(self.path.absolute()))}"
-        try:
-            self._session = self._open()
-        except StoreError:
-            if not (reading and self.path.is_file()):
-                raise
-            # Without a write-ahead log the file is complete and can be read without a lock file.
-            log = self.path.with_name(f"{FILE}-wal")
-            self._uri += "?mode=ro" if log.exists() else "?immutable=1"
-            self._session = self._find()
+        self._session = self._find()
+        if self._session < 0 and self._file.writable:
+            self._session = self._add()
 
-    def _open(self) -> int:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            ignore = self.folder / ".gitignore"
-            if not ignore.exists() or not ignore.stat().st_size:  # left empty by a full disk
-                ignore.write_text("*\n", "utf-8")
-        except OSError as error:
-            raise StoreError(
-                f"{self.folder}: cannot be written ({error.strerror})\n"
-                "  iterations and drafts are stored there: free disk space, or make it writable"
-            ) from error
-        with self.connection() as database:
-            enable_write_ahead_log(database)
+    def _add(self) -> int:
         with self.transaction() as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version > len(MIGRATIONS):
-                raise StoreError(
-                    f"{self.path}: written by a newer guardtui (schema {version}, "
-                    f"this one knows {len(MIGRATIONS)})\n  upgrade guardtui, or move the file away"
-                )
-            migrate(database, version)
             database.execute(
                 "INSERT OR IGNORE INTO session(topic_file) VALUES (?)", (self._topic_file,)
             )
-            (identifier,) = database.execute(
-                "SELECT id FROM session WHERE topic_file = ?", (self._topic_file,)
-            ).fetchone()
-        return int(identifier)
+        session = self._find()
+        if session < 0:
+            raise StoreError(f"{self.path}: its index of topics is wrong\n  {DAMAGED}")
+        return session
 
     def _find(self) -> int:
-        """Return the id of the topic file's session in a read-only file."""
         with self.connection() as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version != len(MIGRATIONS):
-                raise StoreError(
-                    f"{self.path}: of another version of guardtui, and cannot be written\n"
-                    "  make it writable, so that it can be brought up to date"
-                )
             row = database.execute(
                 "SELECT id FROM session WHERE topic_file = ?", (self._topic_file,)
             ).fetchone()
         return int(row[0]) if row else -1
 
     @property
+    def folder(self) -> Path:
+        """The folder of the file, which also has locks and backups."""
+        return self._file.folder
+
+    @property
+    def path(self) -> Path:
+        """The file, shared by all topics of the folder."""
+        return self._file.path
+
+    @property
     def session_id(self) -> int:
         """Key of this topic file's rows in all tables; -1 if there are none."""
         return self._session
 
-    @contextlib.contextmanager
-    def connection(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection for reading; each statement sees the current file."""
-        try:
-            database = sqlite3.connect(self._uri, timeout=10, isolation_level=None, uri=True)
-        except sqlite3.Error as error:
-            raise self._problem(error) from error
-        try:
-            database.execute("PRAGMA synchronous=FULL")
-            yield database
-        except sqlite3.Error as error:
-            raise self._problem(error) from error
-        finally:
-            database.close()
+    def connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a connection for reading, as `SessionFile.connection`."""
+        return self._file.connection()
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction: other processes cannot write until it ends.
-
-        It is committed durably at the end; any exception rolls it back. Do not nest transactions:
-        the inner one would wait for the outer one.
-        """
-        with self.connection() as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                database.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
-                    database.execute("ROLLBACK")
-                raise
-
-    def _problem(self, error: sqlite3.Error) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is not None and code & 0xFF in _OUTSIDE:
-            remedy = "free disk space, make it writable, or close the other program that holds it"
-        else:
-            remedy = _DAMAGED
-        return StoreError(f"{self.path}: {display_start(str(error), 100)}\n  {remedy}")
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a write transaction, as `SessionFile.transaction`."""
+        return self._file.transaction()
 
     # --- iterations -----------------------------------------------------------------------
 
@@ -234,14 +164,11 @@ class SessionStore:
     def _read(self, rows: Iterable[Sequence[Any]]) -> list[Iteration]:
         try:
             return [read_iteration(*row) for row in rows]
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-            raise self._unreadable(error) from error
-        except zlib.error as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> StoreError:
-        kind = type(error).__name__
-        return StoreError(f"{self.path}: an iteration cannot be read ({kind})\n  {_DAMAGED}")
+        except _UNREADABLE as error:
+            kind = type(error).__name__
+            raise StoreError(
+                f"{self.path}: an iteration cannot be read ({kind})\n  {DAMAGED}"
+            ) from error
 
     def decide(self, number: int, decision: Decision) -> None:
         """Change the decision on an iteration."""
@@ -261,8 +188,8 @@ class SessionStore:
             ).fetchall()
         settings: dict[str, Any] = {}
         for name, value in rows:
-            with contextlib.suppress(ValueError, TypeError):
-                settings[name] = json.loads(value)
+            with contextlib.suppress(ValueError):
+                settings[str(name)] = read_json(value)
         return settings
 
     def setting(self, name: str) -> Any:
@@ -300,7 +227,8 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        if _is_text(path):  # an undecodable path must be given each time
+        # An undecodable path must be given each time.
+        if _is_text(path) and path != self.prompt_file():
             self._set("prompt_file", path)
 
     def abandoned_drafts(self) -> list[Draft]:
@@ -315,9 +243,9 @@ class SessionStore:
             ).fetchall()
         drafts: list[Draft] = []
         for owner, topic, base in rows:
-            if not is_held(self.folder, owner):
+            if not self._is_held(owner):
                 with contextlib.suppress(ValueError):
-                    drafts.append(Draft(Topic.model_validate_json(topic), base, owner))
+                    drafts.append(Draft(Topic.model_validate_json(topic), str(base), owner))
         return drafts
 
     def edited_elsewhere(self) -> bool:
@@ -326,8 +254,14 @@ class SessionStore:
             rows = database.execute(
                 "SELECT owner FROM draft WHERE session = ?", (self._session,)
             ).fetchall()
-        own_draft = self._claim.name if self._claim is not None else ""
-        return any(owner != own_draft and is_held(self.folder, owner) for (owner,) in rows)
+        own_draft = self._claim.name if self._claim is not None else None
+        return any(owner != own_draft and self._is_held(owner) for (owner,) in rows)
+
+    def _is_held(self, owner: str) -> bool:
+        try:
+            return is_held(self.folder, owner)
+        except ValueError as error:
+            raise StoreError(f"{self.path}: a draft cannot be read\n  {DAMAGED}") from error
 
     def save_draft(self, draft: Draft | None) -> None:
         """Store the definition being edited; None deletes it because nothing is unsaved."""
@@ -341,10 +275,7 @@ class SessionStore:
             try:
                 self._claim = DraftLock(self.folder)
             except OSError as error:
-                raise StoreError(
-                    f"{self.folder}: {error.strerror or error}\n"
-                    "  free disk space, or make the folder writable"
-                ) from error
+                raise self._file.folder_problem(error) from error
         with self.transaction() as database:
             database.execute(
                 "INSERT OR REPLACE INTO draft(session, owner, topic, base) VALUES (?, ?, ?, ?)",
@@ -388,8 +319,8 @@ def _setting_of(database: sqlite3.Connection, session: int, name: str) -> Any:
     (value,) = database.execute(
         "SELECT value FROM setting WHERE session = ? AND name = ?", (session, name)
     ).fetchone() or ("null",)
-    with contextlib.suppress(ValueError, TypeError):
-        return json.loads(value)
+    with contextlib.suppress(ValueError):
+        return read_json(value)
     return None
 
 

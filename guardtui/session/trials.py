@@ -12,6 +12,7 @@ from typing import Any
 
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.topic import Topic
+from guardtui.session.evaluation_codec import read_settings
 from guardtui.session.store import SessionStore
 
 TRIALS_AT_MOST = 20
@@ -58,7 +59,7 @@ def read_trials(store: SessionStore) -> list[Trial]:
         ).fetchall()
     trials = []
     for row in rows:
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
+        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
             trials.append(_read(*row))
     return trials
 
@@ -93,7 +94,7 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
 
 
 def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any) -> Trial:
-    """Parse a row; raises ValueError, TypeError or AttributeError for invalid values."""
+    """Parse a row. Raises ValueError, TypeError, AttributeError or RecursionError."""
     figures_read = Figures(**json.loads(figures))
     rates = (
         figures_read.coverage,
@@ -102,16 +103,10 @@ def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any)
     )
     if not all(0 <= rate <= 1 for rate in rates) or type(figures_read.prompts) is not int:
         raise ValueError("a rate is not between 0 and 1")
-    settings = ScannerSettings(**json.loads(scanner))
-    texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("the name of a guardrail is not text")
-    if settings.threshold is not None and not 0 <= settings.threshold <= 1:
-        raise ValueError("a threshold is not between 0 and 1")
     return Trial(
         str(created),
         Topic.model_validate_json(topic),
-        settings,
+        read_settings(scanner),
         str(prompt_set),
         figures_read,
     )

@@ -73,7 +73,7 @@ def _verdict(triggered: Triggered, note: str, text: object) -> Verdict:
         details = json.loads(str(text))
         topics, reason = tuple(map(str, details["topics"])), str(details["reason"])
         score = details.get("score")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Verdict(triggered, note)
     known = isinstance(score, float) and 0 <= score <= 1
     return Verdict(triggered, note, topics, reason, score=score if known else None)

@@ -17,8 +17,8 @@ from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from guardtui.files.topic_files import TopicFile, load_topic, save_topic
-from guardtui.session.prompt_file import PromptFile
+from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
+from guardtui.session.prompt_file import PromptFile, change_signature
 from guardtui.session.sampled_prompts import SampledPrompts, open_prompt_file
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
@@ -79,8 +79,9 @@ class Workspace:
                 self.draft_offer = draft
         self._saved_draft: Topic | None = None
         self._saving_draft = threading.Lock()
-        self._signature: tuple[int, int, int] | None = None
-        self._seen: tuple[int, int, int] | None = None
+        # Of no file: the topic file may have changed since it was read.
+        self._signature: tuple[int, int, int] | None = (0, 0, 0)
+        self._seen = self._signature
         self.store.use_prompt_file(str(self.prompts_path.resolve()))
 
     @classmethod
@@ -117,21 +118,21 @@ class Workspace:
     def changed_file(self) -> TopicFile | None:
         """Return the topic file if another program changed it, else None.
 
-        Cheap while nothing changed. The file is read only after it stayed the same between two
-        calls, so that no half-written file is read; a missing file is checked again later.
+        Cheap while nothing changed. A change counts only after it stayed the same between two
+        calls, so that no half-written file is read. Raises FileError if the file is missing or
+        cannot be used, once for each change.
         """
-        try:
-            status = self.topic_file.path.stat()
-            signature = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if signature == self._signature:
-                return None
-            if signature != self._seen:
-                self._seen = signature
-                return None
-            changed = load_topic(self.topic_file.path)
-        except (OSError, FileError):
+        path = self.topic_file.path
+        signature = change_signature(path)
+        if signature == self._signature:
+            return None
+        if signature != self._seen:
+            self._seen = signature
             return None
         self._signature = signature
+        if signature is None:
+            raise GoneFromDiskError(path)
+        changed = load_topic(path)
         return (
             None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
         )
@@ -240,9 +241,9 @@ class Workspace:
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` overwrites changes of other programs.
 
-        Raises FileError.
+        With `force`, a missing file is created again. Raises FileError.
         """
-        if topic != self.topic_file.topic or force:
+        if topic != self.topic_file.topic or force or not self.topic_file.path.exists():
             self.topic_file = save_topic(
                 self.topic_file, topic, force=force, backup_folder=self._backups
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -268,6 +269,50 @@ async def test_saving_over_another_program_s_change_is_asked(topic_path: Path) -
     await loop.services.sync.save()
     assert load_topic(topic_path).topic.description == "Mine"
     assert len(loop.author.questions) == 2
+
+
+async def test_deleted_files_are_told_once_and_saving_creates_the_topic_again(
+    topic_path: Path,
+) -> None:
+    loop = await opened(topic_path, (False, True))
+    topic, messages = loop.state.topic, loop.author.messages
+    messages.clear()
+    topic_path.unlink()
+    topic_path.with_suffix(".csv").unlink()
+    await look_twice(loop)
+    await look_twice(loop)
+    assert len(messages) == 2
+    assert all("missing: it was deleted or moved" in message for message in messages)
+    assert len(loop.state.prompts) == len(ROWS)
+    await loop.services.sync.save()
+    assert not topic_path.exists()
+    await loop.services.sync.save()  # unchanged, and yet to be written
+    assert load_topic(topic_path).topic == topic
+    assert [type(question) for question in loop.author.questions] == [Confirm, Confirm]
+    assert "Create it again?" in loop.author.questions[0].text
+    assert messages[-1] == "Saved to tax.yaml"
+
+
+async def test_saving_in_a_deleted_folder_is_answered(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    await loop.describe("Mine")
+    shutil.rmtree(topic_path.parent)
+    await loop.services.sync.save()
+    assert load_topic(topic_path).topic.description == "Mine"
+    assert any("Saved to tax.yaml" in message for message in loop.author.messages)
+    await loop.services.decisions.keep()
+    assert "the file is missing" in loop.author.messages[-1]
+
+
+async def test_topic_file_that_another_program_breaks_is_told_once(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    loop.author.messages.clear()
+    topic_path.write_text("name: [half", "utf-8")
+    await look_twice(loop)
+    await look_twice(loop)
+    (message,) = loop.author.messages
+    assert f"{topic_path}:1: " in message
+    assert loop.state.topic.name == "Tax advice"
 
 
 async def test_a_draft_is_resumed_where_its_file_is_unchanged(topic_path: Path) -> None:

@@ -58,7 +58,11 @@ def test_as_many_are_remembered_as_are_listed(topic: Path) -> None:
     assert recent_topics()[0].topic.name == f"t{LONGEST + 1}.yaml"
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{}", '[{"topic": "a\\u0000b", "prompts": "c"}]'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "[1]", "{}", '[{"topic": "a\\u0000b", "prompts": "c"}]', "[" * 100_000],
+    ids=range(5),
+)
 def test_a_damaged_list_is_an_empty_one(topic: Path, content: str) -> None:
     data_folder().mkdir(parents=True, exist_ok=True)
     (data_folder() / "recent.json").write_text(content, "utf-8")

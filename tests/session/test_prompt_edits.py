@@ -209,6 +209,27 @@ def test_unusable_change_is_reported_once(workspace: Workspace, path: Path) -> N
     assert workspace.edit_prompts(Relabel(keys(prompts, 0)))
 
 
+def test_missing_prompt_file_is_reported_once_and_found_again(
+    workspace: Workspace, path: Path
+) -> None:
+    prompts = workspace.prompts
+    elsewhere = path.rename(path.with_name("elsewhere.csv"))
+    assert workspace.changed_prompts() is None  # an editor may be replacing it
+    with pytest.raises(FileError, match="missing: it was deleted or moved"):
+        workspace.changed_prompts()
+    assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
+    assert workspace.prompts is prompts
+    elsewhere.rename(path)
+    assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
+    path.unlink()
+    workspace.changed_prompts()
+    with pytest.raises(FileError, match="missing"):
+        workspace.changed_prompts()
+    path.write_text(BEFORE + "more,true,block\n")
+    workspace.changed_prompts()
+    assert len(workspace.changed_prompts() or ()) == 9
+
+
 def test_intent_follows_the_prompts_unless_chosen(workspace: Workspace, path: Path) -> None:
     path.write_text(BEFORE.replace("block", "allow"))
     workspace.adopt_prompts(load_prompts(path))

@@ -19,7 +19,8 @@ from guardtui.session.imported import read_imported
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision
-from guardtui.session.store import FILE, FOLDER, SessionStore
+from guardtui.session.session_file import FILE, FOLDER
+from guardtui.session.store import SessionStore
 from tests.examples import up_to
 
 WAYS = [{"revision": 3, "undo": {"place": "1"}}, {"revision": 5}]
@@ -109,6 +110,10 @@ DAMAGED = st.fixed_dictionaries(
         "other": JSON,
     },
 )
+
+
+def test_deeply_nested_settings_do_not_prevent_opening(tmp_path: Path) -> None:
+    assert older(tmp_path, "[" * 100_000).settings() == {}
 
 
 @settings(max_examples=up_to(30))

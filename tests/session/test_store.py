@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +26,16 @@ from guardtui.session.applied import AppliedLog
 from guardtui.session.evaluation_codec import pack_forecast
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision, Session
-from guardtui.session.store import FILE, FOLDER, Draft, SessionStore, StoreError
+from guardtui.session.session_file import FILE
+from guardtui.session.store import Draft, SessionStore, StoreError
 from tests.session.test_session import TOPIC, evaluation
 
 
-def iteration(hits: int = 5):  # type: ignore[no-untyped-def]
-    return Session(TOPIC).next_iteration(evaluation(TOPIC, hits), Decision.KEEP, "2026-01-01")
+def iteration(hits: int = 5, of: int = 10):  # type: ignore[no-untyped-def]
+    return Session(TOPIC).next_iteration(evaluation(TOPIC, hits, of), Decision.KEEP, "2026-01-01")
 
 
+DEEP = "[" * 100_000
 FORECAST_OF_TWO = pack_forecast(
     ForecastBefore({"coverage": None}, 1, 2, np.array([0.5, 0.25], np.float32))
 )
@@ -81,9 +84,9 @@ def test_all_fields_of_an_iteration_are_restored(tmp_path: Path) -> None:
     assert again.settings() == {"encoder": "static"}
 
 
-def told(notes: dict[int, str], stopped_by: dict[int, tuple[str, ...]]):  # type: ignore[no-untyped-def]
+def told(notes: dict[int, str], stopped_by: Mapping[int, tuple[str, ...]], of: int = 10):  # type: ignore[no-untyped-def]
     """An iteration whose verdicts have these notes and names of topics."""
-    made = iteration()
+    made = iteration(of=of)
     verdicts = replace(made.evaluation.verdicts, notes=notes, stopped_by=stopped_by)
     return replace(made, evaluation=replace(made.evaluation, verdicts=verdicts))
 
@@ -129,7 +132,7 @@ def test_stopping_topics_of_many_prompts_are_stored_compactly(tmp_path: Path) ->
     hits[1, ::2] = False
     stopped_by = StoppedBy(["A topic with a rather long name", "Another one of these"], hits)
     store = SessionStore(tmp_path / "t.yaml")
-    store.add_iteration(told({}, stopped_by))  # type: ignore[arg-type]
+    store.add_iteration(told({}, stopped_by, of=25_000))
     assert store.iterations()[0].evaluation.verdicts.stopped_by == dict(stopped_by)
     with closing(sqlite3.connect(store.path)) as database:
         (size,) = database.execute("SELECT length(stopped_by) FROM iteration").fetchone()
@@ -281,6 +284,18 @@ def test_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
         f"UPDATE iteration SET forecast = x'{FORECAST_OF_TWO.hex()}'",
         "UPDATE iteration SET topic = CAST(x'ff00' AS TEXT)",
         "UPDATE iteration SET columns = x'00'",
+        'UPDATE iteration SET errors = \'{"20": "timeout"}\'',
+        "UPDATE iteration SET errors = '{\"2\": 3}'",
+        "UPDATE iteration SET notes = '[[\"note\",[-1]]]'",
+        f"UPDATE iteration SET errors = '{DEEP}'",
+        f"UPDATE iteration SET notes = '{DEEP}'",
+        f"UPDATE iteration SET scanner = '{DEEP}'",
+        f"UPDATE iteration SET topic = '{DEEP}'",
+        f"UPDATE iteration SET judged = x'{zlib.compress(DEEP.encode()).hex()}'",
+        'UPDATE iteration SET scanner = \'{"name": 1, "identity": ""}\'',
+        'UPDATE iteration SET scanner = \'{"name": "", "identity": "", "threshold": 7}\'',
+        "UPDATE iteration SET created = x'00'",
+        "UPDATE iteration SET prompt_set = x'00'",
         "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",
         "DROP TABLE iteration",
     ],
@@ -295,6 +310,19 @@ def test_damaged_value_is_reported_as_damage(tmp_path: Path, damage: str) -> Non
         SessionStore(tmp_path / "t.yaml").iterations()
 
 
+@pytest.mark.parametrize("owner", ["char(0)", "'a/../b'", "''", "x'ff'"])
+def test_damaged_owner_of_a_draft_is_reported_as_damage(tmp_path: Path, owner: str) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    store.save_draft(DRAFT)
+    store.close()
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute(f"UPDATE draft SET owner = {owner}")
+        database.commit()
+    for read in (store.abandoned_drafts, store.edited_elsewhere):
+        with pytest.raises(StoreError, match="damaged: move it away"):
+            read()
+
+
 def test_damaged_pin_counts_as_unset(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     with closing(sqlite3.connect(store.path)) as database:
@@ -307,27 +335,6 @@ def test_concurrent_processes_get_distinct_iteration_numbers(tmp_path: Path) -> 
     one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
     numbers = [store.add_iteration(iteration()).number for store in (one, other, one)]
     assert numbers == [0, 1, 2]
-
-
-def test_newer_schema_is_rejected_unchanged(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "t.yaml")
-    with sqlite3.connect(store.path) as database:
-        database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with pytest.raises(StoreError, match="newer guardtui"):
-        SessionStore(tmp_path / "t.yaml")
-
-
-def test_damaged_file_error_names_file_and_remedy(tmp_path: Path) -> None:
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / FILE).write_bytes(b"this is no database" * 100)
-    with pytest.raises(StoreError, match=r"sessions.sqlite3.*\n.*move it away"):
-        SessionStore(tmp_path / "t.yaml")
-
-
-def test_uncreatable_folder_error_names_the_folder(tmp_path: Path) -> None:
-    (tmp_path / FOLDER).write_text("a file is in the way")
-    with pytest.raises(StoreError, match="cannot be written"):
-        SessionStore(tmp_path / "t.yaml")
 
 
 _KEEP_FOREVER = """
@@ -379,7 +386,7 @@ def test_setting_change_keeps_all_others(tmp_path: Path) -> None:
     assert SessionStore(tmp_path / "other.yaml").settings() == {}
 
 
-@pytest.mark.parametrize("damage", ["'{'", "x'ff00'", "3", "''"])
+@pytest.mark.parametrize("damage", ["'{'", "x'ff00'", "3", "''", f"'{DEEP}'"], ids=range(5))
 def test_damaged_setting_is_skipped(tmp_path: Path, damage: str) -> None:
     store = SessionStore(tmp_path / "t.yaml")
     store.update_settings({"encoder": "static", "threshold": 0.5})

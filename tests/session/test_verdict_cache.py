@@ -7,13 +7,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.scanners.base import verdict_key
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.verdict_cache import FILE, SqliteVerdicts
+from tests.damage import changed_bytes, is_exhaustive
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,6 +106,53 @@ def test_damaged_file_is_replaced(tmp_path: Path) -> None:
     assert again.works
     again.keep(b"k", Verdict(Triggered.YES))
     assert again.find(b"k") == Verdict(Triggered.YES)
+
+
+def test_file_with_other_tables_is_replaced(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("CREATE TABLE verdicts(number INTEGER PRIMARY KEY, other TEXT)")
+    cache = SqliteVerdicts(tmp_path)
+    cache.keep(b"k", Verdict(Triggered.YES))
+    cache.keep(b"k", Verdict(Triggered.YES))  # the first may have found out
+    assert cache.find(b"k") == Verdict(Triggered.YES)
+
+
+def test_file_with_changed_bytes_raises_nothing_and_is_replaced(tmp_path: Path) -> None:
+    cache = SqliteVerdicts(tmp_path)
+    keys = [verdict_key(str(number)) for number in range(100)]
+    for key in keys:
+        cache.keep(key, Verdict(Triggered.YES, "note", ("Tax",), "a reason", score=0.5))
+    cache.close()
+    content = cache.path.read_bytes()
+    for copy in changed_bytes(content, 300 if is_exhaustive() else 30):
+        for ending in ("-wal", "-shm"):
+            cache.path.with_name(FILE + ending).unlink(missing_ok=True)
+        cache.path.write_bytes(copy)
+        cache = SqliteVerdicts(tmp_path)
+        for key in keys:
+            assert isinstance(cache.find(key), Verdict | None)
+        for _ in range(2):
+            cache.keep(keys[0], Verdict(Triggered.NO))
+        assert cache.find(keys[0]) == Verdict(Triggered.NO)
+        cache.close()
+
+
+def test_deeply_nested_details_are_omitted(tmp_path: Path) -> None:
+    cache = SqliteVerdicts(tmp_path)
+    cache.keep(b"k", Verdict(Triggered.YES, "note", ("Tax",)))
+    with closing(sqlite3.connect(cache.path)) as database:
+        database.execute("UPDATE verdicts SET details = ?", ("[" * 100_000,))
+        database.commit()
+    assert cache.find(b"k") == Verdict(Triggered.YES, "note")
+
+
+def test_use_in_another_thread_does_not_replace_the_file(tmp_path: Path) -> None:
+    cache = SqliteVerdicts(tmp_path)
+    cache.keep(b"k", Verdict(Triggered.YES))
+    thread = threading.Thread(target=cache.find, args=(b"k",))
+    thread.start()
+    thread.join()
+    assert SqliteVerdicts(tmp_path).find(b"k") == Verdict(Triggered.YES)
 
 
 def test_unusable_folder_disables_the_cache_without_errors(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from guardtui.files.topic_files import ChangedOnDiskError, load_topic
+from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError, load_topic
 from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
@@ -249,12 +250,37 @@ def test_changed_file_is_adopted_once_it_is_stable(path: Path) -> None:
     assert workspace.changed_file() is None
     path.write_text("name: [half")
     assert workspace.changed_file() is None
+    with pytest.raises(FileError, match="fix the YAML"):
+        workspace.changed_file()
     assert workspace.changed_file() is None
     path.unlink()
     assert workspace.changed_file() is None
     path.write_text(TOPIC)
     assert workspace.changed_file() is None
     assert workspace.changed_file() is not None
+
+
+def test_missing_topic_file_is_reported_once_and_created_again_if_forced(path: Path) -> None:
+    workspace = Workspace.open(path)
+    shutil.rmtree(path.parent)
+    assert workspace.changed_file() is None  # an editor may be replacing it
+    with pytest.raises(GoneFromDiskError):
+        workspace.changed_file()
+    assert [workspace.changed_file() for _ in range(3)] == [None] * 3
+    topic = workspace.session.topic  # unchanged
+    with pytest.raises(GoneFromDiskError):
+        workspace.save(topic)
+    workspace.save(topic, force=True)
+    assert path.read_text().startswith(TOPIC)
+    assert [workspace.changed_file() for _ in range(3)] == [None] * 3
+
+
+def test_topic_file_deleted_right_after_opening_is_reported(path: Path) -> None:
+    workspace = Workspace.open(path)
+    path.unlink()
+    workspace.changed_file()
+    with pytest.raises(GoneFromDiskError):
+        workspace.changed_file()
 
 
 def test_own_save_is_not_a_foreign_change(path: Path) -> None:

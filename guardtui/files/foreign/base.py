@@ -15,8 +15,9 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError, decode, read_bytes
-from guardtui.files.source_positions import json_lines, load_yaml
+from guardtui.files.source_positions import json_lines
 from guardtui.files.table_formats import unpack, unpacked_name
+from guardtui.files.yaml_documents import load_yaml
 
 FORMATS = {
     "inspect": "guardtui.files.foreign.inspect_samples",

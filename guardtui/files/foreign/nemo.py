@@ -17,7 +17,8 @@ from guardtui.files.foreign.base import (
     Problems,
 )
 from guardtui.files.problems import FileError, from_os_error
-from guardtui.files.source_positions import json_lines, line_of, plain, text_of
+from guardtui.files.source_positions import json_lines, plain, text_of
+from guardtui.files.yaml_documents import line_of
 
 TITLE = "an evaluation set of NeMo Guardrails (a file, or its folder)"
 OPTIONS = ("guardrail", "true")
@@ -204,7 +205,7 @@ def _interactions(source: ForeignInput, problems: Problems) -> Iterator[_NemoPro
             "name a file with interactions, 'define user', or user_input; or its folder",
         )
     for index, interaction in enumerate(sets):
-        line = line_of(sets, index)
+        line = line_of(sets, index) or 1
         if not isinstance(interaction, dict) or not isinstance(interaction.get("inputs"), list):
             problems.add(source.path, "the interaction has no list of inputs", line)
             continue
@@ -218,7 +219,7 @@ def _interactions(source: ForeignInput, problems: Problems) -> Iterator[_NemoPro
         kinds = ", ".join(text_of(item.get("type")) for item in outputs)
         base = {"id": text_of(interaction.get("id")), "expected_output": kinds}
         for number, given in enumerate(interaction["inputs"]):
-            line_number = line_of(interaction["inputs"], number, line)
+            line_number = line_of(interaction["inputs"], number) or line
             prompt, messages = _prompt(given)
             if prompt is None:
                 problems.add(

@@ -17,14 +17,8 @@ from guardtui.files.foreign.base import (
 )
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import read_rows
-from guardtui.files.source_positions import (
-    json_lines,
-    json_list,
-    json_members,
-    line_of,
-    plain,
-    text_of,
-)
+from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
+from guardtui.files.yaml_documents import line_of
 
 TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
 OPTIONS = ("prompt_column", "expected_column", "true")
@@ -185,7 +179,7 @@ def _from_yaml(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
     if not isinstance(document, list):
         return [], None
     tests = enumerate(document)
-    return [(line_of(document, index), test) for index, test in tests], default
+    return [(line_of(document, index) or 1, test) for index, test in tests], default
 
 
 def _test(value: Any, line: int, default: Any) -> _Test:

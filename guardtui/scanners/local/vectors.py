@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.files.sqlite_files import enable_write_ahead_log, is_damage
+
 if TYPE_CHECKING:
     from guardtui.scanners.local.encoder import Encoder
 
@@ -53,7 +55,7 @@ class VectorCache:
     """Vectors by encoder and text in one SQLite file (WAL: readers and writers do not wait).
 
     Failures of the file (damage, a full disk, a read-only folder) are not raised: a vector is then
-    not cached. A damaged file is deleted and created again, once.
+    not cached. A damaged file is deleted and created again.
     """
 
     def __init__(self, folder: Path, encoder_id: str, dimensions: int, limit: int = LIMIT_BYTES):
@@ -68,25 +70,32 @@ class VectorCache:
         return self._works
 
     def _prepare(self) -> bool:
-        for attempt in range(2):
+        """Create the file, or a new one in the place of a damaged one; return whether it works."""
+        for _ in range(2):
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 with self._connection() as database:
-                    database.execute("PRAGMA journal_mode=WAL")
+                    enable_write_ahead_log(database)
                     database.execute(
                         "CREATE TABLE IF NOT EXISTS vectors(number INTEGER PRIMARY KEY,"
                         " key BLOB UNIQUE NOT NULL, vector BLOB NOT NULL)"
                     )
-                    database.execute("SELECT count(*) FROM vectors WHERE number < 2").fetchone()
+                    database.execute("SELECT key, vector FROM vectors WHERE number < 2").fetchone()
                 return True
-            except sqlite3.DatabaseError as error:
-                damaged = not isinstance(error, sqlite3.OperationalError)
-                if attempt or not damaged:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                if not is_damage(error):
                     return False
                 self._forget()
             except OSError:
                 return False
         return False
+
+    def _failed(self, error: Exception) -> None:
+        """Replace the file if it is damaged; otherwise it is no longer used."""
+        damaged = is_damage(error)
+        if damaged:
+            self._forget()
+        self._works = damaged and self._prepare()
 
     def _forget(self) -> None:
         for ending in ("", "-wal", "-shm"):
@@ -118,14 +127,19 @@ class VectorCache:
                         f"SELECT key, vector FROM vectors WHERE key IN ({marks})",  # noqa: S608
                         part,
                     ).fetchall()
-                    cached = {key: vector for key, vector in rows if len(vector) == size}
+                    cached = {
+                        key: vector
+                        for key, vector in rows
+                        if isinstance(vector, bytes) and len(vector) == size
+                    }
                     for position, key in enumerate(part, start):
                         vector = cached.get(key)
                         if vector is None:
                             missing.append(position)
                         else:
                             into[position] = np.frombuffer(vector, np.float16)
-        except (sqlite3.Error, OSError):
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            self._failed(error)
             return list(range(len(keys)))
         # A damaged page can give vectors that are not of unit length: they are computed again.
         known = np.ones(len(keys), bool)
@@ -146,8 +160,8 @@ class VectorCache:
                     "INSERT OR REPLACE INTO vectors(key, vector) VALUES (?, ?)", rows
                 )
                 self._bound(database)
-        except (sqlite3.Error, OSError):
-            self._works = False
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            self._failed(error)
 
     def _bound(self, database: sqlite3.Connection) -> None:
         row_bytes = self._dimensions * 2 + 60

@@ -35,8 +35,9 @@ def exit_report(workspace: Workspace, state: AppState) -> Text:
         if evaluation.is_of_a_part:
             shown.append(f"(partial: {metrics.total} of {metrics.prompts} prompts)")
         lines.append("  ".join(shown))
-    count = count_text(len(workspace.session.iterations), "iteration")
-    lines.append(f"{count} in {workspace.store.path}")
+    if workspace.store.path.exists():
+        count = count_text(len(workspace.session.iterations), "iteration")
+        lines.append(f"{count} in {workspace.store.path}")
     if workspace.unsaved and workspace.draft_is_safe:
         lines.append(f"{file.name} is as it was: your edits come back when you open it again")
     return Text("\n".join(map(display_text, lines)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
 from enum import Enum
@@ -277,7 +278,7 @@ class MainScreen(Screen[None]):
         workspace = self.services.workspace
         await self.services.editing.finish_typing()
         try:
-            workspace.save_draft(always=True)
+            await asyncio.to_thread(workspace.save_draft, always=True)
         except StoreError as problem:
             question = Confirm(
                 f"Your unsaved edits cannot be kept:\n{problem}\n\n"

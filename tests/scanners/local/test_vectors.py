@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardtui.scanners.local.vectors import VectorCache, encode_chunks, rounded, text_key
+from tests.damage import changed_bytes, is_exhaustive
 from tests.examples import up_to
 
 SIZE = 8
@@ -98,14 +99,49 @@ def test_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     assert encoder.asked == ["a", "a"]
 
 
-@pytest.mark.parametrize("vector", [b"", b"\xff" * 2 * SIZE, bytes(2 * SIZE), b"x"])
-def test_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None:
+@pytest.mark.parametrize(
+    "vector", [b"", b"\xff" * 2 * SIZE, bytes(2 * SIZE), b"x", 7, 0.5, "x" * 2 * SIZE]
+)
+def test_damaged_vector_is_computed_again(tmp_path: Path, vector: object) -> None:
     encoder = Counting()
     first = embedded(tmp_path, ["a"], encoder)
     with closing(sqlite3.connect(cache_file(tmp_path))) as database:
         database.execute("UPDATE vectors SET vector = ?", (vector,))
         database.commit()
     np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
+
+
+def test_file_with_other_tables_is_replaced(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(cache_file(tmp_path))) as database:
+        database.execute("CREATE TABLE vectors(number INTEGER PRIMARY KEY, other TEXT)")
+    encoder = Counting()
+    first = embedded(tmp_path, ["a"], encoder)
+    np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
+    assert encoder.asked == ["a"]
+
+
+def test_file_with_changed_bytes_changes_no_result_and_is_replaced(tmp_path: Path) -> None:
+    texts = [str(number) for number in range(120)]
+    encoder = Counting()
+    first = embedded(tmp_path, texts, encoder)
+    path = cache_file(tmp_path)
+    content = path.read_bytes()
+    for copy in changed_bytes(content, 300 if is_exhaustive() else 30):
+        for ending in ("-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        path.write_bytes(copy)
+        for _ in range(2):
+            np.testing.assert_allclose(embedded(tmp_path, texts, encoder), first, atol=0.1)
+        encoder.asked.clear()
+        embedded(tmp_path, texts, encoder)
+        assert encoder.asked == []
+
+
+def test_folder_in_place_of_the_file_disables_the_cache(tmp_path: Path) -> None:
+    encoder = Counting()
+    cache_file(tmp_path).mkdir()
+    assert not VectorCache(tmp_path, encoder.id, SIZE).works
+    assert len(embedded(tmp_path, ["a"], encoder)) == 1
 
 
 def test_unusable_folder_disables_the_cache_without_an_error(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,21 @@ async def test_quitting_asks_when_the_edits_cannot_be_saved(
         assert not main.services.workspace.draft_is_safe
 
     await drive(topic_path, run)
+
+
+async def test_quitting_waits_for_another_program_without_blocking(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        path = main.services.workspace.store.path
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await pilot.press("tab", *" half", "ctrl+q")
+            await until(pilot, lambda: main.services.session.topic.description.endswith("half"))
+            assert app.return_code is None
+            other.execute("ROLLBACK")
+        await until(pilot, lambda: app.return_code == 0)
+
+    await drive(topic_path, run)
+    assert [text.endswith("half") for text in drafts(topic_path)] == [True]
 
 
 async def test_a_signal_to_quit_saves_pending_text(topic_path: Path) -> None:

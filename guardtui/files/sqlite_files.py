@@ -1,4 +1,4 @@
-"""Write-ahead logging of SQLite files that several processes open."""
+"""SQLite files that several processes open: their write-ahead log, and what is damage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,28 @@ from collections.abc import Callable
 PATIENCE = 10.0
 """Seconds for which another process may hold the file."""
 _PAUSE = 0.01
+
+
+_DAMAGE = {
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+def is_damage(error: Exception) -> bool:
+    """Return whether an error comes from the content of a file: damage, or other tables.
+
+    Python raises UnicodeDecodeError for damaged names of tables, and an OperationalError without a
+    code for damaged texts.
+    """
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return isinstance(error, sqlite3.OperationalError)
+        return code & 0xFF in _DAMAGE
+    return isinstance(error, UnicodeDecodeError)
 
 
 def enable_write_ahead_log(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.session.write_ahead import enable_write_ahead_log
+from guardtui.files.sqlite_files import enable_write_ahead_log
 
 
 def opened(path: Path) -> contextlib.closing[sqlite3.Connection]:
