@@ -20,7 +20,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import ContentError, FileError, decode, read_bytes
+from guardtui.files.problems import ContentError, FileError, decode, json_problem, read_bytes
 
 _LARGEST = 1024 * 1024
 _KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
@@ -189,8 +189,8 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
-        problem = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
+        problem, line = json_problem(error)
+        raise FileError(path, f"invalid JSON: {problem}", _JSON_REMEDY, line) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
