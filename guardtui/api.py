@@ -261,12 +261,12 @@ def compare(a: EvaluationResult, b: EvaluationResult) -> ComparisonResult:
 
 def _between_0_and_1(threshold: object) -> float:
     """Return a threshold as a float. Raises ValueError."""
-    if not isinstance(threshold, Real) or not 0 < threshold < 1:
-        raise ValueError(
-            f"threshold {threshold!r} is not a number between 0 and 1, both excluded, "
-            "nor 'fitted' or 'shipped'"
-        )
-    return float(threshold)
+    if isinstance(threshold, Real) and 0 < float(threshold) < 1:
+        return float(threshold)
+    raise ValueError(
+        f"threshold {threshold!r} is not a number between 0 and 1, both excluded, "
+        "nor 'fitted' or 'shipped'"
+    )
 
 
 def _with_one_intent(topic: Topic, prompts: PromptSet) -> tuple[Topic, PromptSet]:

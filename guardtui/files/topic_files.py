@@ -189,8 +189,8 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
-        problem, line = json_problem(error)
-        raise FileError(path, f"invalid JSON: {problem}", _JSON_REMEDY, line) from error
+        problem, error_line = json_problem(error)
+        raise FileError(path, f"invalid JSON: {problem}", _JSON_REMEDY, error_line) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
