@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from guardtui.app.engine_evaluation import evaluate_now
-from guardtui.app.operating_point import fit_of, settle_threshold
+from guardtui.app.operating_point import OperatingPointError, fit_of, settle_threshold
 from guardtui.domain import comparison
 from guardtui.domain.errors import GuardtuiError as GuardtuiError
 from guardtui.domain.evaluation import Evaluation
@@ -235,8 +234,19 @@ def evaluate(
         wanted = _between_0_and_1(threshold)
     topic, prompts = _with_one_intent(topic, prompts)
     scanner = LocalScanner(encoder)
-    settle_threshold(scanner, wanted, None, lambda: fit_of(scanner, topic, prompts))
-    return EvaluationResult(evaluate_now(scanner, topic, prompts), prompts)
+    try:
+        settle_threshold(scanner, wanted, None, lambda: fit_of(scanner, topic, prompts))
+    except OperatingPointError as error:
+        raise OperatingPointError(
+            f"the threshold cannot be fitted: {error.__cause__}\n"
+            "  label more prompts, or pass threshold='shipped' or a number"
+        ) from error
+    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    evaluation = Evaluation(
+        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+    return EvaluationResult(evaluation, prompts)
 
 
 def compare(a: EvaluationResult, b: EvaluationResult) -> ComparisonResult:

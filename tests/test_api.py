@@ -205,7 +205,7 @@ def test_invalid_argument_error_says_what_is_possible(
 
 def test_fit_to_too_few_labels_is_refused_with_a_remedy(tmp_path: Path) -> None:
     topic, prompts = _files(tmp_path, "block")
-    with pytest.raises(guardtui.GuardtuiError, match="shipped, or a number"):
+    with pytest.raises(guardtui.GuardtuiError, match="pass threshold='shipped' or a number"):
         guardtui.evaluate(
             guardtui.load_topic(topic), guardtui.load_prompts(prompts), encoder="static"
         )

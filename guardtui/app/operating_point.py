@@ -10,7 +10,6 @@ import numpy as np
 
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
-from guardtui.app.engine_evaluation import evaluate_now
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import problems_shown
@@ -45,7 +44,7 @@ def threshold_finding(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -
 
     Raises ScannerError.
     """
-    evaluation = evaluate_now(scanner, topic, prompts)
+    evaluation = _evaluated(scanner, topic, prompts, lambda progress: None)
     better = better_threshold(evaluation)
     if better is None:
         return None
@@ -69,7 +68,7 @@ def unfittable(reason: ValueError) -> OperatingPointError:
     """Return the error that a threshold cannot be fitted, with its remedy."""
     return OperatingPointError(
         f"the threshold cannot be fitted: {reason}\n"
-        "  label more prompts, or use a threshold of your own: shipped, or a number"
+        "  label more prompts, or use --threshold shipped or a number"
     )
 
 
@@ -80,8 +79,18 @@ def fit_of(
 
     Raises ScannerError, and ValueError if there are too few labels.
     """
-    evaluation = evaluate_now(scanner, topic, prompts, report)
+    evaluation = _evaluated(scanner, topic, prompts, report)
     return fit_threshold(evaluation, scanner.shipped_threshold)
+
+
+def _evaluated(
+    scanner: LocalScanner, topic: Topic, prompts: PromptSet, report: Report
+) -> Evaluation:
+    verdicts = scanner.scan_now(topic, prompts, report)
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    return Evaluation(
+        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
 
 
 def settle_threshold(

@@ -108,7 +108,7 @@ def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
     refused = run(*EVAL, "--threshold", "fitted")
     assert refused.code == 2
     assert "4 labelled prompts that should trigger: at least 10 are needed" in refused.err
-    assert "use a threshold of your own: shipped, or a number" in refused.err
+    assert "--threshold shipped or a number" in refused.err
 
 
 @pytest.mark.parametrize("wrong", ["abc", "1.5", "0", "Fitted", "nan"])
