@@ -1,3 +1,49 @@
-"""guardtui: refine custom topic guardrails in the terminal."""
+"""guardtui: refine custom topic guardrails in the terminal, and evaluate them from Python.
+
+- `load_topic`, `load_prompts`: read a topic file and labelled prompts.
+- `evaluate`: evaluate a topic, with the figures of `guardtui eval`; `compare`: compare two results.
+- `Topic`, `PromptSet`, `EvaluationResult`, `ComparisonResult`, `Mistake`: the types of these.
+- `GuardtuiError`: the base class of errors in files and evaluations; its message has the remedy.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ComparisonResult",
+    "EvaluationResult",
+    "GuardtuiError",
+    "Mistake",
+    "PromptSet",
+    "Topic",
+    "compare",
+    "evaluate",
+    "load_prompts",
+    "load_topic",
+]
+
+if TYPE_CHECKING:
+    from guardtui.api import (
+        ComparisonResult,
+        EvaluationResult,
+        GuardtuiError,
+        Mistake,
+        PromptSet,
+        Topic,
+        compare,
+        evaluate,
+        load_prompts,
+        load_topic,
+    )
+else:
+    # Loaded on first access: every command imports this package.
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from guardtui import api
+
+        return getattr(api, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -95,6 +95,28 @@ def test_every_page_is_linked_from_readme_and_every_picture_is_used() -> None:
     assert pictures == {target for target in used if target.startswith("pictures/")}
 
 
+def test_no_page_installs_guardtui_from_an_index() -> None:
+    wrong = [
+        f"{path.name}: {line}"
+        for path in DOCUMENTS
+        for line in path.read_text("utf-8").splitlines()
+        if re.search(r"(pip|uv|pipx) .*install.* ['\"]?guardtui\b", line)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.process
+def test_site_builds_as_documented(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
+    (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
+    built = subprocess.run(
+        [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    assert "decision.html" in (tmp_path / "index.html").read_text("utf-8")
+
+
 def test_pictures_load_nothing() -> None:
     pictures = sorted((ROOT / "docs" / "pages" / "pictures").glob("*.svg"))
     assert pictures

@@ -121,6 +121,18 @@ def test_help_loads_no_slow_modules() -> None:
     assert domain == {"guardtui.domain", "guardtui.domain.errors"}
 
 
+@pytest.mark.process
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    loaded = imported("import guardtui")
+    assert {name for name in loaded if name.startswith("guardtui")} == {"guardtui"}
+
+
+@pytest.mark.process
+def test_python_api_loads_neither_screen_nor_commands() -> None:
+    loaded = imported("import guardtui\nguardtui.evaluate")
+    assert sorted((SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.tui"}) & loaded) == []
+
+
 def statements(path: Path) -> set[str]:
     """Return all modules that a file imports, inside functions too."""
     result: set[str] = set()

@@ -392,7 +392,10 @@ def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
 
 
 def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, ...]:
-    """Return warnings: duplicates, contradictions, leakage (with a topic), imbalance and others."""
+    """Return warnings: duplicates, contradictions, imbalance and others.
+
+    With a topic also leakage, and line breaks, which matter only to another tool.
+    """
     frame = prompts.frame.select("line", "prompt", "expected").with_columns(
         pl.col("prompt")
         .str.replace_all(_BLANKS, " ")
@@ -410,7 +413,7 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
         findings.append(Finding(Severity.WARNING, "imbalance", message))
     findings += _rare_categories(prompts)
     broken = frame.filter(pl.col("prompt").str.contains("\n", literal=True))
-    if broken.height:
+    if broken.height and topic is not None:
         message = (
             f"{_prompts(broken.height, 'contains', 'contain')} line breaks: guardtui accepts them, "
             "airs-cli cannot read them"

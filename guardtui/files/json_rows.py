@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from guardtui.files.problems import FileError
+from guardtui.files.problems import FileError, json_problem
 from guardtui.files.source_positions import json_list
 
 NO_OBJECT = "not a JSON object (is the file truncated?)"
@@ -64,8 +64,9 @@ def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
     try:
         yield from json_list(text)
     except json.JSONDecodeError as error:
-        problem = f"the JSON array breaks off or is damaged: {error.msg} (column {error.colno})"
-        raise FileError(path, problem, "fix the JSON", error.lineno) from error
+        problem, line = json_problem(error)
+        problem = f"the JSON array breaks off or is damaged: {problem}"
+        raise FileError(path, problem, "fix the JSON", line) from error
     except (ValueError, RecursionError) as error:
         problem = "this JSON is nested too deeply, or holds a number that cannot be read"
         raise FileError(path, problem, "fix the JSON") from error

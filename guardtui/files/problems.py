@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import select
 import stat
@@ -70,6 +71,21 @@ def from_os_error(path: Path | str, error: OSError) -> FileError:
         error.errno or 0, (error.strerror or type(error).__name__, "check its permissions")
     )
     return FileError(path, problem, remedy)
+
+
+def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
+    """Return what is wrong with a JSON text, with the column, and the line (both from 1).
+
+    A comma after the last entry is located at the comma, as Python does from 3.13 on.
+    """
+    text, position, message = error.doc, error.pos, error.msg
+    before = text[:position].rstrip()
+    if before.endswith(",") and text.startswith(("}", "]"), position):
+        position, message = len(before) - 1, "Illegal trailing comma"
+    elif message.startswith("Illegal trailing comma"):
+        message = "Illegal trailing comma"
+    column = position - text.rfind("\n", 0, position)
+    return f"{message} (column {column})", text.count("\n", 0, position) + 1
 
 
 def read_bytes(

@@ -18,7 +18,14 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
+from guardtui.files.problems import (
+    ContentError,
+    FileError,
+    decode,
+    from_os_error,
+    json_problem,
+    read_bytes,
+)
 from guardtui.files.yaml_documents import line_of, load_yaml, start_of
 
 _LARGEST = 1024 * 1024
@@ -201,8 +208,8 @@ def _json(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        problem = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
+        problem, line = json_problem(error)
+        raise FileError(path, f"invalid JSON: {problem}", _JSON_REMEDY, line) from error
     except RecursionError as error:
         raise FileError(path, "this JSON is nested too deeply", _KEYS_REMEDY) from error
     except ValueError as error:  # a number of thousands of digits

@@ -31,6 +31,9 @@ _EXAMPLES: Mapping[RegistryType, str] = {
     "score_reducer": "at_least(2)",
 }
 
+_HYPHENATED = re.compile(r"(\w+(?:-\w+)+)([./]\w+)")
+"""The name of a distribution before that of a scorer; the parser takes it for a subtraction."""
+
 
 class ExpressionError(ValueError):
     """An invalid expression: problem, position and remedy.
@@ -218,11 +221,12 @@ class _Reader:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not package:
             return _Named(f"{node.value.id}/{node.attr}", node, whole, arguments)
         if not isinstance(node, ast.Name):
-            raise self.wrong(
-                whole,
-                f"{self.written(whole)} is not the name of a {KINDS[kind]}",
-                f"write a name or a call of it, such as {_EXAMPLES[kind]}",
-            )
+            remedy = f"write a name or a call of it, such as {_EXAMPLES[kind]}"
+            if hyphenated := _HYPHENATED.match(self.text[slice(*self._span(whole))]):
+                package, name = hyphenated.groups()
+                remedy = f"write {package.replace('-', '_')}{name}, with the name of the module"
+            problem = f"{self.written(whole)} is not the name of a {KINDS[kind]}"
+            raise self.wrong(whole, problem, remedy)
         return _Named(package + node.id, whole if package else node, whole, arguments)
 
     def _factory(self, kind: RegistryType, named: _Named) -> Callable[..., Any]:

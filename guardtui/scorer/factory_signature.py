@@ -17,6 +17,7 @@ from pydantic.errors import PydanticUserError
 from guardtui.scorer.registry import (
     OWN,
     RegistryType,
+    full_names,
     load_entry_points,
     load_own,
     names,
@@ -96,10 +97,13 @@ def _hints_of(factory: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def unknown_name(kind: RegistryType, name: str) -> tuple[str, str]:
-    """Return the problem of an unknown name, and a suggestion."""
+    """Return the problem of an unknown or ambiguous name, and a suggestion."""
     load_own()
     load_entry_points()
     word = KINDS[kind]
+    candidates = full_names(kind, name)
+    if len(candidates) > 1:
+        return f"several packages have a {word} called {name!r}", f"write {' or '.join(candidates)}"
     others = [KINDS[other] for other in KINDS if other != kind and name in names(other)]
     known_names = names(kind)
     problem = f"no {word} is called {name!r}"

@@ -13,6 +13,7 @@ from guardtui.scorer.decorators import score_reducer
 from guardtui.scorer.registry import (
     OWN,
     find,
+    full_names,
     is_registered,
     load_entry_points,
     lookup,
@@ -287,7 +288,7 @@ def reducer_by_name(name: str) -> ScoreReducer:
     if find("score_reducer", name) is None:
         load_entry_points()
     counted = _COUNTED.fullmatch(name)
-    if find("score_reducer", name) is None and counted is not None:
+    if counted is not None and not full_names("score_reducer", name):
         made: ScoreReducer = lookup("score_reducer", counted["base"])(k=int(counted["k"]))
     else:
         made = lookup("score_reducer", name)()

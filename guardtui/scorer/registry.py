@@ -74,10 +74,26 @@ def find(kind: RegistryType, name: str) -> Callable[..., Any] | None:
     return None
 
 
+def full_names(kind: RegistryType, name: str) -> list[str]:
+    """Return the registered full names that a name may stand for, sorted.
+
+    The name as given or with our own prefix goes before those of other packages, of which there may
+    be several.
+    """
+    for full_name in (name, f"{OWN}/{name}"):
+        if (kind, full_name) in _registry:
+            return [full_name]
+    return sorted(
+        full_name
+        for registered_kind, full_name in _registry
+        if registered_kind == kind and full_name.endswith(f"/{name}")
+    )
+
+
 def lookup(kind: RegistryType, name: str) -> Callable[..., Any]:
     """Return the factory of a name, loading our own modules and entry points if necessary.
 
-    Raises LookupError.
+    Raises LookupError, also if several packages have the name.
     """
     factory = find(kind, name)
     if factory is None:
@@ -85,7 +101,10 @@ def lookup(kind: RegistryType, name: str) -> Callable[..., Any]:
         factory = find(kind, name)
     if factory is None:
         load_entry_points()
-        factory = find(kind, name)
+        candidates = full_names(kind, name)
+        if len(candidates) > 1:
+            raise LookupError(f"{name!r} may be any of {', '.join(candidates)}")
+        factory = _registry[kind, candidates[0]] if candidates else None
     if factory is None:
         available = ", ".join(names(kind))
         raise LookupError(f"no {kind.replace('_', ' ')} is called {name!r}; there are: {available}")

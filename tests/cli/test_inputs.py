@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import NEGATIVE, POSITIVE, TOPIC, Run, prompts_csv
+from .conftest import NEGATIVE, POSITIVE, ROOT, TOPIC, Run, prompts_csv
 
 ENGINE = ("--encoder", "static", "--format", "json")
 
@@ -83,3 +83,16 @@ def test_where_standard_input_does_not_do(
     done = run(*words)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+@pytest.mark.parametrize("name", ["tax-advice", "airline-service", "harm-intent"])
+def test_samples_are_evaluated_without_warnings(name: str, run: Run) -> None:
+    sample = ROOT / "sample_data" / name
+    result = run("eval", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--encoder", "static")
+    assert (result.code, result.err) == (0, "")
+
+
+def test_check_says_which_prompts_another_tool_cannot_read(run: Run) -> None:
+    sample = ROOT / "sample_data" / "tax-advice"
+    result = run("check", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--encoder", "static")
+    assert "4 prompts contain line breaks: guardtui accepts them, airs-cli" in result.out

@@ -191,6 +191,8 @@ def test_leakage_newlines_hidden_characters() -> None:
     topic = Topic(name="n", description="d", examples=("how do I ", "other"))
     result = by_code(check_prompt_set(build(rows), topic))
     assert result == {"leakage": (2,), "line-break": (3,), "hidden-characters": (4,)}
+    # Line breaks matter to another tool only: commands that merely read the prompts do not warn.
+    assert by_code(build(rows).findings) == {"hidden-characters": (4,)}
 
 
 def test_at_most_20_lines_are_listed() -> None:

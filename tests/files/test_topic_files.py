@@ -221,7 +221,17 @@ def test_folder_at_the_path_is_not_overwritten(tmp_path: Path) -> None:
         ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON contains an unreadable value"),
         ("t.json", "null", ":1: not a mapping"),
         ("num.json", "12", ":1: not a mapping"),
-        ("t.json", '{"name": "a",\n}', ":2: invalid JSON"),
+        (
+            "t.json",
+            '{"name": "a",\n}',
+            "json:1: invalid JSON: Illegal trailing comma (column 13)\n",
+        ),
+        (
+            "t.json",
+            '{"examples": [1,\n\n]}',
+            ":1: invalid JSON: Illegal trailing comma (column 16)\n",
+        ),
+        ("t.json", '{"name":\n"a" 1}', ":2: invalid JSON: Expecting ',' delimiter (column 5)\n"),
         ("t.json", '{"name": "a",\n "more": {"name": 1},\n "intent": 7}', ":3: intent is '7'"),
         ("t.json", "[" * 100_000, "this JSON is nested too deeply"),
         ("t.json", '{"name": "a\\ud800"}', ":1: name holds half of a character"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +20,14 @@ from guardtui.scorer import (
     match,
     mean,
     metric,
+    parse_metric,
+    parse_reducer,
+    parse_scorer,
+    registry,
     score_reducer,
     scorer,
 )
+from guardtui.scorer.expression import ExpressionError
 from guardtui.scorer.registry import (
     create,
     is_registered,
@@ -57,6 +66,91 @@ def test_names_are_found_in_a_fresh_interpreter() -> None:
 
     script = "from guardtui.scorer.registry import create\nprint(create('scorer', 'f1'))"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+PLUGIN = """
+from guardtui.scorer import Score, mean, metric, score_reducer, scorer
+
+@scorer(metrics=[mean()])
+def {scorer}():
+    async def judge(state, target):
+        return Score(value=1)
+    return judge
+
+@metric
+def cost(missed=1):
+    return lambda scores: missed
+
+@score_reducer
+def latest_2():
+    return lambda scores: scores[-1]
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that installs a distribution with a module of scorers."""
+    registry.load_own()
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
+    for cached in (registry.load_entry_points, registry._is_installed):
+        cached.cache_clear()
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def make(package: str, scorer: str = "polite") -> None:
+        monkeypatch.delitem(sys.modules, package, raising=False)
+        (tmp_path / f"{package}.py").write_text(PLUGIN.format(scorer=scorer), "utf-8")
+        info = tmp_path / f"{package}-1.dist-info"
+        info.mkdir()
+        name = package.replace("_", "-")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "top_level.txt").write_text(f"{package}\n")
+        (info / "entry_points.txt").write_text(f"[guardtui.scorers]\nmine = {package}\n")
+        importlib.invalidate_caches()
+
+    return make
+
+
+def test_name_of_an_installed_package_is_found_with_and_without_its_prefix(
+    install: Callable[..., None],
+) -> None:
+    install("my_package")
+    for text in ("polite()", "my_package/polite()", "my_package.polite"):
+        assert registry_info(parse_scorer(text)).name == "my_package/polite"
+    for text in ("cost(missed=2)", "my_package/cost(missed=2)"):
+        assert registry_params(parse_metric(text)) == {"missed": 2}
+    for text in ("latest_2", "my_package/latest_2"):
+        assert registry_info(parse_reducer(text)).name == "my_package/latest_2"
+
+
+def test_own_name_goes_before_that_of_an_installed_package(install: Callable[..., None]) -> None:
+    install("my_package", scorer="match")
+    importlib.import_module("my_package")
+    assert lookup("scorer", "match") is match
+    assert lookup("scorer", "my_package/match") is not match
+
+
+def test_name_of_two_packages_is_ambiguous_and_both_are_listed(
+    install: Callable[..., None],
+) -> None:
+    install("my_package")
+    install("other_package")
+    both = "write my_package/polite or other_package/polite"
+    with pytest.raises(ExpressionError, match=f"several packages have a scorer .*: {both}"):
+        parse_scorer("polite()")
+    with pytest.raises(ExpressionError, match="several packages have a reducer"):
+        parse_reducer("latest_2")
+    with pytest.raises(LookupError, match="my_package/polite, other_package/polite"):
+        lookup("scorer", "polite")
+    assert registry_info(parse_scorer("other_package/polite()")).name == "other_package/polite"
+
+
+@pytest.mark.parametrize(
+    "text", ["my-package/polite('x')", "my-package.polite()", "my-own-package/a"]
+)
+def test_name_of_a_distribution_is_told_from_that_of_its_module(text: str) -> None:
+    name = text.partition("(")[0].replace("-", "_")
+    with pytest.raises(ExpressionError, match=f"write {name}, with the name of the module"):
+        parse_scorer(text)
 
 
 def test_a_scorer_of_ones_own() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileError, decode, read_bytes
+from guardtui.files.problems import FileError, decode, json_problem, read_bytes
 from guardtui.files.source_positions import json_lines
 from guardtui.files.table_formats import unpack, unpacked_name
 from guardtui.files.yaml_documents import load_yaml
@@ -235,8 +235,10 @@ def _require_whole(source: ForeignInput) -> None:
         try:
             json.loads(source.text)
         except json.JSONDecodeError as error:
-            problem = f"invalid JSON: {error.msg} (column {error.colno})"
-            raise FileError(source.path, problem, "fix the JSON", error.lineno) from error
+            problem, line = json_problem(error)
+            raise FileError(
+                source.path, f"invalid JSON: {problem}", "fix the JSON", line
+            ) from error
         except (ValueError, RecursionError) as error:
             problem = "this JSON is nested too deeply, or holds a number that cannot be read"
             raise FileError(source.path, problem, "fix the JSON") from error

@@ -15,7 +15,7 @@ from guardtui.files.foreign.base import (
     ImportOptions,
     Problems,
 )
-from guardtui.files.problems import FileError
+from guardtui.files.problems import FileError, json_problem
 from guardtui.files.prompt_files import read_rows
 from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
 from guardtui.files.yaml_documents import line_of
@@ -159,8 +159,8 @@ def _from_json(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
     except RecursionError as error:
         raise FileError(source.path, "this JSON is nested too deeply") from error
     except json.JSONDecodeError as error:
-        problem = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise FileError(source.path, problem, "fix the JSON", error.lineno) from error
+        problem, line = json_problem(error)
+        raise FileError(source.path, f"invalid JSON: {problem}", "fix the JSON", line) from error
     except ValueError as error:  # a number with thousands of digits
         problem = "this JSON holds a number that cannot be read"
         raise FileError(source.path, problem, "put it in quotes") from error

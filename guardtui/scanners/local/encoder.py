@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -107,26 +110,34 @@ def _damaged(name: str) -> EncoderError:
 
 
 def load_tokenizer(definition: bytes) -> Any:
-    """Return the tokenizer of a definition. Raises `EncoderError` if its library is missing."""
+    """Return the tokenizer of a definition. Raises `EncoderError` without its library."""
     # Its own threads would take the second core from the screen, and after a fork of the process
     # they print a warning into the terminal.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return import_library("tokenizers").Tokenizer.from_str(definition.decode("utf-8"))
+
+
+def import_library(module: str) -> Any:
+    """Return a module of a compiled library. Raises `EncoderError` if it cannot be imported."""
     try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise EncoderError("the encoders need tokenizers: reinstall guardtui") from error
-    return Tokenizer.from_str(definition.decode("utf-8"))
+        # numpy prints a traceback if the library was built for another release of numpy.
+        with contextlib.redirect_stderr(io.StringIO()):
+            return import_module(module)
+    except Exception as error:
+        library = module.partition(".")[0]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise EncoderError(
+            f"the encoders need {library}, which cannot be imported: {reason}\n"
+            f"  python -m pip install --upgrade --force-reinstall {library}"
+        ) from error
 
 
 def load_session(model: bytes, threads: int) -> Any:
-    """Return the onnxruntime session of a model. Raises `EncoderError` if the library is missing.
+    """Return the onnxruntime session of a model. Raises `EncoderError` without its library.
 
     `threads` is the number of threads of one run.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise EncoderError("the encoders need onnxruntime: reinstall guardtui") from error
+    onnxruntime = import_library("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -7,9 +7,8 @@ holds the interpreter, and so the screen. Here a word's pieces are searched once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from guardtui.scanners.local.encoder import EncoderError
+from guardtui.scanners.local.encoder import import_library
 
 UNKNOWN, BEGIN, END = range(3)
 """Ids of the special pieces, which come first in the vocabulary."""
@@ -24,13 +23,9 @@ class Unigram:
     def __init__(self, pieces: Sequence[str], scores: Sequence[float], charsmap: bytes) -> None:
         """Store the pieces in the order of their ids, their scores, and the normalisation table.
 
-        Raises `EncoderError` when the library that normalises is missing.
+        Raises `EncoderError` without the library that normalises.
         """
-        try:
-            from tokenizers.normalizers import Precompiled
-        except ImportError as error:
-            raise EncoderError("the encoders need tokenizers: reinstall guardtui") from error
-        self._normalizer: Any = Precompiled(charsmap)
+        self._normalizer = import_library("tokenizers.normalizers").Precompiled(charsmap)
         self._ids = dict(zip(pieces, range(len(pieces)), strict=True))
         for piece in pieces[: END + 1]:
             del self._ids[piece]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from guardtui.scanners.local.encoder import (
     checked_bytes,
     clean_text,
     load_encoder,
+    load_session,
+    load_tokenizer,
 )
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.static import Static
@@ -177,3 +180,39 @@ def test_importing_does_not_load_the_runtimes() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("library", "load"),
+    [
+        ("onnxruntime", lambda: load_session(b"", 1)),
+        ("tokenizers", lambda: load_tokenizer(b"{}")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise ImportError('first line\\nsecond line')", "cannot be imported: first line\n"),
+        ("raise AttributeError", "cannot be imported: AttributeError\n"),
+    ],
+)
+def test_library_that_cannot_be_imported_is_reported_with_the_remedy_and_without_noise(
+    library: str,
+    load: Callable[[], object],
+    body: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    noise = "import sys\nprint('Traceback\\n' * 60, file=sys.stderr)\n"
+    (tmp_path / f"{library}.py").write_text(f"{noise}{body}\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, library, raising=False)
+    with pytest.raises(EncoderError) as caught:
+        load()
+    message = str(caught.value)
+    assert reason in message
+    assert message.endswith(f"pip install --upgrade --force-reinstall {library}")
+    assert message.count("\n") == 1
+    assert capsys.readouterr().err == ""
