@@ -48,6 +48,7 @@ from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
     forget_notifications,
+    ignore_outdated_sizes,
     keymap_of,
     start_with_theme,
 )
@@ -88,6 +89,7 @@ class BaseApp(AppDownloads):
         self.said = MessageLog()
         self._error_read_at: float | None = None
         add_line_filter(self, ControlFilter())
+        ignore_outdated_sizes()
         end_crashes_silently(
             self
         )  # `run_app` raises the error to where it is shown without prompts
