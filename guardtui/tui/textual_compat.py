@@ -17,6 +17,7 @@ from textual.events import Resize
 from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.keys import _character_to_key
+from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -31,6 +32,7 @@ __all__ = [
     "end_crashes_silently",
     "forget_notifications",
     "ignore_outdated_sizes",
+    "is_stopped",
     "key_of_character",
     "keymap_of",
     "restart_blink",
@@ -74,6 +76,11 @@ def ignore_outdated_sizes() -> None:
     that wait in its queue, as while the app starts, would do so in turn for ever.
     """
     Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign]
+
+
+def is_stopped(message: Message) -> bool:
+    """Return whether something has handled a message, which then went no further up."""
+    return message._stop_propagation
 
 
 def add_line_filter(app: App[Any], line_filter: LineFilter) -> None:
