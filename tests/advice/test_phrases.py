@@ -96,3 +96,7 @@ def test_noun_phrases_hold_words_of_the_text_alone_and_exclude_nothing(text: str
         assert {*words(phrase)} - {"a", "an"} <= {*words(text)}
         assert not excludes(phrase)
         assert phrase == phrase.strip()
+
+
+def test_words_of_scripts_with_combining_marks_are_whole() -> None:
+    assert words("कर सलाह में cafe\u0301s") == ["कर", "सलाह", "में", "cafe\u0301s"]

@@ -21,6 +21,7 @@ from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.registry.jump import JumpScreen
 from guardtui.tui.topics.new_topic import NewTopicDialog
+from tests.tui import settling
 from tests.tui.editor.test_editing import said
 from tests.tui.tax_app import drive, topic_path, until
 
@@ -168,7 +169,7 @@ async def test_keys_wait_no_longer_for_a_widget_that_does_nothing(
         goes_on = asyncio.Event()
         held.call_later(goes_on.wait)
         burst(app, "a")
-        await pilot.pause()
+        await settling.idle()  # a pause of the pilot would wait for the field
         editor.query_one("#field-description").focus()
         burst(app, "end", "b")
         await until(pilot, lambda: editor.typed.description == "Personal tax adviceb")
