@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from guardtui.domain.text import (
     display_start,
@@ -53,10 +55,33 @@ def test_showing_twice_changes_nothing(text: str) -> None:
         ("a\nb\tc", "a↵b⇥c"),
         ("\x9b31m", "⟪9B⟫31m"),
         (chr(0xE0041), "⟪TAG⟫"),
+        ("⏺\ufe0f ☺\ufe0f ⌚\ufe0e", "⏺ ☺ ⌚"),
+        ("1\ufe0f\u20e3", "1\u20e3"),
+        ("🇪🇸 👍🏻 👩🏽\u200d🚀", "ES 👍 👩⟪ZWJ⟫🚀"),
+        ("a🏻", "a⟪TONE⟫"),
     ],
 )
 def test_signs(text: str, shown: str) -> None:
     assert display_text(text) == shown
+
+
+EMOJI = st.sampled_from(
+    [*"a1#é☺❄⏺™©👍👩🚀❤🇪🇸🏻🏿", "\ufe0e", "\ufe0f", "\u200d", "\u20e3", "\U000e0067", " "]
+)
+
+
+def cells(text: str) -> int:
+    """Cells of a text for a terminal that measures each character by itself, as wcwidth does."""
+    return sum(
+        0 if unicodedata.category(one) in ("Mn", "Me") else 1 + (east_asian_width(one) in "WF")
+        for one in text
+    )
+
+
+@given(st.lists(EMOJI).map("".join))
+def test_emoji_are_shown_at_a_width_that_no_terminal_doubts(text: str) -> None:
+    shown = display_text(text)
+    assert cell_len(shown) == cells(shown)
 
 
 def test_start_cuts_before_signs_are_made() -> None:
