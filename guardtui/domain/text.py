@@ -115,9 +115,23 @@ def display_text(text: str, *, newlines: bool = False) -> str:
     return text.translate(_DISPLAYED)
 
 
-def display_start(text: str, characters: int) -> str:
-    """Return `display_text` of the first characters only, at a cost bounded by their number."""
-    return display_text(text[:characters])
+def shortened(text: str, characters: int) -> str:
+    """Return at most so many characters: a longer text is cut and ends with "…".
+
+    It is cut at the end of a word, unless that would leave less than half of it.
+    """
+    if len(text) <= characters:
+        return text
+    start, after = text[: characters - 1], text[characters - 1]
+    if not after.isspace():
+        words = start.rsplit(maxsplit=1)[0] if start.strip() else ""
+        start = words if 2 * len(words) >= characters else start
+    return f"{start.rstrip()}…"
+
+
+def display_start(text: str, characters: int, *, newlines: bool = False) -> str:
+    """Return `display_text` of a text `shortened`, at a cost bounded by the characters."""
+    return display_text(shortened(text, characters), newlines=newlines)
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from guardtui.domain.text import (
     display_start,
     display_text,
     hidden_characters,
+    shortened,
     spreadsheet_text,
 )
 
@@ -85,7 +86,31 @@ def test_emoji_are_shown_at_a_width_that_no_terminal_doubts(text: str) -> None:
 
 
 def test_start_cuts_before_signs_are_made() -> None:
-    assert display_start("\u200bab", 2) == "⟪ZWSP⟫a"
+    assert display_start("\u200b\u200bab", 2) == "⟪ZWSP⟫…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay less tax", "pay less tax"),
+        ("What do I have to report?", "What do I…"),
+        ("What do I did not say", "What do I…"),
+        ("ahaveryverylongword", "ahaveryvery…"),
+        ("a veryverylongword", "a veryveryl…"),
+        ("a\nveryverylongword", "a\nveryveryl…"),
+        ("             long", "…"),
+        ("", ""),
+    ],
+)
+def test_a_shortened_text_ends_with_a_sign_behind_a_whole_word(text: str, shown: str) -> None:
+    assert shortened(text, 12) == shown
+
+
+@given(ANY, st.integers(1, 20))
+def test_a_shortened_text_is_the_start_in_so_many_characters(text: str, most: int) -> None:
+    shown = shortened(text, most)
+    assert len(shown) <= most
+    assert shown == text if len(text) <= most else text.startswith(shown.removesuffix("…"))
 
 
 def test_hidden_characters_are_counted_but_not_emoji_spelling() -> None:

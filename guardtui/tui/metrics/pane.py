@@ -382,7 +382,7 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
         if probable is not None:
             line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
         if bounds is not None and name in ("coverage", "accuracy"):
-            line.append(f"worst {bounds.low:.3f} best {bounds.high:.3f}", "$text-muted")
+            line.append(f"{bounds.low:.2f} to {bounds.high:.2f} possible", "$text-muted")
         if name in partial.answered:
             done, total = partial.answered[name]
             line.append(f"{done}/{total} answered", "$text-muted")
