@@ -375,6 +375,9 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
         probable, bounds = estimates.get(name), partial.bounds.get(name)
+        done, total = partial.answered.get(name, (0, 0))
+        if total and not done:
+            probable = None  # it would be that of the forecast alone
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(
             f"{'≈' + rate_text(probable.value) if probable else rate_text(value):<8}", "bold"
@@ -383,8 +386,7 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
             line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
         if bounds is not None and name in ("coverage", "accuracy"):
             line.append(f"{bounds.low:.2f} to {bounds.high:.2f} possible", "$text-muted")
-        if name in partial.answered:
-            done, total = partial.answered[name]
+        if total:
             line.append(f"{done}/{total} answered", "$text-muted")
         lines.append(line)
     return lines
