@@ -14,7 +14,7 @@ from textual.widgets import Static
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
-from guardtui.domain.guardrail import FORECAST, badge
+from guardtui.domain.guardrail import FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import (
     SHIPPED,
@@ -479,8 +479,8 @@ def _scanner(shown: Dashboard) -> Text:
     """Return the scanner."""
     settings = shown.evaluation.settings
     scanner = settings.identity
-    if settings.revision:
-        scanner += f", revision {settings.revision}"
+    if revision := revision_of(settings):
+        scanner += f", revision {revision}"
     kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
     return Text(f"{kind}{scanner}", "$text-muted")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 from textual.app import App
@@ -45,8 +46,8 @@ class KeysInTurn:
         if not self._waiting:
             return
         self._turn += 1
-        end = (self._app.call_later, self._end, self._turn)
-        self._deadline = asyncio.get_running_loop().call_later(PATIENCE, *end)
+        end = partial(self._app.call_later, self._end, self._turn)
+        self._deadline = asyncio.get_running_loop().call_later(PATIENCE, end)
         screen = self._app.screen
         if not screen.is_mounted:  # it has no focus yet
             self._follow(iter([screen]), self._turn)

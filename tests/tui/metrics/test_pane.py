@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.state import ScanStatus
+from guardtui.app.state import Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.figures import rate_text
@@ -179,3 +179,21 @@ async def test_it_takes_the_focus_and_scrolls(topic_path: Path) -> None:
         await until(pilot, lambda: "proxy: " in frame(app))
 
     await drive(topic_path, run, (60, 15))
+
+
+async def test_the_header_says_when_the_revision_of_the_figures_is_no_longer_in_effect(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        store = main.services.store
+        evaluation = store.state.evaluation
+        assert evaluation is not None
+        settings = ScannerSettings("airs", "airs, profile p", revision="3 (452dbc34-d5e4)")
+        scanned = replace(evaluation, settings=settings)
+        for revision, told in ((3, "AIRS p r3"), (4, "AIRS p r3, no longer in effect")):
+            connection = Connection("AIRS", "p at host", revision)
+            store.publish(replace(store.state, evaluation=scanned, connection=connection))
+            await until(pilot, lambda told=told: frame(app).splitlines()[0].rstrip().endswith(told))  # type: ignore[misc]
+        assert "452dbc34" not in frame(app)
+
+    await drive(topic_path, run)
