@@ -75,7 +75,7 @@ def ignore_outdated_sizes() -> None:
     Each resize that changes a screen's size posts itself to the screen again. Two different ones
     that wait in its queue, as while the app starts, would do so in turn for ever.
     """
-    Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign]
+    Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign, assignment]
 
 
 def is_stopped(message: Message) -> bool:
