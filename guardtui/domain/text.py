@@ -126,7 +126,7 @@ def shortened(text: str, characters: int) -> str:
     if not after.isspace():
         words = start.rsplit(maxsplit=1)[0] if start.strip() else ""
         start = words if 2 * len(words) >= characters else start
-    return f"{start.rstrip()}…"
+    return f"{start.rstrip().rstrip(',;:')}…"
 
 
 def display_start(text: str, characters: int, *, newlines: bool = False) -> str:

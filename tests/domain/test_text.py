@@ -95,6 +95,7 @@ def test_start_cuts_before_signs_are_made() -> None:
         ("pay less tax", "pay less tax"),
         ("What do I have to report?", "What do I…"),
         ("What do I did not say", "What do I…"),
+        ("taxes, fees, and", "taxes, fees…"),
         ("ahaveryverylongword", "ahaveryvery…"),
         ("a veryverylongword", "a veryveryl…"),
         ("a\nveryverylongword", "a\nveryveryl…"),
