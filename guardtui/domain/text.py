@@ -123,7 +123,7 @@ def shortened(text: str, characters: int) -> str:
     if len(text) <= characters:
         return text
     start, after = text[: characters - 1], text[characters - 1]
-    if not after.isspace():
+    if not after.isspace() and after not in ",;:.?!":
         words = start.rsplit(maxsplit=1)[0] if start.strip() else ""
         start = words if 2 * len(words) >= characters else start
     return f"{start.rstrip().rstrip(',;:')}…"
