@@ -129,7 +129,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(4096)
 def _quoted(text: str) -> str:
-    return f"“{display_start(text, _SHOWN)}{'…' if len(text) > _SHOWN else ''}”"
+    return f"“{display_start(text, _SHOWN)}”"
 
 
 def _replacing(number: int, old: str, new: str) -> str:

@@ -155,4 +155,4 @@ def file_lines(prompts: PromptSet, rows: Sequence[int]) -> tuple[int, ...]:
 def quoted(text: str | None) -> str:
     """Return the start of a foreign text, in quotes."""
     text = text or ""
-    return f"“{display_start(text, SHOWN)}{'…' if len(text) > SHOWN else ''}”"
+    return f"“{display_start(text, SHOWN)}”"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from guardtui.domain.words import WordPattern
+
 _REMEMBERED = 4096  # number of texts with cached words
 
 _EXCLUDING = """
@@ -26,7 +28,7 @@ really right same say see show since some someone something still take them thin
 though through time try trying two use used using wanna way well whether whose without work yes yet
 """
 STOPWORDS = frozenset(_COMMON.split())
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_WORD = WordPattern("WORD(?:['’-]WORD)*")
 _BREAK = re.compile(
     r"\s*[,;:.()–—/]+\s*|\s+(?:and|or|such as|including|as well as|plus|about|for|of|on|with)\s+",
     re.IGNORECASE,

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from guardtui.advice.phrases import content_words, pieces, tidied, without
-from guardtui.domain.languages import WORD, language
+from guardtui.domain.languages import language
 from guardtui.domain.topic import byte_length
+from guardtui.domain.words import WORDS
 
 _EXCLUDING = {
     "en": """not no never neither nor none without except excepting exception excluding exclude
@@ -54,7 +55,7 @@ class Exclusion:
 
 def exclusions(text: str) -> tuple[Exclusion, ...]:
     """Return excluding words in order; “not only”, “no matter”, “whether or not” do not count."""
-    tokens = [(match.group().lower().replace("’", "'"), match) for match in WORD.finditer(text)]
+    tokens = [(match.group().lower().replace("’", "'"), match) for match in WORDS.finditer(text)]
     words = _EXCLUDING_WORDS["en"] | _EXCLUDING_WORDS.get(language(text) or "en", frozenset())
     matches = []
     for index, (word, match) in enumerate(tokens):
@@ -86,7 +87,7 @@ def without_exclusions(text: str) -> str | None:
     while matches := exclusions(result):
         first = matches[0]
         start = first.start
-        for match in reversed(list(WORD.finditer(result[:start]))):
+        for match in reversed(list(WORDS.finditer(result[:start]))):
             if match.group().lower() not in _LEADS_IN or result[match.end() : start].strip(" ,"):
                 break
             start = match.start()
@@ -105,8 +106,8 @@ def shortened(text: str, limit: int) -> str | None:
     Returns None if not even its first word fits.
     """
     ends = [stop for _, stop in pieces(text)]
-    ends += [match.end() for match in WORD.finditer(text)]
-    for candidates in (ends[: len(ends) - len(WORD.findall(text))], ends):
+    ends += [match.end() for match in WORDS.finditer(text)]
+    for candidates in (ends[: len(ends) - len(WORDS.findall(text))], ends):
         for stop in sorted(candidates, reverse=True):
             start = text[:stop].strip()
             # At least half of the limit, since a first phrase of few words is too vague.

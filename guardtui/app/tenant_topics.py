@@ -45,7 +45,7 @@ class TenantTopics:
             return ()
         known = {topic.topic_id.lower() for topic in self.topics}
         names = (
-            inert(str(member.get("topic_name")))[:60]
+            inert(str(member.get("topic_name")), characters=60)
             for _, item in guardrails(self.profile.policy)
             for _, member in members(item)
             if str(member.get("topic_id")).lower() not in known
@@ -64,7 +64,7 @@ class Holder:
     def line(self, shown: int) -> str:
         """Return the name and the newest revisions in one line, inert."""
         first, *older = self.revisions[:shown]
-        text = f"{inert(self.profile)[:60]}: revision {first}"
+        text = f"{inert(self.profile, characters=60)}: revision {first}"
         text += " (in effect)" if self.in_effect else ""
         text += "".join(f", {revision}" for revision in older)
         more = len(self.revisions) - shown

@@ -14,6 +14,7 @@ from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, Store, with_session
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.topic_merge import Merge, merge_topics
 from guardtui.files.problems import FileError
@@ -206,5 +207,4 @@ def _shown(value: object) -> str:
     """Return a field of a definition, shortened for a question."""
     if isinstance(value, tuple):
         value = "\n".join(f"- {example}" for example in value)
-    text = str(getattr(value, "value", value))
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    return shortened(str(getattr(value, "value", value)), _SHOWN_CHARACTERS)

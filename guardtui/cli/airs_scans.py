@@ -102,7 +102,7 @@ class AirsRun:
         Warns if the deployed definition differs. Raises `InputError` and ScannerError.
         """
         connection = AirsConnection(self.settings, rate=self.rate, revisions=known_revisions())
-        profile = inert(self.profile)[:60]
+        profile = inert(self.profile, characters=60)
         try:
             try:
                 plan = await connection.look(topic)

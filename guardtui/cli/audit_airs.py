@@ -57,7 +57,7 @@ async def _look(connection: AirsConnection) -> ProfileState | None:
         return await read_profile_state(connection)
     except ServiceError as error:
         raise AirsError(
-            f"the profile {inert(connection.profile)[:60]} could not be looked up: "
+            f"the profile {inert(connection.profile, characters=60)} could not be looked up: "
             f"{error.message}\n  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret "
             "profiles are not looked up"
         ) from error

@@ -246,7 +246,7 @@ async def _profile(client: ManagementClient, name: str) -> AsyncIterator[CheckRe
         yield CheckResult("profiles", "ok", f"{count} in the tenant")
         return
     row = await lifecycle.newest(client, name)
-    text = f"{inert(row.profile_name)[:60]}, revision {row.revision}"
+    text = f"{inert(row.profile_name, characters=60)}, revision {row.revision}"
     if row.active:
         yield CheckResult("profile there", "ok", text)
     else:
@@ -263,8 +263,8 @@ def _topics(
     for path, item in guardrails(row.policy):
         for action, member in members(item):
             pinned = revision_of(member)
-            name = inert(str(member.get("topic_name")))[:60]
-            pin = f"{name}: {inert(action)[:20]}, revision {pinned} ({path})"
+            name = inert(str(member.get("topic_name")), characters=60)
+            pin = f"{name}: {inert(action, characters=20)}, revision {pinned} ({path})"
             topic = known.get(str(member.get("topic_id")).lower())
             if topic is None:
                 facts.append(CheckResult("topic", "warning", pin, "it is no longer in the tenant"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.cli.gates import Result, State
+from guardtui.domain.text import shortened
 
 if TYPE_CHECKING:
     from guardtui.reports.base import ReportInput
@@ -61,7 +62,7 @@ def annotation_lines(
     file = _property(_in_repository(prompts))
     for row in report.with_change(Change.REGRESSION).first(ANNOTATIONS):
         line = f",line={row.line}" if row.line else ""
-        text = f"{row.outcome}, {verdict_text(row)}: {(row.prompt or '')[:_CHARACTERS]}"
+        text = f"{row.outcome}, {verdict_text(row)}: {shortened(row.prompt or '', _CHARACTERS)}"
         level = "error" if refused else "warning"
         yield f"::{level} file={file}{line},title=Regression::{_data(text)}"
 

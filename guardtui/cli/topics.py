@@ -159,7 +159,7 @@ def _say_pins(listing: TenantTopics, topic: CustomTopic) -> None:
     row = listing.profile
     if row is None:
         return
-    profile = f"profile {inert(row.profile_name)[:60]} (revision {row.revision})"
+    profile = f"profile {inert(row.profile_name, characters=60)} (revision {row.revision})"
     pins = listing.pins(topic)
     if not pins:
         diagnostics.note(f"{profile} does not have this topic")

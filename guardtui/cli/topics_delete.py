@@ -59,7 +59,7 @@ def delete(
             async with open_management(settings) as client:
                 topic = named(await client.topics(), name)
                 profiles = await holders(client, topic)
-        shown = f"topic {inert(topic.topic_name)[:60]}"
+        shown = f"topic {inert(topic.topic_name, characters=60)}"
         if profiles and not force:
             raise InputError(
                 f"{shown} is not deleted: profiles name it\n{_lines(profiles)}\n"
@@ -96,10 +96,10 @@ def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
             return topic
     names = [topic.topic_name for topic in topics]
     similar = get_close_matches(name, names, n=3) or sorted(names)[:5]
-    listed = ", ".join(repr(inert(topic)[:60]) for topic in similar)
+    listed = ", ".join(repr(inert(topic, characters=60)) for topic in similar)
     remedy = f"there are: {listed}" if listed else "the tenant has no topics"
     raise InputError(
-        f"there is no topic {inert(name)[:60]!r}; {remedy}\n"
+        f"there is no topic {inert(name, characters=60)!r}; {remedy}\n"
         "  'guardtui topics list' lists them; names count letter by letter"
     )
 

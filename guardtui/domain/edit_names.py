@@ -44,5 +44,4 @@ def _changed_words(before: str, after: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    start = display_start(text, _CHARACTERS)
-    return f"“{start}{'…' if len(text) > _CHARACTERS else ''}”"
+    return f"“{display_start(text, _CHARACTERS)}”"

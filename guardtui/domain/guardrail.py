@@ -56,6 +56,11 @@ def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
     return ScannerSettings(name, settings.identity, revision=settings.revision)
 
 
+def revision_of(settings: ScannerSettings) -> str:
+    """Return the revision as a reader knows it: of AIRS the number, without the id behind it."""
+    return settings.revision.partition("(")[0].strip()
+
+
 def badge(settings: ScannerSettings) -> tuple[str, str]:
     """Return the badge of a figure and its detail: (`FORECAST`, ""), (`AIRS`, `prod r3`)."""
     if (forecast := forecast_of(settings)) is not None:
@@ -64,7 +69,7 @@ def badge(settings: ScannerSettings) -> tuple[str, str]:
         return "ENGINE", ""
     first = settings.identity.removeprefix(f"{settings.name}, ")
     if settings.name == "airs":
-        number = settings.revision.partition(" ")[0]
+        number = revision_of(settings)
         revision = f" r{number}" if number.isdigit() else ""
         profile = settings.identity.rpartition("profile ")[2].partition(", ")[0]
         return "AIRS", _shown(f"{profile}{revision}")
@@ -117,8 +122,9 @@ def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) 
     if settings.threshold is not None:
         source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
         yield f"threshold {settings.threshold:.3f}{source}"
-    if settings.revision and settings.name not in _MODELS:
-        yield f"revision {quote(settings.revision)}"
+    revision = revision_of(settings)
+    if revision and settings.name not in _MODELS:
+        yield f"revision {quote(revision)}"
     if rest:
         yield quote(rest)
 

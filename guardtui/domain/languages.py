@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-"""A word of letters and digits."""
+from guardtui.domain.words import WORDS
 
 LANGUAGES = {
     "ar": "Arabic script",
@@ -74,7 +73,7 @@ def language(text: str) -> str | None:
             # Foreign names and brands often stay in Latin letters.
             if len(script.findall(text)) > 0.4 * letters:
                 return name
-    words = [match.group().lower() for match in WORD.finditer(text)]
+    words = [match.group().lower() for match in WORDS.finditer(text)]
     hits = sorted(
         (
             (sum(word in vocabulary for word in words), name)

@@ -69,6 +69,9 @@ def _table() -> dict[int, str]:
 
 _SIGNS = _table()
 _BLANKS = {0x0A, 0x09}
+_TONES = range(0x1F3FB, 0x1F400)
+_FLAGS = {code: chr(code - 0x1F1E6 + ord("A")) for code in range(0x1F1E6, 0x1F200)}
+_DISPLAYED = {**_SIGNS, **dict.fromkeys(_TONES, "⟪TONE⟫"), **_FLAGS}
 
 
 def _ranges(codes: Iterable[int]) -> str:
@@ -85,6 +88,11 @@ def _ranges(codes: Iterable[int]) -> str:
 HIDDEN = re.compile(f"[{_ranges(_SIGNS.keys() - _BLANKS)}]")
 """A character that `display_text` makes visible, except line feed and tab."""
 
+_EMOJI_STYLE = re.compile(
+    "(?<=[#*0-9\xa9\xae\u2000-\u33ff\U0001f000-\U0001faff])[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]+"
+)
+"""Variation selectors and skin tones of emoji, after which terminals disagree about their width."""
+
 _PICTOGRAPH = "\u2600-\u27bf\U0001f300-\U0001faff"
 _EMOJI_JOINER = re.compile(f"(?<=[\ufe0f{_PICTOGRAPH}])\u200d(?=[{_PICTOGRAPH}])")
 
@@ -92,19 +100,38 @@ _EMOJI_JOINER = re.compile(f"(?<=[\ufe0f{_PICTOGRAPH}])\u200d(?=[{_PICTOGRAPH}])
 def display_text(text: str, *, newlines: bool = False) -> str:
     """Return the text with control, bidi, zero-width and tag characters as visible signs.
 
+    Emoji are shown without variation selectors and skin tones, and flags as their two letters, so
+    that every terminal gives them the same width.
+
     With `newlines`, line feeds stay, for a widget with several lines; otherwise they become "↵" and
     the result is one line. The result has no characters below 0x20 (except such line feeds), none
     from 0x7f to 0x9f and no surrogates, so it can be written to any terminal.
     """
+    if not text.isascii():
+        text = _EMOJI_STYLE.sub("", text)
     if newlines:
         text = text.replace("\r\n", "\n")
-        return "\n".join(line.translate(_SIGNS) for line in text.split("\n"))
-    return text.translate(_SIGNS)
+        return "\n".join(line.translate(_DISPLAYED) for line in text.split("\n"))
+    return text.translate(_DISPLAYED)
 
 
-def display_start(text: str, characters: int) -> str:
-    """Return `display_text` of the first characters only, at a cost bounded by their number."""
-    return display_text(text[:characters])
+def shortened(text: str, characters: int) -> str:
+    """Return at most so many characters: a longer text is cut and ends with "…".
+
+    It is cut at the end of a word, unless that would leave less than half of it.
+    """
+    if len(text) <= characters:
+        return text
+    start, after = text[: characters - 1], text[characters - 1]
+    if not after.isspace() and after not in ",;:.?!":
+        words = start.rsplit(maxsplit=1)[0] if start.strip() else ""
+        start = words if 2 * len(words) >= characters else start
+    return f"{start.rstrip().rstrip(',;:')}…"
+
+
+def display_start(text: str, characters: int, *, newlines: bool = False) -> str:
+    """Return `display_text` of a text `shortened`, at a cost bounded by the characters."""
+    return display_text(shortened(text, characters), newlines=newlines)
 
 
 @lru_cache(maxsize=4096)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import re
 from enum import StrEnum
 
+from guardtui.domain.words import WordPattern
+
 _SHARED = 1 / 3
-_PIECES = re.compile(r"\w+|\s+|[^\w\s]")
+_PIECES = WordPattern(r"WORD|\s+|SIGN")
 
 
 class DiffKind(StrEnum):
@@ -29,11 +30,11 @@ def word_diff(old: str, new: str) -> list[tuple[DiffKind, str]]:
     diff: list[tuple[DiffKind, str]] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     common = sum(
-        piece.isalnum()
+        piece[0].isalnum()
         for block in matcher.get_matching_blocks()
         for piece in before[block.a : block.a + block.size]
     )
-    most = max(sum(map(str.isalnum, pieces)) for pieces in (before, after))
+    most = max(sum(piece[0].isalnum() for piece in pieces) for pieces in (before, after))
     if old and new and most and common < _SHARED * most:
         return [(DiffKind.REMOVED, old), (DiffKind.ADDED, new)]
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():

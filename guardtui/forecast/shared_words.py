@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -15,8 +14,12 @@ Floats: TypeAlias = "NDArray[np.float32]"
 STEM = 5
 """Number of leading letters by which words are compared: "refunds" and "refunded" are equal."""
 
-_WORD = r"\w+"
+_WORD = r"\w+"  # with combining marks, which Python's `re` leaves out
 _FEW = 3.0  # added to the weight of a prompt's words, so that one word is not all of a short prompt
+
+
+def _words(texts: pl.Series) -> pl.Series:
+    return texts.str.to_lowercase().str.extract_all(_WORD)
 
 
 class SharedWords:
@@ -28,7 +31,7 @@ class SharedWords:
     def __init__(self, prompts: pl.Series) -> None:
         """Index the texts of a prompt set; takes about 1 s for 100,000 prompts."""
         count = len(prompts)
-        words = prompts.str.to_lowercase().str.extract_all(_WORD)
+        words = _words(prompts)
         rows = np.repeat(np.arange(count, dtype=np.int32), words.list.len().to_numpy())
         stems = words.explode().drop_nulls().str.slice(0, STEM)
         grouped = (
@@ -55,7 +58,7 @@ class SharedWords:
         """Return the share of each prompt's words, by weight, that a text contains: [N], 0 to 1."""
         shares = np.zeros(len(self._scale), np.float32)
         # Sorted, so that equal texts give equal sums.
-        for stem in sorted({word[:STEM] for word in re.findall(_WORD, text.lower())}):
+        for stem in sorted({word[:STEM] for word in _words(pl.Series([text])).item()}):
             index = self._index.get(stem)
             if index is not None:
                 start = self._ends[index - 1] if index else 0

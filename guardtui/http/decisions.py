@@ -146,7 +146,7 @@ def _answer(api: Api, given: Sequence[object]) -> DecisionAnswer:
         return DecisionAnswer(None, "the model refused to answer", refused=True)
     wanted, field = ("predicate", "probability") if api is Api.DECISIONS else ("noul", "noul")
     if kind != wanted:
-        shown = inert(kind)[:40] if isinstance(kind, str) else "unknown"
+        shown = inert(kind, characters=40) if isinstance(kind, str) else "unknown"
         return DecisionAnswer(None, f"the answer is of type {shown}, not {wanted}")
     value = answer.get(field)
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.text import display_text
+from guardtui.domain.text import display_text, shortened
 from guardtui.http.secret import LONGEST, Secret, redacted
 
 LONGEST_MESSAGE = 300
@@ -72,10 +72,12 @@ class ServiceError(GuardtuiError):
         return f"ServiceError({self.kind.name}, {self.message!r}, status={self.status})"
 
 
-def inert(text: str, secrets: Iterable[Secret] = ()) -> str:
-    """Return the start of a foreign text as one line without secrets or hidden characters."""
+def inert(text: str, secrets: Iterable[Secret] = (), *, characters: int = LONGEST_MESSAGE) -> str:
+    """Return the start of a foreign text as one line without secrets or hidden characters.
+
+    A text of more than so many characters is `shortened`.
+    """
     # First cut far enough to include a whole secret, so that no part of one is left at the end.
     text = redacted(text[: 4 * LONGEST_MESSAGE + 3 * LONGEST], secrets)
     text = " ".join(text[: 4 * LONGEST_MESSAGE].split())
-    shown = display_text(text)
-    return shown if len(shown) <= LONGEST_MESSAGE else shown[: LONGEST_MESSAGE - 1] + "…"
+    return shortened(display_text(text), characters)

@@ -44,7 +44,7 @@ def code_span(text: str, *, cell: bool = False, characters: int = _CHARACTERS) -
     The fence is longer than any run of backticks inside. In a cell of a table "|" becomes "¦",
     since tables are split before code spans are parsed.
     """
-    shown = display_start(text, characters) + ("…" if len(text) > characters else "")
+    shown = display_start(text, characters)
     if not shown:
         return "(empty)"
     if cell:

@@ -57,7 +57,7 @@ def plain(phrase: Phrase, characters: int = _LINE) -> str:
 
 def cut(text: str, characters: int) -> str:
     """Return the start of a foreign text, inert, with `…` if it is cut."""
-    return display_start(text, characters) + ("…" if len(text) > characters else "")
+    return display_start(text, characters)
 
 
 def _head(document: Document) -> Iterator[str]:

@@ -36,7 +36,7 @@ def prompt_start(row: ReportRow, characters: int) -> str:
     """Return the start of the prompt, inert, in one line."""
     if row.prompt is None:
         return GONE
-    return display_start(row.prompt, characters) + "…" * (len(row.prompt) > characters)
+    return display_start(row.prompt, characters)
 
 
 def is_regression(row: ReportRow) -> bool:

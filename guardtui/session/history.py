@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from guardtui.domain.edit_names import edit_names
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.words import WordPattern
 from guardtui.session.session import Decision, Iteration
 
 IMPORTED = "imported"
 """Shown as the scanner of an imported entry."""
 
-_WORDS = re.compile(r"\w+|[^\w\s]")
+_WORDS = WordPattern("WORD|SIGN")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
-from textual.events import Event, Key
+from textual.events import Event, Key, Paste
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
@@ -43,11 +43,13 @@ from guardtui.tui.registry.keymap import check_config, default_keys, usable_keym
 from guardtui.tui.registry.menu_tree import commands_of
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.control_filter import ControlFilter
+from guardtui.tui.system.keys_in_turn import KeysInTurn
 from guardtui.tui.system.terminal import on_termination
 from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
     forget_notifications,
+    ignore_outdated_sizes,
     keymap_of,
     start_with_theme,
 )
@@ -87,7 +89,9 @@ class BaseApp(AppDownloads):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
+        self._typed = KeysInTurn(self, super().on_event)
         add_line_filter(self, ControlFilter())
+        ignore_outdated_sizes()
         end_crashes_silently(
             self
         )  # `run_app` raises the error to where it is shown without prompts
@@ -171,12 +175,15 @@ class BaseApp(AppDownloads):
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
 
     async def on_event(self, event: Event) -> None:
-        """Remove an error at the first key after there was time to read it."""
+        """Forward keys in turn; the first after there was time to read an error removes it."""
         read_at = self._error_read_at
         if isinstance(event, Key) and read_at is not None and monotonic() >= read_at:
             self._error_read_at = None
             self.clear_notifications()
-        await super().on_event(event)
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            await self._typed.take(event)
+        else:
+            await super().on_event(event)
 
     def action_recent_messages(self) -> None:
         """Show the recent messages."""

@@ -13,9 +13,12 @@ from typing import Any
 from textual.app import App
 from textual.binding import Keymap
 from textual.document._wrapped_document import WrappedDocument
+from textual.events import Resize
 from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.keys import _character_to_key
+from textual.message import Message
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets._footer import FooterKey
@@ -28,6 +31,8 @@ __all__ = [
     "drawn_strips",
     "end_crashes_silently",
     "forget_notifications",
+    "ignore_outdated_sizes",
+    "is_stopped",
     "key_of_character",
     "keymap_of",
     "restart_blink",
@@ -53,6 +58,29 @@ def accept_stray_bytes() -> None:
 
     if hasattr(linux_driver, "getincrementaldecoder"):
         linux_driver.getincrementaldecoder = tolerant
+
+
+_resize = Screen._on_resize
+
+
+async def _resize_to_the_app(screen: Screen[Any], event: Resize) -> None:
+    event.stop()
+    if event.size == screen.app.size:
+        await _resize(screen, event)
+
+
+def ignore_outdated_sizes() -> None:
+    """Let every screen, those of Textual included, ignore a resize to a size the app no longer has.
+
+    Each resize that changes a screen's size posts itself to the screen again. Two different ones
+    that wait in its queue, as while the app starts, would do so in turn for ever.
+    """
+    Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign, assignment]
+
+
+def is_stopped(message: Message) -> bool:
+    """Return whether something has handled a message, which then went no further up."""
+    return message._stop_propagation
 
 
 def add_line_filter(app: App[Any], line_filter: LineFilter) -> None:

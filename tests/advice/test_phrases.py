@@ -63,3 +63,7 @@ def test_wording_that_excludes_is_found_in_any_form() -> None:
 def test_content_words_are_distinct() -> None:
     text = "Can I deduct 20 of the taxes, or can I not DEDUCT a tax? Don’t"
     assert content_words(text) == ("deduct", "taxes", "tax")
+
+
+def test_words_of_scripts_with_combining_marks_are_whole() -> None:
+    assert words("कर सलाह में cafe\u0301s") == ["कर", "सलाह", "में", "cafe\u0301s"]

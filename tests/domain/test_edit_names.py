@@ -27,7 +27,7 @@ def described(after: str) -> tuple[str, ...]:
         ("how best to cut a large tax bill", "description +“best” “lower” → “cut” …"),
         (
             "how to lower a tax bill by means of every trick there is",
-            "description +“by means of every trick …”",
+            "description +“by means of every trick…”",
         ),
         ("how to lower a tax\x1b] bill", "description +“␛]”"),
         ("", "description −“how to lower a tax bill”"),

@@ -25,12 +25,12 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
         ),
         (
             ScannerSettings("airs", "airs, profile prod, 3 epochs by mode", revision="3 (7f0c)"),
-            "Measured by AIRS, profile prod, revision 3 (7f0c), 3 epochs by mode.",
+            "Measured by AIRS, profile prod, revision 3, 3 epochs by mode.",
             "AIRS",
         ),
         (
             ScannerSettings("airs", "airs on this machine, profile sandbox", revision="6 (7a)"),
-            "Measured by AIRS on this machine, profile sandbox, revision 6 (7a).",
+            "Measured by AIRS on this machine, profile sandbox, revision 6.",
             "AIRS",
         ),
         (

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from guardtui.domain.text import (
     display_start,
     display_text,
     hidden_characters,
+    shortened,
     spreadsheet_text,
 )
 
@@ -53,14 +56,62 @@ def test_showing_twice_changes_nothing(text: str) -> None:
         ("a\nb\tc", "a↵b⇥c"),
         ("\x9b31m", "⟪9B⟫31m"),
         (chr(0xE0041), "⟪TAG⟫"),
+        ("⏺\ufe0f ☺\ufe0f ⌚\ufe0e", "⏺ ☺ ⌚"),
+        ("1\ufe0f\u20e3", "1\u20e3"),
+        ("🇪🇸 👍🏻 👩🏽\u200d🚀", "ES 👍 👩⟪ZWJ⟫🚀"),
+        ("a🏻", "a⟪TONE⟫"),
     ],
 )
 def test_signs(text: str, shown: str) -> None:
     assert display_text(text) == shown
 
 
+EMOJI = st.sampled_from(
+    [*"a1#é☺❄⏺™©👍👩🚀❤🇪🇸🏻🏿", "\ufe0e", "\ufe0f", "\u200d", "\u20e3", "\U000e0067", " "]
+)
+
+
+def cells(text: str) -> int:
+    """Cells of a text for a terminal that measures each character by itself, as wcwidth does."""
+    return sum(
+        0 if unicodedata.category(one) in ("Mn", "Me") else 1 + (east_asian_width(one) in "WF")
+        for one in text
+    )
+
+
+@given(st.lists(EMOJI).map("".join))
+def test_emoji_are_shown_at_a_width_that_no_terminal_doubts(text: str) -> None:
+    shown = display_text(text)
+    assert cell_len(shown) == cells(shown)
+
+
 def test_start_cuts_before_signs_are_made() -> None:
-    assert display_start("\u200bab", 2) == "⟪ZWSP⟫a"
+    assert display_start("\u200b\u200bab", 2) == "⟪ZWSP⟫…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay less tax", "pay less tax"),
+        ("What do I have to report?", "What do I…"),
+        ("What do I did not say", "What do I…"),
+        ("taxes, fees, and", "taxes, fees…"),
+        ("ahaveryverylongword", "ahaveryvery…"),
+        ("a veryverylongword", "a veryveryl…"),
+        ("a\nveryverylongword", "a\nveryveryl…"),
+        ("             long", "…"),
+        ("", ""),
+    ],
+)
+def test_a_shortened_text_ends_with_a_sign_behind_a_whole_word(text: str, shown: str) -> None:
+    assert shortened(text, 12) == shown
+
+
+@given(ANY, st.integers(1, 20))
+def test_a_shortened_text_is_the_start_in_so_many_characters(text: str, most: int) -> None:
+    shown = shortened(text, most)
+    assert len(shown) <= most
+    assert shown == text if len(text) <= most else text.startswith(shown.removesuffix("…"))
 
 
 def test_hidden_characters_are_counted_but_not_emoji_spelling() -> None:

@@ -28,6 +28,7 @@ def test_both_texts_can_be_read_off(old: str, new: str) -> None:
         ("pay less tax", "pay more tax", "pay [-less][+more] tax"),
         ("tax", "tax, fees", "tax[+, fees]"),
         ("", "new", "[+new]"),
+        ("कर सलाह में मदद करें", "कर सलाह से मदद करें", "कर सलाह [-में][+से] मदद करें"),
         ("same", "same", "same"),
         ("Can I deduct it?", "How should I report this money?", "[-…][+…]"),
     ],

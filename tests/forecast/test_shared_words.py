@@ -70,3 +70,10 @@ def test_edits_and_other_prompts_are_read_anew() -> None:
     assert read(reader, "order", ["refund"], others) == read(
         SharedWordsReader(), "order", ["refund"], others
     )
+
+
+def test_words_with_combining_marks_are_shared() -> None:
+    index = SharedWords(pl.Series(["हिंदी में कर", "Recipe for soup"]))
+    first, second = index.shares("कर कैसे बचाएं हिंदी")
+    assert first > 0
+    assert second == 0

@@ -154,5 +154,5 @@ def _joined(*notes: str) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = [inert(name)[:60] for name in names[:3]]
+    shown = [inert(name, characters=60) for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -74,7 +74,7 @@ class AirsConnection:
     @property
     def title(self) -> str:
         """Profile and host in a few words; safe to show anywhere."""
-        return f"{inert(self.profile)[:60]} at {self.settings.scan_endpoint.host}"
+        return f"{inert(self.profile, characters=60)} at {self.settings.scan_endpoint.host}"
 
     @property
     def key(self) -> str:

@@ -158,7 +158,7 @@ async def revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     now, more = await put(client, row, edit)
     warnings += more
     changes = list(edit.changes)
-    name = inert(before.topic_name)[:60]
+    name = inert(before.topic_name, characters=60)
     if before.topic is None:
         changes.append(f"topic {name} {_created(edit)}")
     revision = None
@@ -175,7 +175,7 @@ async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     """Return what `revert` would do now, in words. Raises AirsError and ServiceError."""
     row, edit, warnings = await _revert_edit(client, before)
     changes = list(edit.changes)
-    name = inert(before.topic_name)[:60]
+    name = inert(before.topic_name, characters=60)
     if before.topic is None:
         changes.append(f"topic {name} {_created(edit)}")
     elif before.changed_topic:
@@ -246,7 +246,7 @@ def _pin_target(
     path: PolicyPath | None,
 ) -> _PinTarget:
     """Return the revision with the definition's text: the pinned, the newest, or a new one."""
-    name = inert(topic.name)[:60]
+    name = inert(topic.name, characters=60)
     if known is None:
         pin = TopicPin(topic_id=_NO_TOPIC, topic_name=topic.name, revision=1)
         return _PinTarget(pin, (f"topic {name} is created",))
@@ -276,7 +276,7 @@ def _topic_warnings(
     warnings = []
     revision = 0 if known is None else known.revision
     planned = revision if shown is None or shown.topic is None else shown.topic.revision
-    name = inert(stored.topic_name)[:60]
+    name = inert(stored.topic_name, characters=60)
     if revision != planned or (shown is not None and shown.topic is None and known is not None):
         warnings.append(
             f"somebody changed the topic {name}: it is at revision {revision} now, not the one "

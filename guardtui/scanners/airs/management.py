@@ -274,7 +274,7 @@ class ManagementClient:
         for row in rows:
             revisions.setdefault(row.profile_name, []).append(row.revision)
         named = [
-            f"{inert(name)[:40]} (revision {', '.join(map(str, sorted(numbers)[-3:]))})"
+            f"{inert(name, characters=40)} (revision {', '.join(map(str, sorted(numbers)[-3:]))})"
             for name, numbers in list(revisions.items())[:4]
         ]
         more = f" and {len(revisions) - 4} more" if len(revisions) > 4 else ""
@@ -294,7 +294,7 @@ def _topic_body(
 
 def _checked_id(text: str) -> str:
     if not _UUID.fullmatch(text):
-        raise AirsError(f"{inert(text)[:60]!r} is not the id of a topic or profile")
+        raise AirsError(f"{inert(text, characters=60)!r} is not the id of a topic or profile")
     return text
 
 

@@ -224,7 +224,7 @@ def _list_state(section: Json) -> Literal["list", "null", "missing"]:
 
 
 def _shown(text: object) -> str:
-    return "none" if text is None else inert(str(text))[:60]
+    return "none" if text is None else inert(str(text), characters=60)
 
 
 def _place_member(item: Json, pin: TopicPin, action: str) -> None:

@@ -49,7 +49,7 @@ class ProfileState:
         """Return the differences between local definitions and the profile, a sentence each."""
         differences = []
         for topic in topics:
-            name, pinned = inert(topic.name)[:_SHOWN], self.find(topic.name)
+            name, pinned = inert(topic.name, characters=_SHOWN), self.find(topic.name)
             if pinned is None:
                 differences.append(
                     f"topic {name} is not in the profile, so it cannot match any prompt"

@@ -164,7 +164,7 @@ class AirsScanner:
         other = verdict.topics and topic.name not in verdict.topics
         if not other or self._companions:
             return verdict.note
-        names = ", ".join(inert(name)[:60] for name in verdict.topics[:3])
+        names = ", ".join(inert(name, characters=60) for name in verdict.topics[:3])
         return "; ".join(filter(None, (f"stopped by another topic: {names}", verdict.note)))
 
     def _one_by_one(

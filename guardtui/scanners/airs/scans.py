@@ -235,7 +235,7 @@ def _ids(ids: Sequence[str]) -> str:
         raise refused(f"a query has 1 to {IDS_AT_MOST} ids")
     for scan_id in unique:
         if not _ID.fullmatch(scan_id):
-            raise refused(f"{inert(scan_id)[:60]!r} is not the id of a scan")
+            raise refused(f"{inert(scan_id, characters=60)!r} is not the id of a scan")
     return ",".join(unique)
 
 

@@ -42,7 +42,7 @@ async def create(client: ManagementClient, topic: Topic) -> CustomTopic:
         if failure.status != 409 and same_text(known, topic):
             return known  # created by the call whose response was lost
     raise AirsError(
-        f"topic {inert(topic.name)[:60]!r} already exists, at revision {known.revision}"
+        f"topic {inert(topic.name, characters=60)!r} already exists, at revision {known.revision}"
     )
 
 
@@ -54,8 +54,8 @@ async def newest(client: ManagementClient, name: str) -> SecurityProfile:
     row = await client.profile(name)
     if row is None:
         names = sorted(profile.profile_name for profile in await client.profiles(latest=True))
-        known = ", ".join(inert(other)[:40] for other in names[:5]) or "none"
-        raise AirsError(f"no profile is named {inert(name)[:60]!r}; existing: {known}")
+        known = ", ".join(inert(other, characters=40) for other in names[:5]) or "none"
+        raise AirsError(f"no profile is named {inert(name, characters=60)!r}; existing: {known}")
     return row
 
 

@@ -136,8 +136,10 @@ class DecisionRequests:
         reply = await paid_call(prepare, self.budget, self.service.limit, self.retries)
         model = reply.model
         if not is_version_of(model, self.service.model):
-            requested = inert(self.service.model)[:60]
-            problem = f"the answer is of the model {inert(model)[:60]}, not of {requested}"
+            requested = inert(self.service.model, characters=60)
+            problem = (
+                f"the answer is of the model {inert(model, characters=60)}, not of {requested}"
+            )
             if not model:
                 problem = f"the answer does not name its model, which should be {requested}"
             raise ServiceError(ErrorKind.CONTENT, problem, status=200, final=True)
@@ -152,8 +154,8 @@ class DecisionRequests:
             return list(reply.answers)
         # These answers are paid for and cached: another run uses this model for all.
         problem = (
-            f"the model changed during the run, from {inert(self.model)[:60]} to "
-            f"{inert(model)[:60]}: scan again"
+            f"the model changed during the run, from {inert(self.model, characters=60)} to "
+            f"{inert(model, characters=60)}: scan again"
         )
         return [
             replace(answer, probability=None, problem=answer.problem or problem)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.words import WORDS
 from guardtui.scanners.local.encoder import Encoder
 from guardtui.scanners.local.scoring import (
     ScoringModel,
@@ -24,8 +24,6 @@ VARIANTS_AT_MOST = 64
 
 READ_AT_MOST = 1200
 """Characters whose words are examined: about the window of the model."""
-
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def explain(
 
 def _groups(prompt: str) -> list[tuple[int, int]]:
     """Return spans of words to omit; neighbours are grouped if there are too many."""
-    spans = [match.span() for match in _WORD.finditer(prompt[:READ_AT_MOST])]
+    spans = [match.span() for match in WORDS.finditer(prompt[:READ_AT_MOST])]
     size = -(-len(spans) // (VARIANTS_AT_MOST - 1)) if spans else 1
     groups = [spans[start : start + size] for start in range(0, len(spans), size)]
     return [(group[0][0], group[-1][1]) for group in groups]

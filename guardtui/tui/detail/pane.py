@@ -287,7 +287,7 @@ def _notes(detail: PromptDetail) -> list[Text]:
     if detail.reason:
         line = Text()
         line.append("judge: ", "$text-muted")
-        line.append(display_text(detail.reason[:_REASON_CHARACTERS], newlines=True))
+        line.append(display_start(detail.reason, _REASON_CHARACTERS, newlines=True))
         lines.append(line)
     return lines
 
@@ -298,7 +298,7 @@ def _reason(detail: PromptDetail) -> Text | None:
     if detail.matched == 0:
         nearest = "the description"
     elif detail.matched <= len(detail.topic.examples):
-        example = display_text(detail.topic.examples[detail.matched - 1][:80])
+        example = display_start(detail.topic.examples[detail.matched - 1], 80)
         nearest = f"example {detail.matched} “{example}”"
     else:
         nearest = f"example {detail.matched}"

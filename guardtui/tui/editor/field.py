@@ -247,13 +247,7 @@ class TopicField(EdgeTextArea):
     # --- keys -----------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        focused = self.screen.focused
-        if focused is not self and isinstance(focused, (TopicField, IntentField)):
-            # Typed before the focus moved: the key is for the newly focused field.
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-        elif self.vim and self._press(event):
+        if self.vim and self._press(event):
             event.stop()
             event.prevent_default()
         elif event.key == "enter":

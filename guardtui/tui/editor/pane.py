@@ -74,6 +74,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._topic = topic
         self._intent = IntentField(id="intent")
         self._fields: list[TopicField] = []
+        self._labels: dict[str, FieldLabel] = {}
         self._counters: dict[str, Label] = {}
         self._differences: dict[str, FieldDifference] = {}
         self._baseline: Topic | None = None
@@ -113,8 +114,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
         counter = Label("", classes="field-counter", markup=False)
         self._fields.append(field)
         self._counters[name] = counter
+        self._labels[name] = FieldLabel(label, field)
         with Horizontal(classes="field-row"):
-            yield FieldLabel(label, field)
+            yield self._labels[name]
             yield field
             yield counter
         yield self._difference(name)
@@ -347,6 +349,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self._count(field.field, str(used) if used or always else "", used, field.limit)
         total = total_bytes(topic)
         self._count("total", f"{total}/{TOTAL_BYTES}", total, TOTAL_BYTES)
+        self._show_numbers()
         self._show_hints()
         self._show_differences()
         notes = [f"⚠ {violation.message}" for violation in violations(topic)]
@@ -358,6 +361,17 @@ class TopicEditor(VerticalScroll, can_focus=False):
             label = self.query_one("#advice", Label)
             label.update("\n".join(notes))
             label.display = bool(notes)
+
+    def _show_numbers(self) -> None:
+        """Number the examples as all messages do: fields left empty between them do not count."""
+        fields = [field for field in self._fields if field.field.startswith("ex")]
+        last = max((row for row, field in enumerate(fields, 1) if field.text), default=0)
+        filled = 0
+        for row, field in enumerate(fields, 1):
+            filled += bool(field.text)
+            number = filled if field.text else row
+            shown = str(number) if field.text or row > last else ""
+            self._labels[field.field].update(shown, layout=False)
 
     def _show_hints(self) -> None:
         """Show hints in empty fields; of the examples only in the first empty one."""

@@ -64,9 +64,9 @@ class GuardrailDialog(Modal[bool]):
         self._guardrails, self._offer = guardrails, offer
         choice = offer.choice
         self._kind, self._keep = choice.kind, False
-        self._why = "\n".join(
-            filter(None, (reason, offer.problem if offer.problem != reason else ""))
-        )
+        why = "\n".join(dict.fromkeys(filter(None, (reason, offer.problem))))
+        self._why = Label(display_text(why, newlines=True), classes="why", markup=False)
+        self._why.display = bool(why)
         self._turn = ToggleButton(id="kind", compact=True)
         self._tick = ToggleButton(id="keep", compact=True)
         self._no_keyring = Static(
@@ -110,8 +110,7 @@ class GuardrailDialog(Modal[bool]):
         with VerticalScroll(classes="dialog") as dialog:
             dialog.border_title = "Guardrail"
             dialog.border_subtitle = "^s uses it · ^k checks it · Esc closes"
-            if self._why:
-                yield Label(display_text(self._why, newlines=True), classes="why", markup=False)
+            yield self._why
             yield self._row("kind", "Guardrail", self._turn)
             yield self._row("region", "Region", self._region)
             yield self._row("tenant", "Tenant", self._tenant)
@@ -209,6 +208,7 @@ class GuardrailDialog(Modal[bool]):
             # A typed key belongs to one kind of guardrail.
             self._key.value = ""
             self._result.update("")
+            self._why.display = False  # it was about another kind
             self._show()
         elif event.button.id == "api":
             self._format = FORMATS[(FORMATS.index(self._format) + 1) % len(FORMATS)]
@@ -230,6 +230,7 @@ class GuardrailDialog(Modal[bool]):
 
     @work(exclusive=True, group="guardrail")
     async def _use(self) -> None:
+        self._begin_check()
         try:
             await self._guardrails.choose(self._request)
         except (GuardtuiError, RuntimeError, ValueError) as error:
@@ -243,13 +244,18 @@ class GuardrailDialog(Modal[bool]):
 
     @work(exclusive=True, group="guardrail")
     async def _check(self) -> None:
-        self._show_result("asking …", "$text-muted")
+        self._begin_check()
         try:
             fact = await self._guardrails.check(self._request)
         except (GuardtuiError, RuntimeError, ValueError) as error:
             self._show_result(f"! {error}", "$text-error")
         else:
             self._show_result(_fact_text(fact), _STYLES.get(fact.state, "$text-warning"))
+
+    def _begin_check(self) -> None:
+        """Take away what was said of the settings before."""
+        self._why.display = False
+        self._show_result("checking …", "$text-muted")
 
     def _show_result(self, text: str, style: str) -> None:
         self._result.update(themed(Text(display_text(text, newlines=True), style)))

@@ -68,7 +68,7 @@ def local_time(created: str) -> str:
         moment = datetime.fromisoformat(created)
         local = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone()
     except (OverflowError, ValueError):
-        return display_start(created, 16)
+        return display_text(created[:16])
     return local.strftime("%Y-%m-%d %H:%M %Z")
 
 

@@ -16,8 +16,7 @@ _LISTED = 3
 def prompt_lines(prompts: pl.Series, rows: NDArray[np.intp]) -> list[str]:
     """Return a line for each of the first prompts of these rows, inert, and how many are left."""
     lines = [
-        f"  {display_start(prompt, CHARACTERS)}{'…' * (len(prompt) > CHARACTERS)}"
-        for prompt in prompts[rows[:_LISTED]].to_list()
+        f"  {display_start(prompt, CHARACTERS)}" for prompt in prompts[rows[:_LISTED]].to_list()
     ]
     if len(rows) > _LISTED:
         lines.append(f"  … and {len(rows) - _LISTED} more")

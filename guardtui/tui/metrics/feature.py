@@ -8,10 +8,11 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from guardtui.app.recording import is_recorded
+from guardtui.app.remote import AIRS
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import DECISION, badge
+from guardtui.domain.guardrail import DECISION, badge, revision_of
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.session.session import PLATEAU
@@ -104,10 +105,15 @@ def _scan_text(scan: ScanStatus | None) -> tuple[str, str]:
 
 
 def _badge(state: AppState) -> str:
-    """Return the guardrail of the figures that are shown."""
+    """Return the guardrail of the figures that are shown, and whether AIRS has changed since."""
     if state.evaluation is None:
         return ""
-    return " ".join(filter(None, badge(state.evaluation.settings)))
+    settings, connection = state.evaluation.settings, state.connection
+    text = " ".join(filter(None, badge(settings)))
+    now = None if connection is None else connection.revision
+    if settings.name != AIRS or now is None or revision_of(settings) in ("", str(now)):
+        return text
+    return f"{text}, no longer in effect"
 
 
 def _badge_style(state: AppState) -> str:

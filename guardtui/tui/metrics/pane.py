@@ -14,7 +14,7 @@ from textual.widgets import Static
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
-from guardtui.domain.guardrail import FORECAST, badge
+from guardtui.domain.guardrail import FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, is_fitted_with
 from guardtui.domain.partial_rates import PartialRates
@@ -348,6 +348,9 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
         probable, bounds = estimates.get(name), partial.bounds.get(name)
+        done, total = partial.answered.get(name, (0, 0))
+        if total and not done:
+            probable = None  # it would be that of the forecast alone
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(
             f"{'≈' + rate_text(probable.value) if probable else rate_text(value):<8}", "bold"
@@ -355,9 +358,8 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
         if probable is not None:
             line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
         if bounds is not None and name in ("coverage", "accuracy"):
-            line.append(f"worst {bounds.low:.3f} best {bounds.high:.3f}", "$text-muted")
-        if name in partial.answered:
-            done, total = partial.answered[name]
+            line.append(f"{bounds.low:.2f} to {bounds.high:.2f} possible", "$text-muted")
+        if total:
             line.append(f"{done}/{total} answered", "$text-muted")
         lines.append(line)
     return lines
@@ -450,8 +452,8 @@ def _scanner(shown: Dashboard) -> Text:
     """Return the scanner."""
     settings = shown.evaluation.settings
     scanner = settings.identity
-    if settings.revision:
-        scanner += f", revision {settings.revision}"
+    if revision := revision_of(settings):
+        scanner += f", revision {revision}"
     kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
     return Text(f"{kind}{scanner}", "$text-muted")
 

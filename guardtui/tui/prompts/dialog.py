@@ -189,5 +189,4 @@ def _field_of(column: ColumnField, start: PromptText) -> _ColumnInput | _LinesAr
 
 
 def _name_shown(name: str) -> str:
-    more = "…" if len(name) > _NAME_SHOWN else ""
-    return display_start(name, _NAME_SHOWN) + more
+    return display_start(name, _NAME_SHOWN)

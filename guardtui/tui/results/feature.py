@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,9 @@ EXPLAIN_AFTER = 0.03
 
 HISTORY_SHOWN = 20
 """Iterations in the history of a prompt."""
+
+AT_ONCE = 1000
+"""Largest set whose rows are built at once; it takes a few milliseconds."""
 
 
 class ResultsFeature:
@@ -54,7 +58,10 @@ class ResultsFeature:
         evaluation, comparison, prompts = state.evaluation, state.comparison, state.evaluated
         if evaluation is None or prompts is None:
             return
-        results = await asyncio.to_thread(build_results, prompts, evaluation, comparison, view)
+        build = partial(build_results, prompts, evaluation, comparison, view)
+        # Few rows are built before the next frame, so that no pane is behind the others.
+        quick = len(prompts) <= AT_ONCE and not view.search
+        results = build() if quick else await asyncio.to_thread(build)
         # A newer evaluation may have arrived meanwhile.
         if evaluation is self._services.state.evaluation and view == self._table.view:
             self.results, self._of = results, (evaluation, prompts)

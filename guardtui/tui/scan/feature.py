@@ -10,6 +10,7 @@ from guardtui.app.state import AppState, ScanStatus, StopReason
 from guardtui.tui.guardrail.dialog import GuardrailFeature
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
+from guardtui.tui.scan.pane import with_counts_of
 
 _RESUMING = {
     "scan": "scans",
@@ -53,15 +54,18 @@ class ScanFeature:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show the progress of the scan."""
-        if new.scan is old.scan or not self._window.is_running:
+        if not self._window.is_running or (
+            new.scan is old.scan and new.evaluation is old.evaluation
+        ):
             return
+        status = with_counts_of(new.evaluation, new.scan)
         stopped = None if new.scan is None else new.scan.stopped
         keys = ""
         if stopped is not None:
             action = self.resume_action or "scan"
             keys = f"{self._window.first_key(action)} {_RESUMING[action]}"
-        self._window.panes.scan.show(new.scan, keys)
-        if stopped is StopReason.EDIT and new.scan is not None:
+        self._window.panes.scan.show(status, keys)
+        if stopped is StopReason.EDIT and new.scan is not None and new.scan is not old.scan:
             scan_key, undo_key = self._window.first_key("scan"), self._window.first_key("undo")
             self._window.notify(
                 f"{new.scan.who} {new.scan.step}. {scan_key} scans the definition as it is now; "

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.text import Text
 from textual.widgets import Static
 
+from guardtui.app.remote import REMOTE
 from guardtui.app.state import ScanStatus
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import duration_text
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
@@ -36,6 +40,22 @@ class ScanPane(Static):
                 text.truncate(max(0, width - len(keys) - _AROUND), overflow="ellipsis")
                 text.append(f"  {keys}", "bold $text-accent")
             self.update(themed(text), layout=False)
+
+
+def with_counts_of(evaluation: Evaluation | None, status: ScanStatus | None) -> ScanStatus | None:
+    """Return the status with the counts of the shown evaluation, if that is of a running scan.
+
+    All panes then count the same verdicts; the scan itself may be a moment ahead of them.
+    """
+    progress = None if status is None else status.progress
+    if status is None or progress is None or evaluation is None or status.check is not None:
+        return status
+    metrics = evaluation.metrics
+    of_scan = evaluation.settings.name in REMOTE and 0 < metrics.open < metrics.prompts
+    if not of_scan or metrics.prompts != progress.total or progress.phase.startswith("epoch"):
+        return status
+    counted = replace(progress, done=metrics.prompts - metrics.open, errors=metrics.errors)
+    return replace(status, progress=counted)
 
 
 def scan_text(state: ScanStatus, width: int) -> Text:

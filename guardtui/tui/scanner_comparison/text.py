@@ -162,7 +162,7 @@ def _verdict_text(voice: ScannerAnswers, key: int, explanation: Explanation | No
     if facts:
         text.append(f"  {'; '.join(facts)}\n")
     for parts in (verdicts.errors.get(row), verdicts.notes.get(row), verdicts.reasons.get(row)):
-        for line in display_text((parts or "")[:_REASON_CHARACTERS], newlines=True).splitlines():
+        for line in display_start(parts or "", _REASON_CHARACTERS, newlines=True).splitlines():
             text.append(f"  {line}\n")
     if voice.number is None and explanation is not None and explanation.words:
         words = sorted(explanation.words, key=lambda word: -abs(word.z))[:_WORDS]

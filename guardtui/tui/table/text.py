@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from guardtui.domain.text import display_start
+from guardtui.domain.text import display_text
 
 # A cell on the screen may take several characters (a letter and its accents); text past this
 # many per cell is not looked at, so that a cell's cost is bound by its width.
@@ -25,11 +25,11 @@ def cut_text(raw: str, width: int) -> tuple[str, int]:
     """
     if width <= 0:
         return "", 0
-    shown = display_start(raw, width + 1)
+    shown = display_text(raw[: width + 1])
     if shown.isascii():
         return (shown, len(shown)) if len(shown) <= width else (f"{shown[: width - 1]}…", width)
     looked_at = width * _CHARACTERS_PER_CELL + 1
-    shown = display_start(raw, looked_at)
+    shown = display_text(raw[:looked_at])
     spans, cells = split_graphemes(shown)
     if spans[0][2] == 0:
         shown = f"◌{shown}"

@@ -95,3 +95,8 @@ def test_words_of_long_prompts_are_grouped() -> None:
     assert 10 < len(result.words) < VARIANTS_AT_MOST
     for word in result.words:
         assert prompt[word.start : word.end] == word.word
+
+
+def test_words_of_scripts_with_combining_marks_are_whole() -> None:
+    words = explained("pair", "ต้องเสียภาษี tax ไหม हिंदी में कर").words
+    assert [word.word for word in words] == ["ต้องเสียภาษี", "tax", "ไหม", "हिंदी", "में", "कर"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Label
 
 from guardtui.files.problems import FileError
 from guardtui.tui.app import GuardtuiApp
@@ -184,5 +185,28 @@ async def test_external_changes_are_merged_with_typed_text(
         await until(
             pilot, lambda: main.services.session.topic.description == "Personal tax advice mine"
         )
+
+    await drive(topic_path, run)
+
+
+async def test_examples_have_the_numbers_of_all_messages_whatever_fields_are_empty(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        editor = main.panes.editor
+
+        def numbers() -> list[str]:
+            rows = editor.query(".field-label").results(Label)
+            return [str(row.content) for row in rows][2:7]
+
+        assert numbers() == ["1", "2", "3", "4", "5"]
+        editor.query_one("#field-example-5").focus()
+        await pilot.press(*"fifth")
+        await until(pilot, lambda: main.services.session.topic.examples == (FIRST, SECOND, "fifth"))
+        assert numbers() == ["1", "2", "", "", "3"]
+        editor.query_one("#field-example-3").focus()
+        await pilot.press(*"third")
+        await until(pilot, lambda: len(main.services.session.topic.examples) == 4)
+        assert numbers() == ["1", "2", "3", "", "4"]
 
     await drive(topic_path, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from guardtui.app.check_result import CheckResult
+from guardtui.app.guardrail_choice import GuardrailRequest
+from guardtui.app.guardrails import Guardrails
 from guardtui.app.remote import RemoteOptions
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
@@ -188,6 +192,42 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
         await until(pilot, lambda: app.screen is main)
         assert main.services.connections.kind is None
         assert main.services.workspace.store.setting("guardrail") is None
+
+
+async def test_a_message_about_one_kind_of_guardrail_goes_when_another_is_chosen(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    async with playing(topic_path) as (pilot, app, _):
+        await dialog(pilot, app, "ctrl+r")
+        assert "AIRS needs an API key" in frame(app)
+        await pilot.press("space")
+        await until(pilot, lambda: "‹ a judge" in frame(app))
+        assert "AIRS needs an API key" not in frame(app)
+
+
+async def test_while_a_guardrail_is_checked_nothing_old_is_told(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def check(guardrails: Guardrails, request: GuardrailRequest) -> CheckResult:
+        begun.set()
+        await goes_on.wait()
+        raise RuntimeError("new problem")
+
+    async with playing(topic_path) as (pilot, app, _):
+        shown = await dialog(pilot, app, "ctrl+r")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: result(shown).startswith("!"))
+        monkeypatch.setattr(Guardrails, "check", check)
+        await pilot.press("ctrl+k")
+        await until(pilot, begun.is_set)
+        assert result(shown) == "checking …"
+        assert "AIRS needs an API key" not in frame(app)
+        goes_on.set()
+        await until(pilot, lambda: "new problem" in result(shown))
 
 
 @pytest.mark.exhaustive

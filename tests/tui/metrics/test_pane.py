@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.app.state import Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.figures import rate_text
+from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.metrics.pane import Dashboard, MetricsPane, dashboard_text, sparkline
+from guardtui.tui.scan.pane import scan_text, with_counts_of
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -89,6 +94,48 @@ def evaluated(positive: int, negative: int, wrong: int = 0) -> Evaluation:
     )
 
 
+def half_scanned() -> tuple[Evaluation, PartialRates]:
+    """Of 100 prompts of each class, none that should not trigger was asked."""
+    whole = evaluated(100, 100)
+    codes = whole.verdicts.triggered.copy()
+    codes[40:] = Triggered.NOT_ASKED
+    part = replace(
+        whole,
+        settings=ScannerSettings("airs", "AIRS, profile p"),
+        verdicts=replace(whole.verdicts, triggered=codes),
+    )
+    partial = partial_rates(part, whole.verdicts.triggered)
+    assert partial is not None
+    return part, partial
+
+
+def test_a_rate_of_which_no_prompt_is_answered_has_no_figure() -> None:
+    part, partial = half_scanned()
+    lines = dashboard_text(replace(dashboard(part), partial=partial)).plain.splitlines()
+    assert next(line for line in lines if line.startswith("TNR")).split() == [
+        "TNR", "n/a", "0/100", "answered",
+    ]  # fmt: skip
+    assert any(line.startswith("TPR        ≈") for line in lines)
+
+
+def test_estimates_and_what_is_possible_fit_into_the_pane_at_120_columns() -> None:
+    part, partial = half_scanned()
+    lines = dashboard_text(replace(dashboard(part), partial=partial)).plain.splitlines()
+    coverage = next(line for line in lines if line.startswith("coverage"))
+    assert coverage.endswith("0.00 to 1.00 possible")
+    assert len(coverage) <= 56
+
+
+def test_the_line_of_a_scan_counts_the_verdicts_that_are_shown() -> None:
+    part, _ = half_scanned()
+    ahead = ScanStatus("scanning", Progress("scanning", 57, 200), Traffic())
+    shown = with_counts_of(part, ahead)
+    assert shown is not None
+    assert "40/200" in scan_text(shown, 120).plain
+    assert with_counts_of(evaluated(100, 100), ahead) is ahead
+    assert with_counts_of(None, ahead) is ahead
+
+
 @pytest.mark.parametrize(
     ("counts", "told"),
     [
@@ -132,3 +179,22 @@ async def test_it_takes_the_focus_and_scrolls(topic_path: Path) -> None:
         await until(pilot, lambda: "proxy: " in frame(app))
 
     await drive(topic_path, run, (60, 15))
+
+
+async def test_the_header_says_when_the_revision_of_the_figures_is_no_longer_in_effect(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        store = main.services.store
+        evaluation = store.state.evaluation
+        assert evaluation is not None
+        settings = ScannerSettings("airs", "airs, profile p", revision="3 (452dbc34-d5e4)")
+        scanned = replace(evaluation, settings=settings)
+        for revision, told in ((3, "AIRS p r3"), (4, "AIRS p r3, no longer in effect")):
+            connection = Connection("AIRS", "p at host", revision)
+            store.publish(replace(store.state, evaluation=scanned, connection=connection))
+            await pilot.pause()
+            assert frame(app).splitlines()[0].rstrip().endswith(told)
+        assert "452dbc34" not in frame(app)
+
+    await drive(topic_path, run)
