@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import AirsRun
 from guardtui.cli.audit_airs import AuditResult, audit_profile, say_incomplete
 from guardtui.cli.audit_engine import audit_engine
@@ -173,5 +172,5 @@ def _audit_locally(
     async def evaluate() -> ProfileEvaluation:
         return await watched(scan.evaluate(prompts, closed=closed), lambda: scan.progress)
 
-    evaluation = asyncio.run(evaluate())
+    evaluation = signals.run(evaluate())
     return AuditResult(evaluation, scanner.settings, notices)

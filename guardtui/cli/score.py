@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
 from guardtui.cli.grader_models import grader_maker, models_named
@@ -109,6 +108,14 @@ _BAR = 24
     help="Retries per failed request (default: 5).",
 )
 @click.option(
+    "--sample-timeout",
+    type=click.FloatRange(0.1, 86_400),
+    default=5.0,
+    metavar="SECONDS",
+    help="Time for one scorer to compute the score of one row, without the time that it waits for "
+    "a model (default: 5).",
+)
+@click.option(
     "--allow-http",
     is_flag=True,
     help="Allow http:// to other machines, which sends key and texts unencrypted.",
@@ -133,6 +140,7 @@ def command(
     plugins: tuple[Path, ...],
     concurrency: int,
     retries: int,
+    sample_timeout: float,
     allow_http: bool,
     fresh: bool,
     screen: bool,
@@ -177,7 +185,7 @@ def command(
         if cluster is not None or group is not None:
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
-            scored = _scored(outputs, judges, graders, models, roles, concurrency)
+            scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
             if (models or roles) and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
                 diagnostics.warn(f"no scorer used a model: {option} has no effect")
@@ -291,13 +299,14 @@ def _scored(
     models: Sequence[str],
     roles: Mapping[str, Sequence[str]],
     concurrency: int,
+    sample_timeout: float,
 ) -> list[RowScores]:
     total = len(outputs) * len(judges)
     progress = _progress(total) if diagnostics.is_terminal() else None
 
     results: list[RowScores] = []
 
-    # Returns None: asyncio.run makes a text of the result and discards it.
+    # Returns None: asyncio makes a text of the result and discards it.
     async def scored() -> None:
         try:
             with graders.used(models, roles):
@@ -308,6 +317,7 @@ def _scored(
                         concurrency=concurrency,
                         progress=progress,
                         settle=graders.settle,
+                        sample_timeout=sample_timeout,
                     )
                 )
             await graders.settle()
@@ -315,7 +325,7 @@ def _scored(
             await graders.close()
 
     try:
-        asyncio.run(scored())
+        signals.run(scored())
         return results
     except KeyboardInterrupt:
         diagnostics.progress("")

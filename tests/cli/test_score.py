@@ -449,6 +449,90 @@ def test_a_request_to_a_failing_service_is_retried(
         assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
+PLUGIN = """
+import time
+from guardtui.scorer import Score, accuracy, scorer
+@scorer(metrics=[accuracy()])
+def endless():
+    async def score(state, target):
+        while state.output.completion.endswith("!"):
+            pass
+        return Score(value=1)
+    return score
+@scorer(metrics=[accuracy()])
+def asleep():
+    async def score(state, target):
+        time.sleep(1000 if state.output.completion.endswith("!") else 0)
+        return Score(value=1)
+    return score
+"""
+ENDLESS = [
+    "pattern('(a+)+$')", "endless()", "asleep()", "multi_scorer([pattern('(a|aa)+$')], 'mean')",
+]  # fmt: skip
+
+
+def endless_rows(folder: Path) -> list[str]:
+    """A file whose second row a scorer of ENDLESS never finishes, and the plug-in."""
+    hard = "a" * 60 + "!"
+    (folder / "endless.csv").write_text(f"input,target,output\nq,a,a\nq,a,{hard}\nq,a,aa\n")
+    (folder / "plugin.py").write_text(PLUGIN)
+    return ["endless.csv", "--plugin", "plugin.py"]
+
+
+@pytest.mark.parametrize("expression", ENDLESS)
+def test_a_row_that_never_ends_has_no_score(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str
+) -> None:
+    words = [*endless_rows(here), "--scorer", expression, "--sample-timeout", "0.2"]
+    code, out, err = score(capfd, *words)
+    assert code == 3
+    assert "scored 2  errors 1" in out
+    assert "1 of 3 rows could not be scored" in err
+    assert "endless.csv:3 (id 2, " in err
+    assert "it takes longer than 0.2 s\n" in err
+    assert "--sample-timeout" in err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("expression", ENDLESS)
+@pytest.mark.parametrize(
+    ("number", "background"),
+    [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)],
+)
+def test_the_first_signal_ends_a_row_that_never_ends(
+    here: Path,
+    environment: dict[str, str],
+    number: signal.Signals,
+    expression: str,
+    background: bool,
+) -> None:
+    # A shell lets its background processes ignore Ctrl-C.
+    words = ["score", *endless_rows(here), "--scorer", expression, "--sample-timeout", "3600"]
+    handler = "signal.SIG_IGN" if background else "signal.default_int_handler"
+    script = (
+        "import signal, sys\n"
+        "from guardtui.cli.main import main\n"
+        "from guardtui.session import score_run\n"
+        f"signal.signal(signal.SIGINT, {handler})\n"
+        "state_of = score_run.sample_state\n"
+        "def telling(outputs, row):\n"
+        "    if row == 1: print('reached', flush=True)\n"
+        "    return state_of(outputs, row)\n"
+        "score_run.sample_state = telling\n"
+        "main(sys.argv[1:])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *words],
+        env=environment, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"reached\n"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    word = {signal.SIGINT: b"interrupted", signal.SIGTERM: b"terminated"}[number]
+    assert (process.returncode, out, err.strip()) == (128 + number, b"", word)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_grades_before_an_interrupt_are_cached(
