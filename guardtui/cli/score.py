@@ -22,6 +22,7 @@ from guardtui.cli.inputs import located
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.output_options import format_for
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
 from guardtui.domain.figures import count_text
@@ -79,8 +80,7 @@ _BAR = 24
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
-    default="table",
-    help="Format of the report (default: table).",
+    help="Format of the report (default: that of the file's ending, or table).",
 )
 @output_option
 @click.option(
@@ -133,7 +133,7 @@ def command(
     reducers: tuple[str, ...],
     cluster: str | None,
     group: str | None,
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     models: tuple[str, ...],
     model_roles: tuple[str, ...],
@@ -162,6 +162,7 @@ def command(
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
     judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
+    format_name = format_for(format_name, output, "table", FORMATS)
     try:
         make = grader_maker(
             concurrency=concurrency,
