@@ -29,6 +29,7 @@ from guardtui.domain.figures import count_text
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
 from guardtui.scorer.types import is_unscored
 from guardtui.session.graders import Graders, ScoreError
@@ -36,6 +37,7 @@ from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
+    ScorerResult,
     make_judges,
     require_epochs,
     score_rows,
@@ -160,7 +162,8 @@ def command(
     roles = roles_of(model_roles)
     load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
-    judges = make_judges(named_scorers(scorers), measures)
+    with _warnings():
+        judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
     format_name = format_for(format_name, output, "table", FORMATS)
     try:
@@ -173,7 +176,7 @@ def command(
         graders = _graders({"--model": models, **roles}, make, fresh)
         if screen:
             require_terminal()
-        outputs = _loaded(file)
+        outputs = _loaded(file, judges)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
             _require_values(outputs, cluster)
@@ -187,10 +190,14 @@ def command(
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
             scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
-            if (models or roles) and not graders.sent + graders.cached:
+            failed = any(scores.errors for scores in scored)
+            if (models or roles) and not failed and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
                 diagnostics.warn(f"no scorer used a model: {option} has no effect")
             results = _summarised(outputs, scored, reduce, group, cluster)
+        for result in results:
+            if format_name != "table" and (reason := result.without_metrics):
+                diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
     except ScoreError as error:
         raise InputError(str(error)) from error
     report = ScoreReport(
@@ -245,12 +252,16 @@ def _graders(
     return graders
 
 
-def _loaded(file: Path) -> OutputSet:
+def _loaded(file: Path, judges: Sequence[NamedScorer]) -> OutputSet:
     try:
         outputs = load_outputs(file)
     except OutputFileError as error:
         raise InputError(str(error)) from error
     for finding in outputs.findings:
+        if finding.code == "target" and not any(
+            finds_empty_target(judge.scorer) for judge in judges
+        ):
+            continue
         diagnostics.warn(located(outputs.source, finding.message, finding.lines))
     return outputs
 
@@ -364,7 +375,7 @@ def _summarised(
     reducers: list[Any] | None,
     group: str | None,
     cluster: str | None,
-) -> list[Any]:
+) -> list[ScorerResult]:
     return [
         summarised(outputs, scores, reducers, group=group, cluster=cluster) for scores in scored
     ]

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from guardtui.scorer.grading import text_or_file
 from guardtui.scorer.registry import (
     OWN,
     RegistryType,
@@ -138,7 +139,12 @@ def text_problem(factory: str, parameter: str, text: str) -> tuple[str, str] | N
     groups = _GROUPS_OF_PATTERNS.get((factory, parameter))
     if groups is not None:
         return _pattern_problem(text, groups)
-    return _template_problem(text) if (factory, parameter) in _TEMPLATES else None
+    if (factory, parameter) not in _TEMPLATES:
+        return None
+    try:
+        return _template_problem(text_or_file(text))
+    except ValueError as error:
+        return str(error), "name a text file, or write the template itself"
 
 
 def _pattern_problem(pattern: str, groups: int) -> tuple[str, str] | None:

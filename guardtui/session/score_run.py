@@ -32,6 +32,9 @@ from guardtui.session.selected_choices import selected_choices
 _BREATH = 0xFF
 """Bit mask: after this many rows the event loop runs other tasks."""
 
+_KEYS = 10
+"""Maximum number of keys in a message."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedScorer:
@@ -88,6 +91,24 @@ class ScorerResult:
     scores: RowScores
     summaries: Sequence[ScorerSummary]
     groups: Sequence[ScoreGroup] = ()
+
+    @property
+    def without_metrics(self) -> str:
+        """Reason why there is no metric at all; "" if there is one."""
+        if any(summary.metrics for summary in self.summaries):
+            return ""
+        if not self.scores.judge.metrics:
+            return "no metric: the scorer has none; name one with --metric"
+        keys = dict.fromkeys(
+            key
+            for score in self.scores.scores
+            if score is not None and isinstance(score.value, dict)
+            for key in score.value
+        )
+        if not keys:
+            return "no metric: no row has a value"
+        shown = ", ".join(list(keys)[:_KEYS]) + (", …" if len(keys) > _KEYS else "")
+        return f"no metric: the values have the keys {shown}"
 
 
 def make_judges(

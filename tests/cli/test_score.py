@@ -449,6 +449,94 @@ def test_a_request_to_a_failing_service_is_retried(
         assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
+NAMES = """
+from guardtui.scorer import Score, accuracy, mean, scorer
+def made(name, metrics, value=1):
+    @scorer(metrics=metrics, name=name)
+    def factory(value=value):
+        async def score(state, target):
+            return Score(value=value)
+        return score
+made("My Name", [accuracy()])
+made("my-name 2", [accuracy()])
+made("keyed", {"zz": [mean()]}, {"a": 1, "b": 2})
+made("bare", [])
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "accuracy"),
+    [
+        ("My Name", "1.000"),
+        (" My Name() ", "1.000"),
+        ('"My Name"', "1.000"),
+        ("'My Name'(value=0)", "0.000"),
+        ("my-name 2", "1.000"),
+        ("multi_scorer(['My Name', 'my-name 2'(value=0)], 'mean')", "0.500"),
+    ],
+)
+def test_a_scorer_with_any_name_is_usable(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, accuracy: str
+) -> None:
+    (here / "names.py").write_text(NAMES)
+    code, out, err = score(capfd, "outputs.csv", "--plugin", "names.py", "--scorer", expression)
+    assert (code, err) == (0, "")
+    assert f"accuracy   {accuracy}" in out
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("keyed", "no metric: the values have the keys a, b"),
+        ("bare", "no metric: the scorer has none; name one with --metric"),
+    ],
+)
+def test_metrics_that_match_nothing_say_so(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, reason: str
+) -> None:
+    (here / "names.py").write_text(NAMES)
+    words = ["outputs.csv", "--plugin", "names.py", "--scorer", expression]
+    code, out, err = score(capfd, *words)
+    assert (code, err) == (0, "")
+    assert f"\n{reason}\n" in out
+    code, out, err = score(capfd, *words, "--format", "csv")
+    assert (code, err) == (0, f"warning: {expression}: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("expression", "warned"),
+    [
+        ("match()", True),
+        ("includes()", True),
+        ("multi_scorer([exact(), includes()], 'mean')", True),
+        ("match('exact')", False),
+        ("exact()", False),
+        ("f1()", False),
+        ("pattern('(a)')", False),
+        ("answer('word')", False),
+    ],
+)
+def test_an_empty_target_is_warned_of_where_it_is_found_everywhere(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, warned: bool
+) -> None:
+    (here / "e.csv").write_text("input,target,output\nq,,a\n")
+    code, _, err = score(capfd, "e.csv", "--scorer", expression)
+    assert (code, bool(err)) == (0, warned)
+
+
+def test_a_model_is_not_called_superfluous_after_an_error(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "template.txt").write_text("{answer} {nope}")
+    code, _, err = score(
+        capfd, "outputs.csv", "--scorer", "model_graded_qa(template='template.txt')",
+        "--model", "http://127.0.0.1:9/v1#good",
+    )  # fmt: skip
+    assert code == 3
+    assert "'nope' is not a column of the file" in err
+    assert "has no effect" not in err
+
+
 PLUGIN = """
 import time
 from guardtui.scorer import Score, accuracy, scorer

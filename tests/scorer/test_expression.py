@@ -214,7 +214,8 @@ MATCH = 'match(location="end", *, ignore_case=True, numeric=False)'
         ("__import__('os').getcwd()", "__import__('os').getcwd()", "is not the name of a scorer"),
         ("match().__class__", "match().__class__", "is not the name of a scorer"),
         ("match if True else f1", "match if True else f1", "is not the name of a scorer"),
-        ("'match'", "'match'", "is not the name of a scorer"),
+        ("'no match'", "'no match'", "no scorer is called 'no match'"),
+        ("b'match'", "b'match'", "is not the name of a scorer"),
         ("[match()]", "[match()]", "is not the name of a scorer"),
         ("match(", "(", "never closed"),
         ("match;f1", ";", "not an expression"),
@@ -258,7 +259,7 @@ def test_errors_tell_the_place_and_the_remedy(text: str, place: str | None, told
         ("{1: mean()}", "1", "a key of metrics is a text"),
         ("{**a}", "a", "a key of metrics is a text"),
         ("[[mean()]]", "[mean()]", "not the name of a metric"),
-        ('{"a": "mean"}', '"mean"', "not the name of a metric"),
+        ('{"a": 5}', "5", "not the name of a metric"),
         ("accuracy(to_float='x')", "'x'", r"should be callable.*it takes accuracy\(\)"),
         ("stderr(x=1)", "stderr(x=1)", r"unexpected.*it takes stderr\(cluster=None\)"),
         ("tpr(), tnr(3)", "3", 'it takes tnr\\(expected="expected", intent="intent"\\)'),
@@ -278,7 +279,7 @@ def test_errors_of_metrics(text: str, place: str, told: str) -> None:
         ("at_least(True)", "should be a valid integer"),
         ("at_least_x", "did you mean at_least"),
         ("accuracy", "it is a metric"),
-        ('"mean"', "not the name of a reducer"),
+        ("5", "not the name of a reducer"),
     ],
 )
 def test_errors_of_reducers(text: str, told: str) -> None:
