@@ -203,12 +203,25 @@ class _Reader:
         bound = self._bound(named, form)
         if kind == "scorer" and named.plain == _SEVERAL:
             return self._several(named, form, bound)
+        made = {
+            name: self._metrics_of(form, name, bound.pop(name))
+            for name in [*bound]
+            if form.takes_metrics(name)
+        }
         values = {name: form.fitted(name, self._values(bound[name])) for name in bound}
         for name, value in values.items():
             for node_of_value, item in _single(bound[name], value):
                 self._check_type(form, name, item, node_of_value)
                 self._check_text(form, name, item, node_of_value)
-        return self._called(form, named, values)
+        return self._called(form, named, made | values)
+
+    def _metrics_of(self, form: FactorySignature, name: str, node: ast.expr) -> Any:
+        """Return the metric, or the set of metrics, that an argument names."""
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
+        if form.takes_metrics(name) == "one":
+            return self.made("metric", node)
+        return self.metrics(node)
 
     def _named(self, kind: RegistryType, node: ast.expr) -> _Named:
         whole = node

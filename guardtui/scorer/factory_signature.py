@@ -9,11 +9,12 @@ import string
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from guardtui.scorer.decorators import MetricSet
 from guardtui.scorer.grading import text_or_file
 from guardtui.scorer.registry import (
     OWN,
@@ -23,6 +24,7 @@ from guardtui.scorer.registry import (
     names,
     registry_info,
 )
+from guardtui.scorer.types import Metric
 
 KINDS: Mapping[RegistryType, str] = {
     "scorer": "scorer",
@@ -63,6 +65,13 @@ class FactorySignature:
             )
             parts.append(f"{star}{parameter.name}{default}")
         return f"{self.name}({', '.join(parts)})"
+
+    def takes_metrics(self, name: str) -> Literal["one", "several"] | None:
+        """Return whether a parameter is a metric, or a set of them."""
+        hint = self._hints.get(name)
+        if hint == Metric:
+            return "one"
+        return "several" if hint in (MetricSet, MetricSet | None) else None
 
     def fitted(self, name: str, value: Any) -> Any:
         """Return a tuple as a list if only a list is allowed; other values unchanged."""

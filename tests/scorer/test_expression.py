@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -327,3 +328,34 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             assert str(made).startswith(made.problem)
         else:
             assert callable(made) or isinstance(made, list | dict)
+
+
+def test_metrics_are_arguments_of_metrics_and_scorers(tmp_path: Path) -> None:
+    grouped = registry_params(parse_metric("grouped(mean(), 'cat', all=False)"))
+    assert grouped["metric"]["name"] == "mean"
+    assert (grouped["group_key"], grouped["all"]) == ("cat", False)
+    nested = registry_params(parse_metric("grouped(metric=grouped(mean, 'a'), group_key='b')"))
+    assert nested["metric"]["params"]["metric"]["name"] == "mean"
+    (tmp_path / "s.json").write_text("[]")
+    scorer = parse_scorer(f"precomputed_scores({str(tmp_path / 's.json')!r}, metrics=mean())")
+    assert [registry_info(one).name for one in registry_info(scorer).metadata["metrics"]] == [
+        "guardtui/mean"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("grouped(5, 'cat')", "5 is not the name of a metric"),
+        ("grouped(means(), 'cat')", "no metric is called 'means'"),
+        ("grouped(mean(), cat)", "cat is not a value that can stand here"),
+        ("grouped(mean())", "missing a required argument: 'group_key'"),
+        ("ci(2)", "the level of an interval is between 0 and 1, not 2"),
+        ("ci(method='z')", "method of ci cannot be 'z'"),
+        ("krippendorff_alpha('ratio')", "level of krippendorff_alpha cannot be 'ratio'"),
+    ],
+)
+def test_errors_of_metrics_with_arguments(text: str, told: str) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        parse_metric(text)
+    assert told in raised.value.problem
