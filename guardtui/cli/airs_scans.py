@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 import click
 
-from guardtui.cli import airs_service, diagnostics
+from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.inputs import located
@@ -92,7 +91,7 @@ class AirsRun:
                     )
                 return await evaluated(scanner, topic, prompts, repetition)
 
-            return asyncio.run(evaluate())
+            return signals.run(evaluate())
 
     async def _scanner(
         self, topic: Topic, cache: SqliteVerdicts, companions: Collection[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.domain.text import display_text
 from guardtui.http.errors import ServiceError
@@ -59,7 +58,7 @@ def load_settings(**flags: str | int | None) -> AirsSettings:
 
 def run_async(work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a coroutine; Ctrl-C cancels it, and is raised once it has ended."""
-    return asyncio.run(work)
+    return signals.run(work)
 
 
 @contextmanager

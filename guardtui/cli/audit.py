@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import AirsRun
 from guardtui.cli.audit_airs import AuditResult, audit_profile, say_incomplete
 from guardtui.cli.audit_engine import audit_engine
@@ -31,7 +30,7 @@ from guardtui.cli.progress import watched
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import ProfilePrompts, TopicPrompts, all_prompts
-from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
+from guardtui.reports.audit_base import FORMATS, AuditReport, load_writer
 from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
 from guardtui.scanners.base import Scanner
 from guardtui.scanners.options import CONCURRENCY, RATE
@@ -107,7 +106,7 @@ def command(
     remote = scanner_name == "airs"
     require_fitting(scanner_name, options)
     gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
-    chosen = choose(format_name, outputs, format_of_name, "table")
+    chosen = choose(format_name, outputs, "table", FORMATS)
     # An unknown format fails before the work, not after it.
     writers = [load_writer(output.format_name) for output in chosen]
     inputs = find_inputs(topics, prompts)
@@ -173,5 +172,5 @@ def _audit_locally(
     async def evaluate() -> ProfileEvaluation:
         return await watched(scan.evaluate(prompts, closed=closed), lambda: scan.progress)
 
-    evaluation = asyncio.run(evaluate())
+    evaluation = signals.run(evaluate())
     return AuditResult(evaluation, scanner.settings, notices)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import AirsRun, open_verdicts, say_work
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
@@ -49,7 +48,7 @@ def audit_profile(prompts: ProfilePrompts, airs: AirsRun, *, closed: bool | None
             scanner = _scanner(connection, state, cache, airs)
             return await _evaluated(prompts, scanner, state, airs, closed=closed)
 
-        return asyncio.run(audit())
+        return signals.run(audit())
 
 
 async def _look(connection: AirsConnection) -> ProfileState | None:

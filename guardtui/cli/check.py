@@ -20,6 +20,7 @@ from guardtui.cli.inputs import agreed_topic, disagreement, located
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.output_options import format_for
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
@@ -68,6 +69,9 @@ class Remark:
     field: str = ""
 
 
+_FORMATS = ("table", "json", "sarif")
+
+
 @click.command("check")
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC…")
 @click.option(
@@ -80,9 +84,8 @@ class Remark:
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json", "sarif"]),
-    default="table",
-    help="Format of the result (default: table).",
+    type=click.Choice(_FORMATS),
+    help="Format of the result (default: that of the file's ending, or table).",
 )
 @click.option(
     "--clusters",
@@ -103,7 +106,7 @@ class Remark:
 def command(
     topics: tuple[Path, ...],
     prompts: Path | None,
-    format_name: str,
+    format_name: str | None,
     clusters: bool,
     target: str,
     strict: bool,
@@ -133,6 +136,7 @@ def command(
             "--prompts is for one topic: check several without it, or each with its own prompts"
         )
     check_output(output, *topics, *filter(None, [prompts]))
+    format_name = format_for(format_name, output, "table", _FORMATS)
     topic = topics[0]
     survey = None
     if prompts is None:

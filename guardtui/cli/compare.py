@@ -26,7 +26,7 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.report_reader import RecordedError
 
-_ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html": "html"}
+_FORMATS = ("table", "md", "json", "html")
 
 
 @click.command("compare")
@@ -35,7 +35,7 @@ _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html"
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "md", "json", "html"]),
+    type=click.Choice(_FORMATS),
     help="Format of the comparison on the screen, or in a single file (default: table).",
 )
 @click.option(
@@ -67,7 +67,7 @@ def command(
         )
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
-    chosen = choose(format_name, outputs, _form_of_name, "table")
+    chosen = choose(format_name, outputs, "table", _FORMATS)
     sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
         sides = _find(before), _find(after)
@@ -128,7 +128,3 @@ def _find(word: str) -> RecordedEvaluation | Mistakes:
         return find_evaluation(word)
     except RecordedError as error:
         raise InputError(str(error)) from error
-
-
-def _form_of_name(name: str) -> str | None:
-    return _ENDINGS.get(name.lower().rpartition(".")[2]) if "." in name else None

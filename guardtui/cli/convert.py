@@ -35,6 +35,9 @@ FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
 TO = {"csv": (".csv", ".tsv"), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Endings of each format; the first is the default if no file is named."""
 
+_READ_ONLY = (".json", ".xlsx")
+"""Endings of formats that are read but not written."""
+
 _OPTION = {
     "prompt_column": "--prompt-column",
     "expected_column": "--expected-column",
@@ -131,9 +134,9 @@ def command(
         raise click.UsageError(f"{problem}: give one of them")
     if lists and format_name not in (None, "lines", "table"):
         raise click.UsageError(f"--positive and --negative do not fit --from {format_name}")
-    written_as = _written_as(target, output)
     inputs = lists if source is None else [source]
     check_output(output, *inputs)
+    written_as = _written_as(target, output)
     _refuse_existing(output)
     mapped = ImportOptions(
         prompt_column=prompt_column or "",
@@ -169,6 +172,10 @@ def _written_as(target: str | None, output: Path | None) -> Path:
     """Return a path whose ending is that of the prompt set's format."""
     ending = "" if output is None else output.suffix.lower()
     known = {suffix: name for name, endings in TO.items() for suffix in endings}
+    if ending and ending not in known and (target is None or ending in _READ_ONLY):
+        raise click.UsageError(
+            f"--output {output}: a prompt set is written to files that end in {', '.join(known)}"
+        )
     if target is None:
         target = known.get(ending, "csv")
     elif ending in known and known[ending] != target:

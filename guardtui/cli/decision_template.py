@@ -9,6 +9,7 @@ import click
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import output_option
 from guardtui.cli.output import write
+from guardtui.cli.output_options import TEMPLATES, format_for
 from guardtui.scanners.decision.template import default_template
 
 
@@ -19,5 +20,6 @@ def command(output: Path | None) -> int:
 
     'guardtui eval … --scanner decision --template FILE' uses the edited file.
     """
+    format_for(None, output, "md", TEMPLATES)
     write(default_template().text, output)
     return Exit.DONE

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.judge_scans import judge_options
 from guardtui.cli.progress import progress_text
 from guardtui.domain.verdicts import Triggered, Verdicts
@@ -32,7 +31,7 @@ def examine_judge(values: Mapping[str, Any]) -> list[CheckResult]:
     ]
     known = attacks()
     try:
-        verdicts = asyncio.run(_verdicts(scanner, known))
+        verdicts = signals.run(_verdicts(scanner, known))
     except ScannerError as error:
         return [*keys, CheckResult("judge", "failed", str(error), JUDGE_REMEDY)]
     finally:

@@ -30,7 +30,7 @@ from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, sa
 from guardtui.cli.judge_scans import JudgeRun
 from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.operating_point import threshold_for_shards
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose, format_of_name
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun
 from guardtui.cli.shards import (
@@ -121,7 +121,7 @@ def _files_read(request: EvalRequest) -> list[Path]:
 def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
     check_outputs(request.outputs, *files, session_file(request.topic))
-    outputs = choose(request.format_name, request.outputs, format_of_name, "table")
+    outputs = choose(request.format_name, request.outputs, "table")
     if request.baseline is None and any(
         output.format_name == "junit-regressions" for output in outputs
     ):

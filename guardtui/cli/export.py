@@ -14,7 +14,6 @@ from guardtui.cli.options import FILE
 from guardtui.cli.output_options import (
     check_outputs,
     choose,
-    format_of_name,
     format_option,
     outputs_option,
 )
@@ -49,7 +48,7 @@ def command(
     Without TOPIC, the session used last in this folder is taken. It is compared with the pinned
     baseline, or else with the iteration kept before it.
     """
-    wanted = choose(format_name, outputs, format_of_name, "md")
+    wanted = choose(format_name, outputs, "md")
     writers = [load_writer(output.format_name) for output in wanted]
     if topic is None:
         names = recorded_topics(Path())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
 
-_ENDINGS = {"txt": "table", "md": "md", "html": "html", "json": "json"}
+_FORMATS = ("table", "md", "html", "json")
 
 
 @click.command("forecast")
@@ -49,7 +49,7 @@ _ENDINGS = {"txt": "table", "md": "md", "html": "html", "json": "json"}
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "md", "html", "json"]),
+    type=click.Choice(_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
 @declared(ENCODER)
@@ -77,7 +77,7 @@ def command(
     from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
-    chosen = choose(format_name, outputs, _form_of_name, "table")
+    chosen = choose(format_name, outputs, "table", _FORMATS)
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     recorded = recorded_guardrail(topic, scanner, guardrail)
@@ -130,7 +130,3 @@ def _trust(
     finally:
         progress("")
     return partial(render, trust)
-
-
-def _form_of_name(name: str) -> str | None:
-    return _ENDINGS.get(name.lower().rpartition(".")[2]) if "." in name else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from guardtui.cli import signals
 from guardtui.cli.operating_point import settled_engine
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
@@ -57,7 +57,7 @@ class LocalRun:
         if self.scanner is None:
             raise RuntimeError("the threshold is not settled")
         together = WithCompanions(self.scanner, companions.topics, companions.closed)
-        return asyncio.run(evaluated(together, topic, prompts, repetition))
+        return signals.run(evaluated(together, topic, prompts, repetition))
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
         """Do nothing: every prompt has a verdict."""

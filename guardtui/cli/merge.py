@@ -17,7 +17,6 @@ from guardtui.cli.options import FILE
 from guardtui.cli.output_options import (
     check_outputs,
     choose,
-    format_of_name,
     format_option,
     outputs_option,
 )
@@ -71,7 +70,7 @@ def command(
     """
     gates = gates_of(others)
     gates.check_usage(baseline=baseline is not None)
-    chosen = choose(format_name, outputs, format_of_name, "table")
+    chosen = choose(format_name, outputs, "table")
     for output in chosen:
         load_writer(output.format_name)  # an unknown format fails before the work
     large = open_set(folder)

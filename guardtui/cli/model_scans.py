@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -11,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.cli import airs_scans, diagnostics
+from guardtui.cli import airs_scans, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.scan_run import Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
@@ -78,7 +77,7 @@ def scan(
         epochs = 1 if repetition.epochs is None else repetition.epochs.count
         if repetition.begin is None:
             say_work(scanner, topic, repetition.prompts_of(prompts), models, epochs=epochs)
-        return asyncio.run(evaluated(scanner, topic, prompts, repetition))
+        return signals.run(evaluated(scanner, topic, prompts, repetition))
 
 
 def read_template(

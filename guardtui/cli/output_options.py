@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,9 @@ import click
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.options import FILE, Function
 from guardtui.cli.output import check_output
+
+TEMPLATES = ("md", "table")
+"""Formats of a file of instructions: text, with Markdown or without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +53,44 @@ def outputs_option(function: Function) -> Function:
 def choose(
     format_name: str | None,
     paths: Sequence[Path],
-    ending: Callable[[str], str | None],
     default: str,
+    formats: Collection[str] | None = None,
 ) -> list[ReportOutput]:
     """Return the outputs of a command. Raises `click.UsageError` and `InputError`.
 
-    `ending` returns the format of a file name, or None. A named format is that of the screen, or of
-    a single file with any ending; several files have the formats of their endings.
+    `formats` are those of the command; None: all of reports. A named format is that of the screen,
+    or of a single file with any ending of a text; several files have the formats of their endings.
     """
+    from guardtui.reports.formats import FORMATS
+
+    known = FORMATS if formats is None else formats
+    for path in paths:
+        if path.suffix.lower() in _BINARY:
+            raise _not_an_ending(path, known)
     if not paths:
         return [ReportOutput(None, format_name or default)]
     if len(paths) == 1:
-        path = _file(paths[0])
-        chosen = format_name or (ending(path.name) if path else None)
-        return [ReportOutput(path, chosen or _without_ending(path, default))]
+        only = _file(paths[0])
+        return [ReportOutput(only, format_name or _format_of(only, default, known))]
     outputs: list[ReportOutput] = []
-    for path in map(_file, paths):
-        if any(output.path == path for output in outputs):
-            raise click.UsageError(f"--output {path or '-'} is named twice")
-        chosen = format_name if path is None else ending(path.name)
-        outputs.append(ReportOutput(path, chosen or _without_ending(path, default)))
+    for file in map(_file, paths):
+        if any(output.path == file for output in outputs):
+            raise click.UsageError(f"--output {file or '-'} is named twice")
+        named = format_name if file is None else None
+        outputs.append(ReportOutput(file, named or _format_of(file, default, known)))
     if format_name and all(output.path for output in outputs):
         raise click.UsageError(
             "--format is for one output: several files have the formats of their endings"
         )
     return outputs
+
+
+def format_for(
+    format_name: str | None, path: Path | None, default: str, formats: Collection[str]
+) -> str:
+    """Return the format of a command's only output. Raises `InputError`."""
+    (output,) = choose(format_name, [] if path is None else [path], default, formats)
+    return output.format_name
 
 
 def check_outputs(paths: Sequence[Path], *inputs: Path) -> None:
@@ -100,25 +116,42 @@ def _file(path: Path) -> Path | None:
     return None if str(path) == "-" else path
 
 
-def _without_ending(path: Path | None, default: str) -> str:
-    """Return the default format. Raises `InputError` for a file with an unknown ending."""
-    if path is not None and path.suffix:
-        from guardtui.domain.text import display_text
-
-        raise InputError(
-            f"{path}: {display_text(path.suffix)} is not the ending of a report\n"
-            "  name the format with --format, or give the file another ending"
-        )
-    return default
-
+_BINARY = (".eval", ".xlsx", ".parquet", ".zip", ".gz", ".pdf", ".png")
+"""Endings that no text fits, whichever format is named."""
 
 _MORE_ENDINGS = {"xml": "junit", "htm": "html", "markdown": "md", "sarif.json": "sarif"}
 
 
-def format_of_name(name: str) -> str | None:
-    """Return the format of a file name, by its longest known ending, or None."""
+def _format_of(path: Path | None, default: str, formats: Collection[str]) -> str:
+    """Return the format of a file by its longest known ending, or the default without any.
+
+    Raises `InputError` for a file with another ending.
+    """
+    if path is None:
+        return default
+    endings = _endings(formats)
+    endings |= {ending: name for ending, name in _MORE_ENDINGS.items() if name in formats}
+    fitting = [ending for ending in endings if path.name.lower().endswith(f".{ending}")]
+    if fitting:
+        return endings[max(fitting, key=len)]
+    if path.suffix:
+        raise _not_an_ending(path, formats)
+    return default
+
+
+def _endings(formats: Collection[str]) -> dict[str, str]:
     from guardtui.reports.formats import FORMATS
 
-    endings = {report_format.ending: key for key, report_format in FORMATS.items()} | _MORE_ENDINGS
-    fitting = [ending for ending in endings if name.lower().endswith(f".{ending}")]
-    return endings[max(fitting, key=len)] if fitting else None
+    return {FORMATS[name].ending: name for name in formats}
+
+
+def _not_an_ending(path: Path, formats: Collection[str]) -> InputError:
+    from guardtui.domain.text import display_text
+
+    endings = ", ".join(f".{ending}" for ending in _endings(formats))
+    problem = f"{path}: {display_text(path.suffix)} is not the ending of a report"
+    if path.suffix.lower() in _BINARY:
+        return InputError(f"{problem}, which is a text\n  give the file one of these: {endings}")
+    return InputError(
+        f"{problem}\n  give the file one of these: {endings}; or name the format with --format"
+    )

@@ -22,6 +22,7 @@ from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, declared, engine_options, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.output_options import format_for
 from guardtui.cli.refine_report import Refinement, render
 from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_fitting, sweep
 from guardtui.cli.wordings_report import WordingsResult
@@ -61,6 +62,9 @@ class Budget(_TimeType):
         return seconds
 
 
+_FORMATS = ("table", "json", "md")
+
+
 @click.command("refine")
 @click.argument("topic", type=FILE)
 @click.option(
@@ -97,9 +101,8 @@ class Budget(_TimeType):
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json", "md"]),
-    default="table",
-    help="Format of the result (default: table).",
+    type=click.Choice(_FORMATS),
+    help="Format of the result (default: that of the file's ending, or table).",
 )
 @output_option
 @click.option(
@@ -119,7 +122,7 @@ def command(
     encoder: str | None,
     threshold: Wanted,
     scanner: str | None,
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     new_topic: Path | None,
     **of_wordings: Any,
@@ -139,6 +142,7 @@ def command(
     require_fitting(scanner, of_wordings, given)
     check_output(output, topic, prompts, *files_of(of_wordings))
     _require_new(new_topic, output)
+    format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)

@@ -8,6 +8,7 @@ import click
 
 from guardtui.cli.options import output_option
 from guardtui.cli.output import write
+from guardtui.cli.output_options import format_for
 from guardtui.files.prompt_files import sample_csv
 
 
@@ -15,4 +16,5 @@ from guardtui.files.prompt_files import sample_csv
 @output_option
 def command(output: Path | None) -> None:
     """Print a small prompt set as CSV, in the format that guardtui and airs read."""
+    format_for(None, output, "csv", ("csv",))
     write(sample_csv(), output)

@@ -15,6 +15,7 @@ import click
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, Fraction
 from guardtui.cli.output import write
+from guardtui.cli.sandbox_process import sandbox_environment
 from guardtui.scanners.local.command_options import ENCODERS
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ _LOCAL = (HOST, "localhost", "::1")
 @click.option(
     "--decisions",
     is_flag=True,
-    help="Print the address of the decision endpoints instead: /v1/decisions and /v1/systemone.",
+    help="Name the decision endpoints instead: /v1/decisions and /v1/systemone.",
 )
 @click.option(
     "--max-questions",
@@ -132,7 +133,7 @@ def command(
 ) -> int:
     """Serve an imitation of AIRS (tokens, scans, management) and of decision models, for tests.
 
-    Prints its base URL, or with --decisions the value of --model, and the variables to set. The
+    Prints the variables of clients as lines for a shell, and messages to standard error. The
     profiles are sandbox (classic layout) and sandbox-directional. /_sandbox/stats shows the
     requests, /_sandbox/faults changes the faults. Needs the extra: pip install
     "guardtui[sandbox]". Ctrl-C stops it.
@@ -200,32 +201,19 @@ async def _serve(
             ) from error
         url = f"http://{f'[{host}]' if ':' in host else host}:{used_port}"
         if decisions:
-            write(f"{url}/v1#{MODEL}\n")
-            note(
-                "For --scanner decision --model with the line above:\n"
-                "export GUARDTUI_MODEL_KEY='sandbox-key'\nCtrl-C ends."
-            )
+            note(f"for --scanner decision --model {url}/v1#{MODEL}; Ctrl-C ends it")
+            variables = {"GUARDTUI_MODEL_KEY": "sandbox-key"}
         else:
-            write(f"{url}\n")
-            note(f"{_exports(url)}\nCtrl-C ends. `guardtui open --sandbox` starts one for the app.")
+            note(
+                f"the sandbox listens on {url}; Ctrl-C ends it\n"
+                "(`guardtui open --sandbox` starts one for the app)"
+            )
+            variables = sandbox_environment(url)
+        write("".join(f"export {name}='{value}'\n" for name, value in variables.items()))
         await ended.wait()
     finally:
         await sandbox.stop()
     return 143
-
-
-def _exports(url: str) -> str:
-    """Return the variables of clients as lines to paste into a shell."""
-    variables = {
-        "PANW_AI_SEC_API_ENDPOINT": url,
-        "PANW_AI_SEC_API_KEY": "sandbox-key",
-        "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-        "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-        "PANW_MGMT_CLIENT_ID": "sandbox",
-        "PANW_MGMT_CLIENT_SECRET": "sandbox",
-        "PANW_MGMT_TSG_ID": "1",
-    }
-    return "\n".join(f"export {name}='{value}'" for name, value in variables.items())
 
 
 def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:

@@ -29,7 +29,8 @@ def sandbox_process() -> Iterator[Mapping[str, str]]:
         start_new_session=True,  # Ctrl-C in the terminal is for the app
     )
     try:
-        url = process.stdout.readline().strip() if process.stdout is not None else ""
+        first = process.stdout.readline() if process.stdout is not None else ""
+        url = first.partition("'")[2].rstrip("'\n")  # export NAME='URL'
         if not url:
             errors = process.communicate(timeout=START_SECONDS)[1].strip()
             raise InputError(f"the sandbox did not start\n  {errors}")
@@ -49,7 +50,7 @@ def sandbox_process() -> Iterator[Mapping[str, str]]:
 
 
 def sandbox_environment(url: str) -> dict[str, str]:
-    """Return the variables that point the settings of AIRS at a sandbox."""
+    """Return the variables that point clients of AIRS at a sandbox; its URL is the first."""
     return {
         "PANW_AI_SEC_API_ENDPOINT": url,
         "PANW_AI_SEC_API_KEY": "sandbox-key",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
 from guardtui.cli.grader_models import grader_maker, models_named
@@ -23,12 +22,14 @@ from guardtui.cli.inputs import located
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.output_options import format_for
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
 from guardtui.domain.figures import count_text
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
 from guardtui.scorer.types import is_unscored
 from guardtui.session.graders import Graders, ScoreError
@@ -36,6 +37,7 @@ from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
+    ScorerResult,
     make_judges,
     require_epochs,
     score_rows,
@@ -80,8 +82,7 @@ _BAR = 24
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
-    default="table",
-    help="Format of the report (default: table).",
+    help="Format of the report (default: that of the file's ending, or table).",
 )
 @output_option
 @click.option(
@@ -109,6 +110,14 @@ _BAR = 24
     help="Retries per failed request (default: 5).",
 )
 @click.option(
+    "--sample-timeout",
+    type=click.FloatRange(0.1, 86_400),
+    default=5.0,
+    metavar="SECONDS",
+    help="Time for one scorer to compute the score of one row, without the time that it waits for "
+    "a model (default: 5).",
+)
+@click.option(
     "--allow-http",
     is_flag=True,
     help="Allow http:// to other machines, which sends key and texts unencrypted.",
@@ -126,13 +135,14 @@ def command(
     reducers: tuple[str, ...],
     cluster: str | None,
     group: str | None,
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     models: tuple[str, ...],
     model_roles: tuple[str, ...],
     plugins: tuple[Path, ...],
     concurrency: int,
     retries: int,
+    sample_timeout: float,
     allow_http: bool,
     fresh: bool,
     screen: bool,
@@ -152,8 +162,10 @@ def command(
     roles = roles_of(model_roles)
     load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
-    judges = make_judges(named_scorers(scorers), measures)
+    with _warnings():
+        judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
+    format_name = format_for(format_name, output, "table", FORMATS)
     try:
         make = grader_maker(
             concurrency=concurrency,
@@ -164,7 +176,7 @@ def command(
         graders = _graders({"--model": models, **roles}, make, fresh)
         if screen:
             require_terminal()
-        outputs = _loaded(file)
+        outputs = _loaded(file, judges)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
             _require_values(outputs, cluster)
@@ -177,11 +189,15 @@ def command(
         if cluster is not None or group is not None:
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
-            scored = _scored(outputs, judges, graders, models, roles, concurrency)
-            if (models or roles) and not graders.sent + graders.cached:
+            scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
+            failed = any(scores.errors for scores in scored)
+            if (models or roles) and not failed and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
                 diagnostics.warn(f"no scorer used a model: {option} has no effect")
             results = _summarised(outputs, scored, reduce, group, cluster)
+        for result in results:
+            if format_name != "table" and (reason := result.without_metrics):
+                diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
     except ScoreError as error:
         raise InputError(str(error)) from error
     report = ScoreReport(
@@ -236,12 +252,16 @@ def _graders(
     return graders
 
 
-def _loaded(file: Path) -> OutputSet:
+def _loaded(file: Path, judges: Sequence[NamedScorer]) -> OutputSet:
     try:
         outputs = load_outputs(file)
     except OutputFileError as error:
         raise InputError(str(error)) from error
     for finding in outputs.findings:
+        if finding.code == "target" and not any(
+            finds_empty_target(judge.scorer) for judge in judges
+        ):
+            continue
         diagnostics.warn(located(outputs.source, finding.message, finding.lines))
     return outputs
 
@@ -291,13 +311,14 @@ def _scored(
     models: Sequence[str],
     roles: Mapping[str, Sequence[str]],
     concurrency: int,
+    sample_timeout: float,
 ) -> list[RowScores]:
     total = len(outputs) * len(judges)
     progress = _progress(total) if diagnostics.is_terminal() else None
 
     results: list[RowScores] = []
 
-    # Returns None: asyncio.run makes a text of the result and discards it.
+    # Returns None: asyncio makes a text of the result and discards it.
     async def scored() -> None:
         try:
             with graders.used(models, roles):
@@ -308,6 +329,7 @@ def _scored(
                         concurrency=concurrency,
                         progress=progress,
                         settle=graders.settle,
+                        sample_timeout=sample_timeout,
                     )
                 )
             await graders.settle()
@@ -315,7 +337,7 @@ def _scored(
             await graders.close()
 
     try:
-        asyncio.run(scored())
+        signals.run(scored())
         return results
     except KeyboardInterrupt:
         diagnostics.progress("")
@@ -353,7 +375,7 @@ def _summarised(
     reducers: list[Any] | None,
     group: str | None,
     cluster: str | None,
-) -> list[Any]:
+) -> list[ScorerResult]:
     return [
         summarised(outputs, scores, reducers, group=group, cluster=cluster) for scores in scored
     ]

@@ -13,12 +13,15 @@ from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress, threshold_for_shards
 from guardtui.cli.options import FILE, Fraction, engine_options, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.output_options import format_for
 from guardtui.cli.shard_options import ShardFlags
 from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
 from guardtui.cli.sweep_report import SweepResult, render
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.sweep import Sweep, best_threshold, sweep
+
+_FORMATS = ("table", "json", "csv")
 
 
 @click.command("sweep")
@@ -49,9 +52,9 @@ from guardtui.domain.sweep import Sweep, best_threshold, sweep
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    help="Format of the result (default: table); csv has every threshold.",
+    type=click.Choice(_FORMATS),
+    help="Format of the result (default: that of the file's ending, or table); csv has every "
+    "threshold.",
 )
 @output_option
 def command(
@@ -61,7 +64,7 @@ def command(
     min_tnr: float,
     encoder: str | None,
     threshold: Wanted,
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
 ) -> int:
     """Measure every threshold of the embedded engine, and find the best one.
@@ -72,6 +75,7 @@ def command(
     no threshold reaches the minimums.
     """
     check_output(output, topic, prompts)
+    format_name = format_for(format_name, output, "table", _FORMATS)
     measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
     curve, settings, source = measure(topic, prompts, encoder, threshold)
     best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from guardtui.app.wording_sources import (
     written_wordings,
 )
 from guardtui.app.wording_writer import WriterError, WritingCall
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.decision_scans import decision_options, estimate_text
 from guardtui.cli.diagnostics import InputError
@@ -195,7 +194,7 @@ def _written(
         if not _confirmed(yes=yes):
             return None
     try:
-        written = asyncio.run(call.wordings())
+        written = signals.run(call.wordings())
     except WriterError as error:
         diagnostics.warn(f"--writer {error}\n  only the other wordings are tried")
         return _Written(failure=error, used=call.budget.spent)
@@ -250,7 +249,7 @@ def _answers(questions: ManyQuestions) -> ManyAnswers:
     async def run() -> ManyAnswers:
         return await watched(questions.run(store), lambda: next(iter(shown), None))
 
-    return asyncio.run(run())
+    return signals.run(run())
 
 
 def _say_missing(answers: ManyAnswers) -> None:

@@ -73,6 +73,8 @@ def _scorer(result: ScorerResult) -> Iterator[tuple[Phrase, Phrase]]:
 
 
 def _metrics(result: ScorerResult) -> Iterator[list[Block]]:
+    if reason := result.without_metrics:
+        yield [Paragraph((Foreign(reason),))]
     for summary in result.summaries:
         if summary.metrics:
             pairs = tuple(

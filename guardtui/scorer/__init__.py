@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.aggregate import MetricResult as MetricResult
     from guardtui.scorer.aggregate import ScorerSummary as ScorerSummary
     from guardtui.scorer.aggregate import summarise as summarise
+    from guardtui.scorer.agreement import krippendorff_alpha as krippendorff_alpha
     from guardtui.scorer.choices import choice as choice
     from guardtui.scorer.decorators import metric as metric
     from guardtui.scorer.decorators import score_reducer as score_reducer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.expression import parse_scorer as parse_scorer
     from guardtui.scorer.graded import model_graded_fact as model_graded_fact
     from guardtui.scorer.graded import model_graded_qa as model_graded_qa
+    from guardtui.scorer.groups import grouped as grouped
     from guardtui.scorer.guardrail import coverage as coverage
     from guardtui.scorer.guardrail import fixes as fixes
     from guardtui.scorer.guardrail import guardrail_f1 as guardrail_f1
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from guardtui.scorer.intermediate import ScoringTask as ScoringTask
     from guardtui.scorer.intermediate import score as score
     from guardtui.scorer.intermediate import scoring_task as scoring_task
+    from guardtui.scorer.intervals import ci as ci
+    from guardtui.scorer.intervals import ci_wilson as ci_wilson
     from guardtui.scorer.matching import includes as includes
     from guardtui.scorer.matching import match as match
     from guardtui.scorer.metrics import accuracy as accuracy
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.metrics import mean as mean
     from guardtui.scorer.metrics import std as std
     from guardtui.scorer.metrics import stderr as stderr
+    from guardtui.scorer.metrics import var as var
     from guardtui.scorer.models import ModelRole as ModelRole
     from guardtui.scorer.models import NoModelError as NoModelError
     from guardtui.scorer.models import use_models as use_models
@@ -58,7 +63,9 @@ if TYPE_CHECKING:
     from guardtui.scorer.plugins import Plugin as Plugin
     from guardtui.scorer.plugins import PluginError as PluginError
     from guardtui.scorer.plugins import load_plugin as load_plugin
+    from guardtui.scorer.precomputed import precomputed_scores as precomputed_scores
     from guardtui.scorer.reducers import at_least as at_least
+    from guardtui.scorer.reducers import collect_score as collect_score
     from guardtui.scorer.reducers import majority_score as majority_score
     from guardtui.scorer.reducers import max_score as max_score
     from guardtui.scorer.reducers import mean_score as mean_score
@@ -89,6 +96,7 @@ if TYPE_CHECKING:
 
 # Loaded on first access, so that importing `Score` does not import all scorers.
 _NAMES_OF = {
+    "agreement": ("krippendorff_alpha",),
     "aggregate": ("MetricResult", "ScorerSummary", "summarise"),
     "choices": ("choice",),
     "decorators": ("metric", "score_reducer", "scorer"),
@@ -96,19 +104,22 @@ _NAMES_OF = {
         "ExpressionError", "parse_metric", "parse_metrics", "parse_reducer", "parse_scorer",
     ),
     "graded": ("model_graded_fact", "model_graded_qa"),
+    "groups": ("grouped",),
     "guardrail": (
         "coverage", "fixes", "guardrail_f1", "precision", "regressions", "tnr", "tpr",
     ),
+    "intervals": ("ci", "ci_wilson"),
     "intermediate": ("ScoringTask", "score", "scoring_task"),
     "matching": ("includes", "match"),
-    "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
+    "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr", "var"),
     "models": ("ModelRole", "NoModelError", "use_models"),
     "multi": ("multi_scorer",),
     "patterns": ("answer", "pattern"),
+    "precomputed": ("precomputed_scores",),
     "plugins": ("Plugin", "PluginError", "load_plugin"),
     "reducers": (
-        "at_least", "majority_score", "max_score", "mean_score", "median_score", "mode_score",
-        "pass_at", "pass_k",
+        "at_least", "collect_score", "majority_score", "max_score", "mean_score", "median_score",
+        "mode_score", "pass_at", "pass_k",
     ),
     "state": ("TaskState",),
     "types": (

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from guardtui.scorer.decorators import MetricSet
 from guardtui.scorer.factory_signature import KINDS, FactorySignature, text_problem, unknown_name
 from guardtui.scorer.reducers import reducer_by_name
-from guardtui.scorer.registry import OWN, RegistryType, lookup
+from guardtui.scorer.registry import OWN, RegistryType, find, lookup
 from guardtui.scorer.types import Metric, Scorer, ScoreReducer
 
 LONGEST = 20_000
@@ -101,6 +101,7 @@ def _read(text: str, kind: RegistryType, part: _Part) -> Any:
     if len(text) > LONGEST:
         problem = f"the expression has {len(text)} characters, more than {LONGEST}"
         raise ExpressionError(text, LONGEST, len(text), problem, "write a shorter one")
+    text = _quoted_name(text, kind)
     reader = _Reader(text)
     try:
         # "\d" in an ordinary text is intended by the author, so the warning is suppressed.
@@ -121,6 +122,14 @@ def _read(text: str, kind: RegistryType, part: _Part) -> Any:
         # A null character or half of a surrogate pair.
         problem = f"not an expression: {error}"
         raise ExpressionError(text, 0, len(text), problem, example) from error
+
+
+def _quoted_name(text: str, kind: RegistryType) -> str:
+    """Return a registered name that is not an identifier in quotes; any other text unchanged."""
+    name, call = text.strip(), ""
+    if name.endswith("()"):
+        name, call = name[:-2].rstrip(), "()"
+    return text if name.isidentifier() or find(kind, name) is None else f"{name!r}{call}"
 
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -197,12 +206,25 @@ class _Reader:
         bound = self._bound(named, form)
         if kind == "scorer" and named.plain == _SEVERAL:
             return self._several(named, form, bound)
+        made = {
+            name: self._metrics_of(form, name, bound.pop(name))
+            for name in [*bound]
+            if form.takes_metrics(name)
+        }
         values = {name: form.fitted(name, self._values(bound[name])) for name in bound}
         for name, value in values.items():
             for node_of_value, item in _single(bound[name], value):
                 self._check_type(form, name, item, node_of_value)
                 self._check_text(form, name, item, node_of_value)
-        return self._called(form, named, values)
+        return self._called(form, named, made | values)
+
+    def _metrics_of(self, form: FactorySignature, name: str, node: ast.expr) -> Any:
+        """Return the metric, or the set of metrics, that an argument names."""
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
+        if form.takes_metrics(name) == "one":
+            return self.made("metric", node)
+        return self.metrics(node)
 
     def _named(self, kind: RegistryType, node: ast.expr) -> _Named:
         whole = node
@@ -218,6 +240,9 @@ class _Reader:
         if isinstance(node, ast.Call):
             arguments = [*node.args, *node.keywords]
             node = node.func
+        # A name with blanks or other signs is written in quotes.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not package:
+            return _Named(node.value, node, whole, arguments)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not package:
             return _Named(f"{node.value.id}/{node.attr}", node, whole, arguments)
         if not isinstance(node, ast.Name):

@@ -9,11 +9,13 @@ import string
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from guardtui.scorer.decorators import MetricSet
+from guardtui.scorer.grading import text_or_file
 from guardtui.scorer.registry import (
     OWN,
     RegistryType,
@@ -23,6 +25,7 @@ from guardtui.scorer.registry import (
     names,
     registry_info,
 )
+from guardtui.scorer.types import Metric
 
 KINDS: Mapping[RegistryType, str] = {
     "scorer": "scorer",
@@ -63,6 +66,13 @@ class FactorySignature:
             )
             parts.append(f"{star}{parameter.name}{default}")
         return f"{self.name}({', '.join(parts)})"
+
+    def takes_metrics(self, name: str) -> Literal["one", "several"] | None:
+        """Return whether a parameter is a metric, or a set of them."""
+        hint = self._hints.get(name)
+        if hint == Metric:
+            return "one"
+        return "several" if hint in (MetricSet, MetricSet | None) else None
 
     def fitted(self, name: str, value: Any) -> Any:
         """Return a tuple as a list if only a list is allowed; other values unchanged."""
@@ -142,7 +152,12 @@ def text_problem(factory: str, parameter: str, text: str) -> tuple[str, str] | N
     groups = _GROUPS_OF_PATTERNS.get((factory, parameter))
     if groups is not None:
         return _pattern_problem(text, groups)
-    return _template_problem(text) if (factory, parameter) in _TEMPLATES else None
+    if (factory, parameter) not in _TEMPLATES:
+        return None
+    try:
+        return _template_problem(text_or_file(text))
+    except ValueError as error:
+        return str(error), "name a text file, or write the template itself"
 
 
 def _pattern_problem(pattern: str, groups: int) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from guardtui.scorer.grading import (
     grading_prompt,
     read_by_pattern,
     read_grade,
+    template_fields,
+    text_or_file,
 )
 from guardtui.scorer.history import conversation_text
 from guardtui.scorer.metrics import accuracy, stderr
@@ -34,6 +37,11 @@ from guardtui.scorer.types import (
 MAJORITY = "majority"
 """Default reducer of a panel's grades: more than half of all graders agree."""
 
+_SHOWN = 60
+"""Characters of a template in a warning."""
+
+_logger = logging.getLogger(__name__)
+
 
 @scorer(metrics=[accuracy(), stderr()])
 def model_graded_qa(
@@ -49,10 +57,12 @@ def model_graded_qa(
     """Return a model grades whether the answer meets the criterion, which is the target.
 
     `template` is formatted with `str.format` from question, answer, criterion, instructions and the
-    sample's metadata. `grade_pattern` captures the grade in its first group. `model` may be
-    several, each of which grades once. Without a grade the score is NaN. Raises LookupError without
-    a grading model, KeyError for an unknown variable of the template, re.error or IndexError for an
-    unsuitable pattern, and any exception of a model.
+    sample's metadata. It and `instructions` are texts, or files that exist, which are read here.
+    `grade_pattern` captures the grade in its first group. `model` may be several, each of which
+    grades once. Without a grade the score is NaN. Raises ValueError for a file that is not UTF-8
+    text. While scoring, raises LookupError without a grading model, KeyError for an unknown
+    variable of the template, re.error or IndexError for an unsuitable pattern, and any exception of
+    a model.
     """
     return _graded(
         template or QA_TEMPLATE, instructions, grade_pattern, include_history, partial_credit,
@@ -91,6 +101,10 @@ def _graded(
     model_role: str | ModelRole | None,
     reducer: str | ScoreReducer,
 ) -> Scorer:
+    template, instructions = text_or_file(template), text_or_file(instructions or "")
+    if not include_history and "answer" not in template_fields(template):
+        start = template if len(template) <= _SHOWN else f"{template[:_SHOWN]}…"
+        _logger.warning("the template %r has no {answer}: the model will not see it", start)
     offered = None if instructions else [CORRECT, INCORRECT, *([PARTIAL] if partial_credit else [])]
     instruction_text = instructions or default_instructions(partial_credit=partial_credit)
     combine = reducer_by_name(reducer) if isinstance(reducer, str) else reducer

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from guardtui.scorer.types import CORRECT, INCORRECT, PARTIAL
@@ -61,6 +63,34 @@ _VERDICTS = {
     **dict.fromkeys(("i", "incorrect"), INCORRECT),
     **dict.fromkeys(("p", "partial"), PARTIAL),
 }
+
+
+def text_or_file(text: str) -> str:
+    """Return the text of a file if this is the path of one that exists, else the text itself.
+
+    Raises ValueError for a file that cannot be read, or is not UTF-8.
+    """
+    try:
+        path = Path(text)
+        if not path.is_file():
+            return text
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        return text
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the file {text} is not UTF-8 text") from error
+    except OSError as error:
+        raise ValueError(f"the file {text} cannot be read: {error.strerror}") from error
+
+
+def template_fields(template: str) -> set[str]:
+    """Return the variables of a template; none for a broken one."""
+    try:
+        fields = [name for _, name, _, _ in string.Formatter().parse(template)]
+    except ValueError:
+        return set()
+    return {re.split(r"[.\[]", name, maxsplit=1)[0] for name in fields if name is not None}
 
 
 def default_instructions(*, partial_credit: bool) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from guardtui.scorer.decorators import scorer
 from guardtui.scorer.metrics import accuracy, stderr
 from guardtui.scorer.numerals import clean_numeric, normal_form, read_number
+from guardtui.scorer.registry import OWN, is_registered, registry_info, registry_params
 from guardtui.scorer.state import TextState
 from guardtui.scorer.text import strip_edges, verdict
 from guardtui.scorer.types import Score, Scorer
@@ -127,3 +128,20 @@ def includes(ignore_case: bool = True) -> Scorer:
         return verdict(correct, completion, answer=answer, explanation=completion)
 
     return score
+
+
+def finds_empty_target(scorer: Scorer) -> bool:
+    """Return whether a scorer, or a member of it, finds an empty target in every output."""
+    if not is_registered(scorer):
+        return False
+    return _finds_empty(registry_info(scorer).name, registry_params(scorer))
+
+
+def _finds_empty(name: str, params: Mapping[str, Any]) -> bool:
+    plain = name.removeprefix(f"{OWN}/")
+    members = params.get("scorers", []) if plain == "multi_scorer" else []
+    return (
+        plain == "includes"
+        or (plain == "match" and params.get("location") != "exact")
+        or any(_finds_empty(member["name"], member["params"]) for member in members)
+    )

@@ -17,6 +17,7 @@ from guardtui.scorer.types import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -60,7 +61,20 @@ def _deviation(scores: list[SampleScore], to_float: ValueToFloat) -> Any:
 
     if len(scores) < 2:
         return 0
-    return np.std(_floats(scores, to_float), ddof=1)
+    return np.std(floats(scores, to_float), ddof=1)
+
+
+@metric
+def var(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
+    """Return variance of a sample (n - 1 in the denominator); 0 for fewer than two scores."""
+
+    def measure(scores: list[SampleScore]) -> Value:
+        import numpy as np
+
+        spread: Value = np.var(floats(scores, to_float), ddof=1) if len(scores) > 1 else 0
+        return spread
+
+    return measure
 
 
 @metric
@@ -82,6 +96,17 @@ def stderr(to_float: ValueToFloat = DEFAULT_TO_FLOAT, cluster: str | None = None
 
 
 def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) -> float:
+    codes = cluster_codes(scores, cluster)
+    if len(scores) < 2:
+        return 0.0
+    return clustered_error(floats(scores, to_float), codes)
+
+
+def cluster_codes(scores: list[SampleScore], cluster: str) -> NDArray[np.intp]:
+    """Return the number of each score's cluster, counted from 0 in order of first occurrence.
+
+    Raises ValueError for a sample without a value at that key of its metadata.
+    """
     import numpy as np
 
     clusters: dict[Hashable, int] = {}
@@ -92,13 +117,17 @@ def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) 
         if name is None or is_unscored(name):
             raise ValueError(_without_cluster(sample, cluster))
         codes.append(clusters.setdefault(name, len(clusters)))
-    if len(scores) < 2 or len(clusters) < 2:
+    return np.array(codes, np.intp)
+
+
+def clustered_error(values: NDArray[Any], codes: NDArray[np.intp]) -> float:
+    """Return the standard error of the mean of values [N] in clusters [N]; 0.0 for one cluster."""
+    import numpy as np
+
+    sums = np.bincount(codes, weights=values - values.mean())
+    count = len(sums)
+    if count < 2:
         return 0.0
-    values = _floats(scores, to_float)
-    sums = np.bincount(
-        np.array(codes, np.intp), weights=values - values.mean(), minlength=len(clusters)
-    )
-    count = len(clusters)
     error: float = np.sqrt(np.dot(sums, sums) * count / (count - 1)) / len(values)
     return error
 
@@ -121,7 +150,7 @@ def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = DEFAULT_T
     def measure(scores: list[SampleScore]) -> Value:
         if len(scores) < 2:
             return 0.0
-        return _bootstrapped(_floats(scores, to_float), num_samples)
+        return _bootstrapped(floats(scores, to_float), num_samples)
 
     return measure
 
@@ -163,7 +192,8 @@ def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
     return float(np.std(means))
 
 
-def _floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
+def floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
+    """Return the converted values, float64 [N]."""
     import numpy as np
 
     return np.array(_converted(scores, to_float), np.float64)

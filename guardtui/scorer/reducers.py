@@ -126,6 +126,20 @@ def _panel(scores: list[Score]) -> dict[str, Any]:
     return {"votes": votes, "size": len(scores), "failures": failures}
 
 
+@score_reducer(name="collect")
+def collect_score() -> ScoreReducer:
+    """Return all values as a list, without NaN. Raises ValueError for a value that is no scalar."""
+
+    def reduce(scores: list[Score]) -> Score:
+        for score in scores:
+            if not isinstance(score.value, str | int | float):
+                raise ValueError(f"collect takes scalars only, not {score.value!r}")
+        values = [score.value for score in scores if not is_unscored(score.value)]
+        return _with_rest(scores, values or math.nan)
+
+    return reduce
+
+
 @score_reducer
 def at_least(
     k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT

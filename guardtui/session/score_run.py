@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,12 +24,16 @@ from guardtui.scorer.models import NoModelError
 from guardtui.scorer.reducers import epochs_needed, reducer_log_name
 from guardtui.scorer.registry import is_registered, registry_info, registry_params
 from guardtui.scorer.state import Choice, Message, TaskState, ToolCall
+from guardtui.scorer.time_limit import TimeLimit, TimeLimitError
 from guardtui.scorer.types import Metric, SampleScore, Score, Scorer, Target, is_unscored
 from guardtui.session.graders import GRADER, GraderError, NotAskedError, ScoreError
 from guardtui.session.selected_choices import selected_choices
 
 _BREATH = 0xFF
 """Bit mask: after this many rows the event loop runs other tasks."""
+
+_KEYS = 10
+"""Maximum number of keys in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,24 @@ class ScorerResult:
     scores: RowScores
     summaries: Sequence[ScorerSummary]
     groups: Sequence[ScoreGroup] = ()
+
+    @property
+    def without_metrics(self) -> str:
+        """Reason why there is no metric at all; "" if there is one."""
+        if any(summary.metrics for summary in self.summaries):
+            return ""
+        if not self.scores.judge.metrics:
+            return "no metric: the scorer has none; name one with --metric"
+        keys = dict.fromkeys(
+            key
+            for score in self.scores.scores
+            if score is not None and isinstance(score.value, dict)
+            for key in score.value
+        )
+        if not keys:
+            return "no metric: no row has a value"
+        shown = ", ".join(list(keys)[:_KEYS]) + (", …" if len(keys) > _KEYS else "")
+        return f"no metric: the values have the keys {shown}"
 
 
 def make_judges(
@@ -150,11 +173,13 @@ async def score_rows(
     progress: Callable[[int], None] | None = None,
     settle: Callable[[], Awaitable[None]] | None = None,
     scorers: Sequence[Scorer] = (),
+    sample_timeout: float = math.inf,
 ) -> list[RowScores]:
     """Score every row by every judge, `concurrency` rows at once if a scorer awaits a model.
 
-    A failing row is an error of that row only. `progress` is called with the number of scores so
-    far. `settle` is awaited after a row whose model failed: other models of a panel may still be
+    A failing row is an error of that row only, also one whose scorer computes for longer than
+    `sample_timeout` seconds (`TimeLimit`). `progress` is called with the number of scores so far.
+    `settle` is awaited after a row whose model failed: other models of a panel may still be
     answering, and rows that fail at once must not pile up their requests. A scorer may call
     `score()`, which runs the other judges' scorers and `scorers`. Raises ScoreError if a scorer
     needs a model and has none.
@@ -168,11 +193,12 @@ async def score_rows(
         results.append(result)
         done = _Counter(index * count, progress) if progress is not None else None
         rows = iter(range(count))
-        async with asyncio.TaskGroup() as group:
-            workers = [
-                group.create_task(_work(outputs, rows, result, others, done, settle))
-                for _ in range(min(concurrency, count))
-            ]
+        with TimeLimit(sample_timeout) as limit:
+            async with asyncio.TaskGroup() as group:
+                workers = [
+                    group.create_task(_work(outputs, rows, result, others, limit, done, settle))
+                    for _ in range(min(concurrency, count))
+                ]
         failed = next((worker.result() for worker in workers if worker.result()), None)
         if failed is not None:
             raise failed
@@ -194,13 +220,14 @@ async def _work(
     rows: Iterator[int],
     result: RowScores,
     others: Sequence[Scorer],
+    limit: TimeLimit,
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
     """Score rows until there are none left; `score()` in a scorer runs the `others`."""
     task = ScoringTask(None, Target(()), others)
     with scoring_task(task):
-        return await _score_each(outputs, rows, result, task, done, settle)
+        return await _score_each(outputs, rows, result, task, limit, done, settle)
 
 
 async def _score_each(
@@ -208,6 +235,7 @@ async def _score_each(
     rows: Iterator[int],
     result: RowScores,
     task: ScoringTask,
+    limit: TimeLimit,
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
@@ -220,6 +248,7 @@ async def _score_each(
     for row in rows:
         if not row & _BREATH:
             await asyncio.sleep(0)
+        limit.next_step()
         try:
             task.state, task.target = sample_state(outputs, row), Target(outputs.targets[row])
             score = await scorer(task.state, task.target)
@@ -260,7 +289,9 @@ def _without_model(judge: NamedScorer, role: str | None) -> str:
 def _reason(error: Exception) -> str:
     """Return the message of a row's error as one short text."""
     text = str(error)
-    if isinstance(error, KeyError):
+    if isinstance(error, TimeLimitError):
+        text += "\n  fix the expression or the scorer, or allow more with --sample-timeout"
+    elif isinstance(error, KeyError):
         text = f"{text} is not a column of the file"
     elif not isinstance(error, ValueError | GraderError | TypeError) or not text:
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__

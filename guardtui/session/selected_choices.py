@@ -4,43 +4,45 @@ from __future__ import annotations
 
 import re
 
-# The last marker that is followed by something counts. Letters, numbers and the blanks and commas
-# between them are the names; emphasis and brackets around them are ignored.
-_MARKER = re.compile(r"ANSWER\s*:[\s*(]*(?=[A-Z0-9,])", re.IGNORECASE)
-_NAMES = re.compile(r"(?:[A-Za-z0-9 ,]|(?<=[ ,])[(*]+|[)*]+(?= *,))++(?!\w)")
-_SINGLE = re.compile(r"[A-Za-z0-9]++(?!\w)")
-_BETWEEN = re.compile(r"[ ,()*]+")
-_LETTERS = 26
+from guardtui.scorer.choices import letter
+
+# Signs around names are taken off first: $B$, **B**, (B). No form backtracks into a run that it has
+# read, so that an output of any length is read in linear time.
+_NAMES = r"[A-Za-z\d][A-Za-z\d ,]*+"
+_WRAPPED = (
+    re.compile(rf"\$\s*+({_NAMES})\s*+\$"),
+    re.compile(rf"\*\*\s*+({_NAMES})\s*+\*\*"),
+)
+_BRACKETED = re.compile(r"(^|[:,])(\s*+)\(([A-Za-z\d])\)(?=[^\S\n]*+(?:[,.\n]|\Z))", re.IGNORECASE)
+
+# At the start of a line the names end with their line or a full stop. Elsewhere any other sign ends
+# them. Blanks alone are a marker too: one that names nothing.
+_OF_A_LINE = re.compile(
+    r"^ANSWER\s*+:(?:\s*+([A-Z\d,][A-Z\d ,]*+)\s*(?:$|\n|\.)"
+    r"|[^\S ]*+ (?:[^\S\n]*+\n|\s*+(?:\Z|\.)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANYWHERE = re.compile(r"ANSWER\s*+:(?:\s*+([A-Z\d,][A-Z\d ,]*)(?!\w)|\s* (?!\w))", re.IGNORECASE)
 
 
 def selected_choices(output: str, count: int) -> frozenset[int]:
     """Return the indices of the choices that an output selects; empty if it is not clear.
 
-    The output is read like inspect_ai's `multiple_choice` solver does: `ANSWER: B`, `ANSWER: A, C`,
-    `ANSWER: AC`, `ANSWER: A and C`, ignoring case; A to Z, then 1, 2, …; the last of several
-    counts. An answer that also names an index outside of the `count` choices selects nothing.
+    The output is read like inspect_ai's `multiple_choice` solver with `multiple_correct` reads it:
+    `ANSWER: B`, `ANSWER: A, C`, `ANSWER: AC`, `ANSWER: A and C`, ignoring case; A to Z, then 1, 2,
+    …; also as `$B$`, `**B**` or `(B)`. The last marker at the start of a line counts, or the last
+    of all if none is. An answer that also names an index outside of the `count` choices selects
+    nothing.
     """
-    positions = [marker.end() for marker in _MARKER.finditer(output)]
-    if not positions:
+    for wrapped in _WRAPPED:
+        output = wrapped.sub(lambda match: match[1].rstrip(" "), output)
+    output = _BRACKETED.sub(r"\1\2\3", output)
+    markers = _OF_A_LINE.findall(output) or _ANYWHERE.findall(output)
+    if not markers:
         return frozenset()
-    for form in (_NAMES, _SINGLE):
-        names = form.match(output, positions[-1])
-        if names is not None:
-            return _indices(names[0], count)
+    indices = {letter(index): index for index in range(count)}
+    names = markers[-1].strip().upper().replace(" AND ", ",").replace(" ", "")
+    for tokens in ({name for name in names.split(",") if name}, set(names)):
+        if tokens <= indices.keys():
+            return frozenset(indices[name] for name in tokens)
     return frozenset()
-
-
-def _indices(names: str, count: int) -> frozenset[int]:
-    words = [word for word in _BETWEEN.split(names) if word]
-    if words and words[-1].lower() == "and":
-        return frozenset()
-    indices: set[int] = set()
-    for word in words:
-        if word.lower() == "and":
-            continue
-        for name in (word,) if word.isdecimal() else word.upper():
-            index = _LETTERS - 1 + int(name[:9]) if name.isdecimal() else ord(name) - ord("A")
-            if not 0 <= index < count or name == "0":
-                return frozenset()
-            indices.add(index)
-    return frozenset(indices)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from guardtui.cli.output_options import format_of_name
+from guardtui.cli.output_options import choose
 from guardtui.reports.formats import FORMATS
 
 from .conftest import Run
@@ -43,14 +43,73 @@ examples:
         ("r.sarif", "sarif"),
         ("r.sarif.json", "sarif"),
         ("r.txt", "table"),
-        ("report", None),
-        ("html", None),
+        ("report", "the default"),
+        ("html", "the default"),
         (".json", "json"),
-        ("r.pdf", None),
+        ("-", "the default"),
     ],
 )
-def test_the_ending_of_a_file_tells_the_format(name: str, expected: str | None) -> None:
-    assert format_of_name(name) == expected
+def test_the_ending_of_a_file_tells_the_format(name: str, expected: str) -> None:
+    (output,) = choose(None, [Path(name)], "the default")
+    assert output.format_name == expected
+
+
+COMMANDS = (
+    "eval topic.yaml --prompts prompts.csv",
+    "sweep topic.yaml --prompts prompts.csv",
+    "refine topic.yaml --prompts prompts.csv --single",
+    "check topic.yaml --prompts prompts.csv",
+    "audit topic.yaml --prompts topic.yaml=prompts.csv",
+    "compare topic.yaml topic.yaml --prompts prompts.csv",
+    "score outputs.csv --scorer match()",
+)
+WITHOUT_FORMATS = (
+    "sample", "judge-template", "decision-template", "convert prompts.csv --from lines",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_writes_json_to_a_file_that_ends_so(
+    run: Run, folder: Path, command: str
+) -> None:
+    (folder / "outputs.csv").write_text("input,target,output\nq,a,a\n", "utf-8")
+    assert run(*command.split(), "-o", "r.json").out == ""
+    assert isinstance(json.loads((folder / "r.json").read_bytes()), dict | list)
+    assert run(*command.split(), "-o", "r.txt").out == ""
+    with pytest.raises(json.JSONDecodeError):
+        json.loads((folder / "r.txt").read_bytes())
+
+
+@pytest.mark.parametrize("name", ["r.eval", "r.xlsx", "r.xyz", "r.pdf", "R.EVAL"])
+@pytest.mark.parametrize("command", [*COMMANDS, *WITHOUT_FORMATS, "export topic.yaml"])
+def test_every_command_refuses_an_ending_that_it_cannot_write(
+    run: Run, folder: Path, command: str, name: str
+) -> None:
+    (folder / "outputs.csv").write_text("input,target,output\nq,a,a\n", "utf-8")
+    done = run(*command.split(), "-o", name)
+    assert (done.code, done.out) == (2, "")
+    assert name in done.err
+    assert {".txt", ".csv", ".md"} & set(done.err.replace(",", " ").replace(";", " ").split())
+    assert not (folder / name).exists()
+
+
+@pytest.mark.parametrize("name", ["r.eval", "r.parquet"])
+def test_no_text_is_written_into_a_binary_file_with_a_named_format(
+    run: Run, folder: Path, name: str
+) -> None:
+    done = run(*COMMANDS[0].split(), "--format", "inspect-log", "-o", name)
+    assert done.code == 2
+    assert f"{name}: {Path(name).suffix} is not the ending of a report, which is a text" in done.err
+    assert ".inspect.json" in done.err
+    assert not (folder / name).exists()
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.csv", "r.html"])
+@pytest.mark.parametrize("command", ["judge-template", "decision-template"])
+def test_a_template_is_no_data(run: Run, folder: Path, command: str, name: str) -> None:
+    assert run(command, "-o", name).code == 2
+    assert not (folder / name).exists()
+    assert run(command, "-o", "r.txt").code == 0
 
 
 def test_the_help_names_every_format(run: Run) -> None:
@@ -92,7 +151,7 @@ def test_an_ending_of_no_report_is_refused_before_the_work(run: Run, folder: Pat
         done = run(*command, "-o", "r.pdf")
         assert done.code == 2
         assert "r.pdf: .pdf is not the ending of a report" in done.err
-        assert "--format" in done.err
+        assert "give the file one of these: .html, " in done.err
         assert not (folder / "r.pdf").exists()
 
 

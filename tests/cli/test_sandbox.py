@@ -33,7 +33,7 @@ class Served:
             text=True,
         )
         assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        self.url = self.process.stdout.readline().partition("'")[2].rstrip("'\n")
 
     def ask(
         self, path: str, body: Any = None, method: str | None = None, **headers: str
@@ -75,17 +75,19 @@ def served(folder: Path, environment: dict[str, str]) -> Iterator[type[Served]]:
         one.process.communicate()
 
 
-def test_start_prints_one_line_with_the_address(served: Any) -> None:
+def test_start_prints_the_variables_for_a_shell(served: Any) -> None:
     server = served()
     assert server.url.startswith("http://127.0.0.1:")
     assert server.scan("hello")[0] == 200
     status, stats = server.ask("/_sandbox/stats")
     assert (status, stats["endpoints"]) == (200, {"sync": {"200": 1}})
+    exports = [server.process.stdout.readline() for _ in range(7)]
     code, out, said = server.end()
     assert (code, out) == (130, "")
     assert said.endswith("interrupted\n")
-    assert f"export PANW_AI_SEC_API_ENDPOINT='{server.url}'" in said.splitlines()
-    assert "export PANW_MGMT_TSG_ID='1'" in said.splitlines()
+    assert f"the sandbox listens on {server.url}; Ctrl-C ends it\n" in said
+    assert "export PANW_MGMT_TSG_ID='1'\n" in exports
+    assert all(line.startswith("export ") for line in exports)
     assert "Traceback" not in said
 
 

@@ -449,6 +449,178 @@ def test_a_request_to_a_failing_service_is_retried(
         assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
+NAMES = """
+from guardtui.scorer import Score, accuracy, mean, scorer
+def made(name, metrics, value=1):
+    @scorer(metrics=metrics, name=name)
+    def factory(value=value):
+        async def score(state, target):
+            return Score(value=value)
+        return score
+made("My Name", [accuracy()])
+made("my-name 2", [accuracy()])
+made("keyed", {"zz": [mean()]}, {"a": 1, "b": 2})
+made("bare", [])
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "accuracy"),
+    [
+        ("My Name", "1.000"),
+        (" My Name() ", "1.000"),
+        ('"My Name"', "1.000"),
+        ("'My Name'(value=0)", "0.000"),
+        ("my-name 2", "1.000"),
+        ("multi_scorer(['My Name', 'my-name 2'(value=0)], 'mean')", "0.500"),
+    ],
+)
+def test_a_scorer_with_any_name_is_usable(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, accuracy: str
+) -> None:
+    (here / "names.py").write_text(NAMES)
+    code, out, err = score(capfd, "outputs.csv", "--plugin", "names.py", "--scorer", expression)
+    assert (code, err) == (0, "")
+    assert f"accuracy   {accuracy}" in out
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("keyed", "no metric: the values have the keys a, b"),
+        ("bare", "no metric: the scorer has none; name one with --metric"),
+    ],
+)
+def test_metrics_that_match_nothing_say_so(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, reason: str
+) -> None:
+    (here / "names.py").write_text(NAMES)
+    words = ["outputs.csv", "--plugin", "names.py", "--scorer", expression]
+    code, out, err = score(capfd, *words)
+    assert (code, err) == (0, "")
+    assert f"\n{reason}\n" in out
+    code, out, err = score(capfd, *words, "--format", "csv")
+    assert (code, err) == (0, f"warning: {expression}: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("expression", "warned"),
+    [
+        ("match()", True),
+        ("includes()", True),
+        ("multi_scorer([exact(), includes()], 'mean')", True),
+        ("match('exact')", False),
+        ("exact()", False),
+        ("f1()", False),
+        ("pattern('(a)')", False),
+        ("answer('word')", False),
+    ],
+)
+def test_an_empty_target_is_warned_of_where_it_is_found_everywhere(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str, warned: bool
+) -> None:
+    (here / "e.csv").write_text("input,target,output\nq,,a\n")
+    code, _, err = score(capfd, "e.csv", "--scorer", expression)
+    assert (code, bool(err)) == (0, warned)
+
+
+def test_a_model_is_not_called_superfluous_after_an_error(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "template.txt").write_text("{answer} {nope}")
+    code, _, err = score(
+        capfd, "outputs.csv", "--scorer", "model_graded_qa(template='template.txt')",
+        "--model", "http://127.0.0.1:9/v1#good",
+    )  # fmt: skip
+    assert code == 3
+    assert "'nope' is not a column of the file" in err
+    assert "has no effect" not in err
+
+
+PLUGIN = """
+import time
+from guardtui.scorer import Score, accuracy, scorer
+@scorer(metrics=[accuracy()])
+def endless():
+    async def score(state, target):
+        while state.output.completion.endswith("!"):
+            pass
+        return Score(value=1)
+    return score
+@scorer(metrics=[accuracy()])
+def asleep():
+    async def score(state, target):
+        time.sleep(1000 if state.output.completion.endswith("!") else 0)
+        return Score(value=1)
+    return score
+"""
+ENDLESS = [
+    "pattern('(a+)+$')", "endless()", "asleep()", "multi_scorer([pattern('(a|aa)+$')], 'mean')",
+]  # fmt: skip
+
+
+def endless_rows(folder: Path) -> list[str]:
+    """A file whose second row a scorer of ENDLESS never finishes, and the plug-in."""
+    hard = "a" * 60 + "!"
+    (folder / "endless.csv").write_text(f"input,target,output\nq,a,a\nq,a,{hard}\nq,a,aa\n")
+    (folder / "plugin.py").write_text(PLUGIN)
+    return ["endless.csv", "--plugin", "plugin.py"]
+
+
+@pytest.mark.parametrize("expression", ENDLESS)
+def test_a_row_that_never_ends_has_no_score(
+    here: Path, capfd: pytest.CaptureFixture[str], expression: str
+) -> None:
+    words = [*endless_rows(here), "--scorer", expression, "--sample-timeout", "0.2"]
+    code, out, err = score(capfd, *words)
+    assert code == 3
+    assert "scored 2  errors 1" in out
+    assert "1 of 3 rows could not be scored" in err
+    assert "endless.csv:3 (id 2, " in err
+    assert "it takes longer than 0.2 s\n" in err
+    assert "--sample-timeout" in err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("expression", ENDLESS)
+@pytest.mark.parametrize(
+    ("number", "background"),
+    [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)],
+)
+def test_the_first_signal_ends_a_row_that_never_ends(
+    here: Path,
+    environment: dict[str, str],
+    number: signal.Signals,
+    expression: str,
+    background: bool,
+) -> None:
+    # A shell lets its background processes ignore Ctrl-C.
+    words = ["score", *endless_rows(here), "--scorer", expression, "--sample-timeout", "3600"]
+    handler = "signal.SIG_IGN" if background else "signal.default_int_handler"
+    script = (
+        "import signal, sys\n"
+        "from guardtui.cli.main import main\n"
+        "from guardtui.session import score_run\n"
+        f"signal.signal(signal.SIGINT, {handler})\n"
+        "state_of = score_run.sample_state\n"
+        "def telling(outputs, row):\n"
+        "    if row == 1: print('reached', flush=True)\n"
+        "    return state_of(outputs, row)\n"
+        "score_run.sample_state = telling\n"
+        "main(sys.argv[1:])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *words],
+        env=environment, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"reached\n"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    word = {signal.SIGINT: b"interrupted", signal.SIGTERM: b"terminated"}[number]
+    assert (process.returncode, out, err.strip()) == (128 + number, b"", word)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_grades_before_an_interrupt_are_cached(

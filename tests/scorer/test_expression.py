@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -214,7 +215,8 @@ MATCH = 'match(location="end", *, ignore_case=True, numeric=False)'
         ("__import__('os').getcwd()", "__import__('os').getcwd()", "is not the name of a scorer"),
         ("match().__class__", "match().__class__", "is not the name of a scorer"),
         ("match if True else f1", "match if True else f1", "is not the name of a scorer"),
-        ("'match'", "'match'", "is not the name of a scorer"),
+        ("'no match'", "'no match'", "no scorer is called 'no match'"),
+        ("b'match'", "b'match'", "is not the name of a scorer"),
         ("[match()]", "[match()]", "is not the name of a scorer"),
         ("match(", "(", "never closed"),
         ("match;f1", ";", "not an expression"),
@@ -258,7 +260,7 @@ def test_errors_tell_the_place_and_the_remedy(text: str, place: str | None, told
         ("{1: mean()}", "1", "a key of metrics is a text"),
         ("{**a}", "a", "a key of metrics is a text"),
         ("[[mean()]]", "[mean()]", "not the name of a metric"),
-        ('{"a": "mean"}', '"mean"', "not the name of a metric"),
+        ('{"a": 5}', "5", "not the name of a metric"),
         ("accuracy(to_float='x')", "'x'", r"should be callable.*it takes accuracy\(\)"),
         ("stderr(x=1)", "stderr(x=1)", r"unexpected.*it takes stderr\(cluster=None\)"),
         ("tpr(), tnr(3)", "3", 'it takes tnr\\(expected="expected", intent="intent"\\)'),
@@ -278,7 +280,7 @@ def test_errors_of_metrics(text: str, place: str, told: str) -> None:
         ("at_least(True)", "should be a valid integer"),
         ("at_least_x", "did you mean at_least"),
         ("accuracy", "it is a metric"),
-        ('"mean"', "not the name of a reducer"),
+        ("5", "not the name of a reducer"),
     ],
 )
 def test_errors_of_reducers(text: str, told: str) -> None:
@@ -326,3 +328,34 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             assert str(made).startswith(made.problem)
         else:
             assert callable(made) or isinstance(made, list | dict)
+
+
+def test_metrics_are_arguments_of_metrics_and_scorers(tmp_path: Path) -> None:
+    grouped = registry_params(parse_metric("grouped(mean(), 'cat', all=False)"))
+    assert grouped["metric"]["name"] == "mean"
+    assert (grouped["group_key"], grouped["all"]) == ("cat", False)
+    nested = registry_params(parse_metric("grouped(metric=grouped(mean, 'a'), group_key='b')"))
+    assert nested["metric"]["params"]["metric"]["name"] == "mean"
+    (tmp_path / "s.json").write_text("[]")
+    scorer = parse_scorer(f"precomputed_scores({str(tmp_path / 's.json')!r}, metrics=mean())")
+    assert [registry_info(one).name for one in registry_info(scorer).metadata["metrics"]] == [
+        "guardtui/mean"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("grouped(5, 'cat')", "5 is not the name of a metric"),
+        ("grouped(means(), 'cat')", "no metric is called 'means'"),
+        ("grouped(mean(), cat)", "cat is not a value that can stand here"),
+        ("grouped(mean())", "missing a required argument: 'group_key'"),
+        ("ci(2)", "the level of an interval is between 0 and 1, not 2"),
+        ("ci(method='z')", "method of ci cannot be 'z'"),
+        ("krippendorff_alpha('ratio')", "level of krippendorff_alpha cannot be 'ratio'"),
+    ],
+)
+def test_errors_of_metrics_with_arguments(text: str, told: str) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        parse_metric(text)
+    assert told in raised.value.problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,42 @@ async def test_grades(says: str, grade: str | None) -> None:
         assert score.explanation.endswith(says)
     else:
         assert (score.value, score.explanation, score.reason) == (grade, says, None)
+
+
+@pytest.mark.parametrize("make", [model_graded_qa, model_graded_fact])
+async def test_template_and_instructions_may_be_files(make: Any, tmp_path: Path) -> None:
+    template, instructions = tmp_path / "template.txt", tmp_path / "instructions.md"
+    template.write_text("Q {question} A {answer} {instructions} é", "utf-8")
+    instructions.write_text("Say GRADE.", "utf-8")
+    grader = Grader("GRADE: pass")
+    scorer = make(str(template), str(instructions), model=grader)
+    template.unlink()  # read when the scorer is made
+    score = await scorer(TaskState("done", input="do it"), Target("x"))
+    assert (grader.asked, score.value) == (["Q do it A done Say GRADE. é"], "P")
+
+
+@pytest.mark.parametrize("template", ["no such file.txt", "{answer} " + "x" * 5000, "{answer}\0"])
+async def test_a_template_that_names_no_file_is_the_text(template: str) -> None:
+    grader = Grader()
+    await model_graded_qa(template, model=grader)(TaskState("done"), Target("x"))
+    assert grader.asked == [template.format(answer="done")]
+
+
+def test_a_template_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"t\.txt is not UTF-8 text"):
+        model_graded_qa(str(tmp_path / "t.txt"))
+
+
+def test_a_template_without_the_answer_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    for template in ("{answer}", "{answer[0]}", "{answer.real!r:>5}", None):
+        model_graded_qa(template)
+    model_graded_qa("{question}", include_history=True)
+    assert caplog.messages == []
+    model_graded_fact("template.txt")
+    assert caplog.messages == [
+        "the template 'template.txt' has no {answer}: the model will not see it"
+    ]
 
 
 async def test_partial_credit_offers_p() -> None:

@@ -23,6 +23,12 @@ READ_ALIKE = {
     "": "", "B": "", "The ANSWER: C is": "", "ANSWER: E": "", "ANSWER: $B": "",
     "ANSWER: Because": "", "ANSWER: A because": "", "ANSWER: 1": "", "ANSWER: B, E": "",
     "ANSWER: ABE": "", "ANSWER: A or B": "", "ANSWER: A_": "", "ANSWER: Bé": "", "ANSWER: ÄB": "",
+    "ANSWER: $B$": "B", "ANSWER: $ B $.": "B", "**ANSWER**: B": "B", "**ANSWER: $B$**": "B",
+    "ANSWER: **$B$**": "B", "ANSWER: $A, C$": "AC", "ANSWER: $A$, $C$": "AC",
+    "ANSWER: **B** and **C**": "BC", "ANSWER: A\nWait, no.\nANSWER: $B$": "B",
+    "ANSWER: A\nThen ANSWER: B": "A", "ANSWER: A\n\nWait, ANSWER: $B$.": "A", "- ANSWER: B": "B",
+    "- ANSWER: A\n- ANSWER: $D$ it is": "", "Final ANSWER: (B.": "", "**ANSWER:** B?": "",
+    "ANSWER: AB, C": "", "x ANSWER: A\ny ANSWER: [B]": "", "x ANSWER: A\ny ANSWER:[B]": "A",
     "ANSWER: A\nANSWER: because": "", "ANSWER: A\nANSWER: E": "", "ANSWER: [B]": "",
     'ANSWER: "B"': "", "ANSWER: AandB": "", "ANSWER: A and": "", "ANSWER: A B the best": "",
 }  # fmt: skip
@@ -40,10 +46,21 @@ def test_choices_after_z_are_numbered() -> None:
     assert selected_choices("ANSWER: 5", 30) == set()
     assert selected_choices("ANSWER: 12", 40) == {37}
 
+    assert selected_choices("ANSWER: 12", 30) == {26, 27}
+    assert selected_choices("ANSWER: 1, 2", 40) == {26, 27}
+    assert selected_choices("ANSWER: 1 2", 40) == {37}
 
-@pytest.mark.parametrize("output", ["ANSWER: 0", "ANSWER: ٣", "ANSWER: " + "9" * 5000])
+
+@pytest.mark.parametrize("output", ["ANSWER: 0", "ANSWER: ٣", "ANSWER: " + "90" * 5000])
 def test_unusual_digits_select_nothing(output: str) -> None:
     assert selected_choices(output, 40) == set()
+
+
+@pytest.mark.parametrize("opening", ["ANSWER:", "ANSWER: A", "$A", "**A", "x:(A)", "ANSWER", ":"])
+@pytest.mark.parametrize("filling", [" ", "\n", " \n", "A ", "$", "**", ":", ",(A)", "ANSWER:"])
+def test_long_outputs_are_read_in_linear_time(opening: str, filling: str) -> None:
+    # In quadratic time each of these would take minutes.
+    assert selected_choices(opening + filling * 50_000 + "!é", 4) <= {0}
 
 
 @given(st.text("aANSWERB: ,()*12and\n", max_size=40), st.integers(1, 40))

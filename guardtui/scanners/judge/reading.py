@@ -11,6 +11,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.http.answers import DuplicateKeyError, read_json
 from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
+from guardtui.scorer.time_limit import TimeLimit, TimeLimitError
 
 if TYPE_CHECKING:
     from guardtui.http.openai import ChatCompletion
@@ -38,6 +39,9 @@ SCHEMA: Mapping[str, Any] = {
 
 _LONGEST = 2_000
 """Maximum characters of a stored reason."""
+
+_READING_SECONDS = 1.0
+"""Time for an author's regular expression to read one answer."""
 
 
 class FormError(GuardtuiError, ValueError):
@@ -112,7 +116,11 @@ class AnswerForm:
             if not _ANSWER_LINE.search(text):
                 # A marker further up may be a quotation, even one that the prompt caused.
                 return _unreadable(completion, text, "the answer does not end with a verdict")
-        score = await self.scorer(TaskState(text), Target(list(YES)))
+        try:
+            with TimeLimit(_READING_SECONDS):
+                score = await self.scorer(TaskState(text), Target(list(YES)))
+        except TimeLimitError as error:
+            return _unreadable(completion, text, f"the answer cannot be read: {error}")
         captured = None if score is None else score.answer
         word = (captured or "").strip().strip("\"'").lower()
         if score is not None and (score.value == CORRECT or word in YES):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.http.openai import ChatCompletion
+from guardtui.scanners.judge import reading
 from guardtui.scanners.judge.reading import AnswerForm, FormError, ReadAnswer
 
 ANSWER = AnswerForm.parse("answer")
@@ -121,6 +122,13 @@ async def test_pattern_form_captures_the_answer() -> None:
     assert (await read("nothing", form)).problem == "the answer has no verdict"
     assert (await read('{"answer": "yes"}', form)).belongs is None
     assert (await read("I say no", AnswerForm.parse(r"pattern:\b(?:yes|no)\b"))).belongs is False
+
+
+async def test_an_expression_without_end_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_READING_SECONDS", 0.1)
+    answer = await read("a" * 40 + "!", AnswerForm.parse("pattern:(a+)+$"))
+    assert answer.belongs is None
+    assert answer.problem == "the answer cannot be read: it takes longer than 0.1 s"
 
 
 @pytest.mark.parametrize(
