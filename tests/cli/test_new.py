@@ -151,7 +151,7 @@ def test_an_exceeded_limit_is_named_and_the_question_repeated(
     terminal: Terminal, here: Path
 ) -> None:
     terminal.type("ä" * 51 + "\r")
-    terminal.expect("name has 102 bytes, 2 more than the 100 allowed")
+    terminal.expect("name has 51 characters, 102 bytes: 2 bytes more than the 100 allowed")
     terminal.type("\r")
     terminal.expect("name is empty")
     terminal.type("Tea\r")
