@@ -1,0 +1,204 @@
+"""A new topic for prompts that exist: named after their file, with central prompts as examples."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from guardtui.app.new_topic import reserved, unwritable
+from guardtui.app.workspace_sync import taken_prompts
+from guardtui.domain.example_prompts import named_examples, normalised
+from guardtui.domain.figures import count_text
+from guardtui.domain.prompt_edit import Remove
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import (
+    EXAMPLE_BYTES,
+    NAME_BYTES,
+    TOTAL_BYTES,
+    Intent,
+    Topic,
+    byte_length,
+    line_breaks,
+)
+from guardtui.files.problems import FileError
+from guardtui.files.table_formats import unpacked_name
+from guardtui.files.topic_files import PromptsGivenError, TopicFile, load_topic, save_topic
+from guardtui.scanners.local.encoder import load_encoder
+from guardtui.session.sampled_prompts import open_prompt_file
+from guardtui.session.workspace import Workspace
+
+_ENCODER = "static"
+"""The encoder that is loaded and run in a moment; the order of centrality is much the same."""
+
+_MEASURED = 500
+"""Maximum number of prompts that are compared with each other."""
+
+_NEARLY_EQUAL = 0.8
+"""Cosine from which on two examples say nearly the same, as in the advice on definitions."""
+
+_ROOM_FOR_DESCRIPTION = 250
+
+
+def stem_of(prompts: Path) -> Path:
+    """Return the path of a prompt file without its endings."""
+    return unpacked_name(prompts).with_suffix("")
+
+
+def name_for(prompts: Path) -> str:
+    """Return the name of a topic for a prompt file: `fraud-detection.csv` is `Fraud detection`."""
+    stem = stem_of(prompts).name
+    letters = (" " if unicodedata.category(sign) == "Cc" else sign for sign in stem)
+    words = " ".join(re.split(r"[\s_.-]+", "".join(letters))).strip()
+    name = f"{words[:1].upper()}{words[1:]}"
+    return name.encode("utf-8", "ignore")[:NAME_BYTES].decode("utf-8", "ignore") or "Topic"
+
+
+def topic_beside(prompts: Path) -> Path | None:
+    """Return the topic file of the same name beside a prompt file, or None."""
+    stem = stem_of(prompts)
+    for ending in (".yaml", ".yml", ".json"):
+        path = stem.with_name(f"{stem.name}{ending}")
+        if path == prompts or not (path.exists() or path.is_symlink()):
+            continue
+        if ending == ".json":
+            try:
+                load_topic(path)
+            except FileError:  # anything may be in it
+                continue
+        return path
+    return None
+
+
+def open_or_start(topic: Path, prompts: Path | None) -> Workspace:
+    """Open a topic file, or for a prompt file the topic beside it, which is made if missing.
+
+    Raises what `Workspace.open` and `start_topic` raise.
+    """
+    try:
+        return Workspace.open(topic, prompts)
+    except PromptsGivenError:
+        if prompts is not None:
+            raise
+    beside = topic_beside(topic)
+    if beside is not None:
+        workspace = Workspace.open(beside, topic)
+        workspace.opening_note = f"The prompts of {topic.name}, with the topic beside them."
+        return workspace
+    path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
+    return start_topic(topic, path, Topic(name=name_for(topic)), None)
+
+
+UNDO_HINT = " u in the results brings them back."
+"""Follows in the app on what is said of prompts that were taken out."""
+
+
+def start_topic(
+    prompts_path: Path,
+    topic_path: Path,
+    topic: Topic,
+    intent: Intent | None,
+    undo_hint: str = UNDO_HINT,
+) -> Workspace:
+    """Write a new topic file for existing prompts, and open both.
+
+    A topic without examples gets central prompts as examples. Prompts that are examples leave the
+    prompt file, which is backed up; `opening_note` says so. The intent is that of the prompts, and
+    of `topic` if they have none; another one than `intent`, if given, is an error. Raises FileError
+    and PromptSetError; nothing is written then.
+    """
+    file = open_prompt_file(prompts_path, topic.intent)
+    prompts = file.prompts
+    if intent is not None and prompts.intent is not intent:
+        raise FileError(
+            prompts_path,
+            f"its intent is {prompts.intent}, not {intent}",
+            "choose the same intent, or correct the column intent",
+        )
+    examples = topic.examples or central_prompts(prompts, topic)
+    chosen = not topic.examples
+    topic = topic.model_copy(update={"intent": prompts.intent, "examples": tuple(examples)})
+    with reserved(topic_path):
+        saved = save_topic(TopicFile(topic_path, topic, ""), topic, force=True)
+        workspace = Workspace(saved, file)
+    workspace.opening_note = " ".join(
+        filter(None, (f"Wrote {topic_path.name}.", _take_out(workspace, chosen, undo_hint)))
+    )
+    return workspace
+
+
+def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
+    """Remove the examples from the prompts, and say so."""
+    topic, name = workspace.topic_file.topic, display_text(workspace.prompts_path.name)
+    if not topic.examples:
+        return f"Too few prompts of {name} belong to the topic to make some of them examples."
+    keys = taken_prompts(Topic(), topic, workspace.prompts)
+    if not keys:
+        return ""
+    are = "is" if len(keys) == 1 else "are"
+    origin = (
+        f"{named_examples(range(1, len(topic.examples) + 1)).capitalize()} are the most central "
+        f"prompts of {name}"
+        if chosen
+        else f"{count_text(len(keys), 'prompt')} of {name} {are} examples"
+    )
+    try:
+        workspace.edit_prompts(Remove(keys))
+    except FileError as problem:
+        return f"{origin}, and stay among the measured prompts: {problem.problem}."
+    return (
+        f"{origin} and would always match: they were taken out of that file, which is backed up "
+        f"in .guardtui/backups.{undo_hint}"
+    )
+
+
+def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
+    """Return two or three prompts that stand for those that belong to the topic.
+
+    Each is the one that, with those before it, is nearest to all of them (medoids, chosen one after
+    the other). No two are nearly equal, and all fit the limits of a definition. With fewer than
+    four prompts none is taken.
+
+    Raises EncoderError.
+    """
+    positives = prompts.prompts.filter(prompts.expected)
+    if len(positives) < 4:
+        return []
+    wanted = 3 if len(positives) >= 10 else 2
+    room = TOTAL_BYTES - _ROOM_FOR_DESCRIPTION - byte_length(topic.name)
+    others = set(normalised(prompts.prompts.filter(~prompts.expected)).to_list())
+    texts = list(dict.fromkeys(positives.to_list()))
+    if len(texts) > _MEASURED:
+        texts = [texts[k] for k in np.linspace(0, len(texts) - 1, _MEASURED).astype(int)]
+    keys = normalised(pl.Series(texts)).to_list()
+    fits = np.array(
+        [_fits(text) and key not in others for text, key in zip(texts, keys, strict=True)]
+    )
+    vectors = load_encoder(_ENCODER).encode(texts)
+    near = np.maximum(vectors @ vectors.T, 0)
+    covered = np.zeros(len(texts), np.float32)
+    chosen: list[str] = []
+    while len(chosen) < wanted and fits.any():
+        gains = np.maximum(near, covered[:, None]).sum(axis=0)
+        best = int(np.argmax(np.where(fits, gains, -1)))
+        fits[best] = False
+        if byte_length(texts[best]) > room:
+            continue
+        room -= byte_length(texts[best])
+        chosen.append(texts[best])
+        covered = np.maximum(covered, near[:, best])
+        fits &= near[best] < _NEARLY_EQUAL
+    return chosen
+
+
+def _fits(text: str) -> bool:
+    """Return whether a prompt can be an example as it is."""
+    return (
+        byte_length(text) <= EXAMPLE_BYTES
+        and not unwritable(text)
+        and not line_breaks(Topic(name=text))
+    )
