@@ -128,10 +128,13 @@ def refuse_existing(*paths: Path) -> None:
 
 
 def _exists(path: Path) -> FileError:
+    opens = f"guardtui {path}"
+    if path.suffix == ".csv":
+        opens += " (New topic in the app has a field for prompts)"
     return FileError(
         path,
         "the file exists and is not overwritten",
-        f"choose another name or folder, or open it: guardtui {path}",
+        f"choose another name or folder, or open it: {opens}",
     )
 
 

@@ -17,7 +17,9 @@ from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import (
+    DESCRIPTION_BYTES,
     EXAMPLE_BYTES,
+    EXAMPLES_AT_MOST,
     NAME_BYTES,
     TOTAL_BYTES,
     Intent,
@@ -41,7 +43,8 @@ _MEASURED = 500
 _NEARLY_EQUAL = 0.8
 """Cosine from which on two examples say nearly the same, as in the advice on definitions."""
 
-_ROOM_FOR_DESCRIPTION = 250
+_SHORT = (TOTAL_BYTES - DESCRIPTION_BYTES - NAME_BYTES) // EXAMPLES_AT_MOST
+"""Bytes of each example with which as many as possible fit beside name and description."""
 
 
 def stem_of(prompts: Path) -> Path:
@@ -159,9 +162,8 @@ def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
 def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
     """Return two or three prompts that stand for those that belong to the topic.
 
-    Each is the one that, with those before it, is nearest to all of them (medoids, chosen one after
-    the other). No two are nearly equal, and all fit the limits of a definition. With fewer than
-    four prompts none is taken.
+    They have the largest mean cosine to all of them. No two are nearly equal, and all fit the
+    limits of a definition; short ones are preferred. With fewer than four prompts none is taken.
 
     Raises EncoderError.
     """
@@ -169,7 +171,7 @@ def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
     if len(positives) < 4:
         return []
     wanted = 3 if len(positives) >= 10 else 2
-    room = TOTAL_BYTES - _ROOM_FOR_DESCRIPTION - byte_length(topic.name)
+    room = TOTAL_BYTES - DESCRIPTION_BYTES - byte_length(topic.name)
     others = set(normalised(prompts.prompts.filter(~prompts.expected)).to_list())
     texts = list(dict.fromkeys(positives.to_list()))
     if len(texts) > _MEASURED:
@@ -178,19 +180,19 @@ def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
     fits = np.array(
         [_fits(text) and key not in others for text, key in zip(texts, keys, strict=True)]
     )
+    short = fits & np.array([byte_length(text) <= _SHORT for text in texts])
+    fits = short if np.count_nonzero(short) >= wanted else fits
     vectors = load_encoder(_ENCODER).encode(texts)
-    near = np.maximum(vectors @ vectors.T, 0)
-    covered = np.zeros(len(texts), np.float32)
+    near = vectors @ vectors.T
+    central = near.sum(axis=0)
     chosen: list[str] = []
     while len(chosen) < wanted and fits.any():
-        gains = np.maximum(near, covered[:, None]).sum(axis=0)
-        best = int(np.argmax(np.where(fits, gains, -1)))
+        best = int(np.argmax(np.where(fits, central, -np.inf)))
         fits[best] = False
         if byte_length(texts[best]) > room:
             continue
         room -= byte_length(texts[best])
         chosen.append(texts[best])
-        covered = np.maximum(covered, near[:, best])
         fits &= near[best] < _NEARLY_EQUAL
     return chosen
 
