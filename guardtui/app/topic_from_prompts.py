@@ -12,7 +12,7 @@ import polars as pl
 from guardtui.app.new_topic import reserved, unwritable
 from guardtui.app.workspace_sync import taken_prompts
 from guardtui.domain.example_prompts import named_examples, normalised
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
@@ -96,8 +96,8 @@ def open_or_start(topic: Path, prompts: Path | None) -> Workspace:
     return start_topic(topic, path, Topic(name=name_for(topic)), None)
 
 
-UNDO_HINT = " u in the results brings them back."
-"""Follows in the app on what is said of prompts that were taken out."""
+UNDO_HINT = "u in the results brings them back; "
+"""In the app, part of what is said of prompts that were taken out."""
 
 
 def start_topic(
@@ -142,20 +142,20 @@ def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
     keys = taken_prompts(Topic(), topic, workspace.prompts)
     if not keys:
         return ""
-    are = "is" if len(keys) == 1 else "are"
-    origin = (
-        f"{named_examples(range(1, len(topic.examples) + 1)).capitalize()} are the most central "
-        f"prompts of {name}"
-        if chosen
-        else f"{count_text(len(keys), 'prompt')} of {name} {are} examples"
-    )
+    count = len(topic.examples)
+    examples = capitalized(named_examples(range(1, count + 1)))
+    if chosen:
+        subject = f"{examples} {'is a central prompt' if count == 1 else 'are central prompts'}"
+    else:
+        subject = count_text(len(keys), "prompt that is an example", "prompts that are examples")
     try:
         workspace.edit_prompts(Remove(keys))
     except FileError as problem:
-        return f"{origin}, and stay among the measured prompts: {problem.problem}."
+        return f"{subject} of {name}, still measured: {problem.problem}."
+    verb = "taken out of" if chosen else "left"
     return (
-        f"{origin} and would always match: they were taken out of that file, which is backed up "
-        f"in .guardtui/backups.{undo_hint}"
+        f"{subject} {verb} {name} ({undo_hint}its backup is in .guardtui/backups): "
+        "an example always matches."
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.topic import Topic
-from guardtui.files.problems import FileError, decode, read_bytes
+from guardtui.files.problems import ContentError, FileError, decode, read_bytes
 from guardtui.files.table_formats import SEPARATORS
 
 ENDINGS = (".csv", ".tsv")
@@ -44,11 +44,13 @@ class _Columns:
 
 
 def is_topic_table(path: Path) -> bool:
-    """Return whether a file is a table of topics, by its header; True for an unreadable one."""
+    """Return whether a file is a table of topics, by its header. Raises FileError."""
     if path.suffix.lower() not in ENDINGS:
         return False
-    content = read_bytes(path, if_empty="name a topic file")
-    return _separator(decode(path, content)) is not None
+    try:
+        return _separator(decode(path, read_bytes(path))) is not None
+    except ContentError:  # empty, or no text: told by the reader of prompts
+        return False
 
 
 def read_table(path: Path, text: str) -> list[TopicRow]:

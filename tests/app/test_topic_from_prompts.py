@@ -52,7 +52,7 @@ def test_prompt_file_makes_a_topic_and_central_prompts_leave_the_set(tmp_path: P
     assert set(topic.examples) < set(TEA)
     assert not set(topic.examples) & set(load_prompts(path, Intent.BLOCK).prompts)
     assert len(workspace.prompts) == len(TEA) + 1 + len(OTHERS) - 3
-    assert "Examples 1, 2 and 3 are the most central prompts of green_tea.csv" in (
+    assert "Examples 1, 2 and 3 are central prompts taken out of green_tea.csv (u in" in (
         workspace.opening_note
     )
     before = workspace.undo_prompts()
@@ -132,6 +132,6 @@ def test_prompts_that_cannot_be_edited_stay_and_that_is_said(tmp_path: Path) -> 
     content = (tmp_path / "tea.xlsx").read_bytes()
     workspace = open_or_start(tmp_path / "tea.xlsx", None)
     workspace.store.close()
-    assert "stay among the measured prompts" in workspace.opening_note
+    assert "are central prompts of tea.xlsx, still measured:" in workspace.opening_note
     assert (tmp_path / "tea.xlsx").read_bytes() == content
     assert len(workspace.prompts) == len(TEA) + 1

@@ -349,7 +349,10 @@ def test_topic_is_made_for_prompts_that_exist(run: Run, folder: Path, word: str)
     result = run("new", word)
     assert result.code == 0, result.err
     assert result.out == "guardtui green-tea.yaml --prompts green-tea.csv\n"
-    assert "Wrote green-tea.yaml. Examples 1 and 2 are the most central prompts" in result.err
+    assert (
+        "Wrote green-tea.yaml. Examples 1 and 2 are central prompts taken out of green-tea.csv (its"
+        in result.err
+    )
     assert "description is still empty" in result.err
     topic = load_topic(folder / "green-tea.yaml").topic
     assert (topic.name, topic.description, topic.intent) == ("Green tea", "", Intent.ALLOW)

@@ -259,6 +259,8 @@ class MainScreen(Screen[None]):
     @work(exclusive=True, group="begin")
     async def _begin(self) -> None:
         await self.services.open()
+        if self.services.workspace.opening_note:
+            return  # on a small screen another message would hide it
         if self._greeting is Greeting.TOUR and self.tour.box is None:
             self.tour.turn()
         elif self._greeting is Greeting.HINT:

@@ -265,7 +265,7 @@ async def test_a_new_topic_for_prompts_takes_central_ones_as_examples(topic_path
         assert (topic.name, topic.description, topic.intent.value) == ("Good bread", "", "allow")
         assert len(topic.examples) == 2
         assert not set(topic.examples) & set(new.services.state.prompts.prompts)
-        await until(pilot, lambda: "are the most central prompts of good-bread.csv" in said(app))
+        await until(pilot, lambda: "are central prompts taken out of good-bread.csv" in said(app))
         await pilot.press(*"all")  # the cursor is in the empty description
         await until(pilot, lambda: new.services.session.topic.description == "all")
         await pilot.press("ctrl+z")
