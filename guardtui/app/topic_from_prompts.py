@@ -138,7 +138,7 @@ def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
     """Remove the examples from the prompts, and say so."""
     topic, name = workspace.topic_file.topic, display_text(workspace.prompts_path.name)
     if not topic.examples:
-        return f"Too few prompts of {name} belong to the topic to make some of them examples."
+        return f"No prompt of {name} became an example: too few belong to it, or they are too long."
     keys = taken_prompts(Topic(), topic, workspace.prompts)
     if not keys:
         return ""
