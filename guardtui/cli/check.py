@@ -178,8 +178,9 @@ def _definition_alone(path: Path, target: ExportTarget) -> list[Remark]:
             field = remark.field
             line = file.lines.get(field) or file.lines.get(field.partition(".")[0])
             line = line or next(iter(file.lines.values()), None)
-            lines = remark.lines if line is None else (line,)
-            remarks.append(replace(remark, message=f"{name}: {remark.message}", lines=lines))
+            positions = remark.lines if line is None else (line,)
+            named = f"{name}: {remark.message}"
+            remarks.append(replace(remark, message=named, lines=positions))
     return remarks
 
 

@@ -82,7 +82,7 @@ def command(
     intent: str | None,
     examples: tuple[str, ...],
     folder: Path,
-) -> int | None:
+) -> None:
     """Create a topic file and the first rows of its prompts.
 
     Asks on the terminal for values without an option: name, description, intent, examples. If a
@@ -103,16 +103,20 @@ def command(
     if source is not None:
         _take(source, answers)
     _check_given(answers, as_draft=source is not None)
-    existing = _prompts_for(folder, answers) or _ask_missing(answers, folder)
-    if existing is not None and source is None:
-        return _for_prompts(existing, answers)
-    if existing is not None:
-        return _beside_prompts(paths_of(folder, answers.name or "")[0], existing, answers.topic())
-    topic_path, prompts_path = write_new_topic(folder, answers.topic())
-    note(f"\nWrote {topic_path} and {prompts_path}.")
-    note(f"The rows of category {CATEGORY} only start the set: replace them with real requests.")
-    _say_command(topic_path, prompts_path)
-    return None
+    existing = _prompts_for(folder, answers)
+    if existing is None and source is None:
+        existing = _ask_missing(answers, folder)
+    if existing is None:
+        topic_path, prompts_path = write_new_topic(folder, answers.topic())
+        note(f"\nWrote {topic_path} and {prompts_path}.")
+        note(
+            f"The rows of category {CATEGORY} only start the set: replace them with real requests."
+        )
+        _say_command(topic_path, prompts_path)
+    elif source is None:
+        _for_prompts(existing, answers)
+    else:
+        _beside_prompts(paths_of(folder, answers.name or "")[0], existing, answers.topic())
 
 
 def _prompts_for(folder: Path, answers: _Answers) -> Path | None:

@@ -94,10 +94,15 @@ def _check_inputs(topic: Path | None, prompts: Path | None) -> None:
     """Raise InputError for invalid files: in the browser nobody would see the message."""
     intent = None
     if topic is not None:
-        from guardtui.files.topic_files import load_topic
+        from guardtui.files.topic_files import PromptsGivenError, load_topic
 
         require_topic(str(topic))
-        intent = load_topic(topic).topic.intent
+        try:
+            intent = load_topic(topic).topic.intent
+        except PromptsGivenError:  # the app opens the topic of prompts, or makes one
+            if prompts is not None:
+                raise
+            prompts = topic
     if prompts is not None:
         from guardtui.cli.inputs import refuse_standard_input
         from guardtui.files.prompt_files import load_prompts

@@ -248,8 +248,8 @@ class _Writer:
             source = self.text[item.start : item.end]
             parts.append(source if same else self.replaced(item, text, flow=True))
             parts.append(between[index] if index < len(between) else usual)
-        for index in set(range(len(items))) - set(reused):
-            self.free_aliases(items[index])
+        for removed in set(range(len(items))) - set(reused):
+            self.free_aliases(items[removed])
         if not parts:
             self.edits.append((node.start, node.end, "[]"))
         else:
@@ -259,14 +259,14 @@ class _Writer:
         """Replace the items of a list with one item a line, each with its comments."""
         rows = self.rows(node)
         reused = _reused([item.value for item in node.items], texts)
-        for index in set(range(len(rows))) - set(reused):
-            self.free_aliases(node.items[index])
+        for removed in set(range(len(rows))) - set(reused):
+            self.free_aliases(node.items[removed])
         first = rows[0].dash
         start = " " * self.column(first) + (
             self.text[first : node.items[0].start] if rows[0].is_short else "- "
         )
         # Comments apart from the examples stay, before the example that they stood before.
-        apart = {index: row.apart for index, row in enumerate(rows) if row.apart.strip()}
+        apart = {place: row.apart for place, row in enumerate(rows) if row.apart.strip()}
         lines: list[str] = []
         for index, text in zip(reused, texts, strict=True):
             if index is None:
@@ -275,11 +275,12 @@ class _Writer:
             row, item = rows[index], node.items[index]
             kept = [apart.pop(i) for i in sorted(apart) if i < index and i not in reused]
             lines += [*kept, apart.pop(index, row.apart if lines else "")]
-            changed = item.value != text or item.kind != "text" or self.is_open(item)
+            changed = item.value != text or item.kind != "text"
+            changed |= self.is_open(item) and reused[-1] != index
             value = self.replaced(item, text) if changed else self.text[item.start : item.end]
             body = self.text[row.start : item.start] + value + self.text[item.end : row.end]
             lines.append(body if body.endswith("\n") else body + self.newline)
-        lines += [apart[index] for index in sorted(apart)]
+        lines += [apart[place] for place in sorted(apart)]
         new = "".join(lines)
         if reused[-1:] == [len(rows) - 1] and not self.text[: rows[-1].end].endswith("\n"):
             new = new.removesuffix("\n").removesuffix("\r")  # the last line stays without an end

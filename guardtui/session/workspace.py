@@ -60,7 +60,8 @@ class KeepResult:
 class Workspace:
     """One opened topic; owns the session and everything of it on disk.
 
-    `opening_note` is what the author is told when it is shown.
+    `opening_note` is what the author is told first.
+
     `draft_offer` is a definition that was being edited when the app last ended, if it differs from
     the file. It stays on disk until `take_draft` or `refuse_draft`.
     """
