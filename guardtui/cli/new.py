@@ -210,7 +210,7 @@ def _check_given(answers: _Answers, *, as_draft: bool) -> None:
     problems = problems_of(
         answers.topic(),
         label=lambda field: f"--{field}",
-        absent=[field for field, missing in absent.items() if missing],
+        absent=[field for field, missing in absent.items() if missing and not as_draft],
     )
     if as_draft and answers.name and not unwritable("".join(answers.examples)):
         for problem in problems:
