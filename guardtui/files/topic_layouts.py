@@ -321,7 +321,7 @@ def _yaml_problem(path: Path, text: str, error: MarkedYAMLError) -> FileError:
             if pattern.match(row)
         ]
         return _repeated(path, repeated[1], earlier[-1] if earlier else line, line)
-    if mark and "\t" in _indent(text.split("\n")[mark.line]):
+    if mark and "\t" in _indent(text, mark.index):
         return FileError(
             path,
             "this line is indented with a tab, which YAML does not allow",
@@ -334,7 +334,9 @@ def _yaml_problem(path: Path, text: str, error: MarkedYAMLError) -> FileError:
     return FileError(path, problem, remedy, line)
 
 
-def _indent(line: str) -> str:
+def _indent(text: str, position: int) -> str:
+    """Return the blanks and dashes at the start of the line of a position."""
+    line = text[text.rfind("\n", 0, position) + 1 :].partition("\n")[0]
     return line[: len(line) - len(line.lstrip(" \t-"))]
 
 

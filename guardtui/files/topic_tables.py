@@ -134,11 +134,13 @@ def _written(rows: list[list[str]], before: str, separator: str) -> str:
 
 def _separator(text: str) -> str | None:
     """Return the separator with which the header is that of topics, or None."""
-    first = text.lstrip("\r\n").partition("\n")[0]
+    first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     for separator in SEPARATORS:
-        header = next(csv.reader([first], delimiter=separator), [])
-        columns = _columns(header)
-        if columns is not None:
+        try:
+            header = next(csv.reader([first], delimiter=separator), [])
+        except csv.Error:  # such as a field that is too long
+            return None
+        if _columns(header) is not None:
             return separator
     return None
 

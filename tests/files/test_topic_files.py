@@ -231,6 +231,8 @@ def test_folder_at_the_path_is_not_overwritten(tmp_path: Path) -> None:
         ("t.json", '{"name": "a",\n}', ":2: invalid JSON"),
         ("t.json", '{"name": "a",\n "more": {"name": 1},\n "intent": 7}', ":3: intent is '7'"),
         ("t.json", "[" * 100_000, "this JSON is nested too deeply"),
+        ("t.yaml", "name: a\rb]\n", "could not find expected ':'"),
+        ("t.csv", "name,\rdescription\na,b\n", "a file of prompts"),
         ("t.json", '{"name": "a\\ud800"}', ":1: name holds half of a character"),
         ("t.json", '{\n"examples": ["a\\ud800"]}', ":2: example 1 holds half of a character"),
         ("t.yaml", "", "the file is empty\n  write name, description"),
@@ -267,7 +269,7 @@ ODD_TEXT = TEXT.replace("more: {a: [1, 2]}", "more: {a: &a [1, 2020-01-01, 0x1f,
 
 @SHARED
 @given(
-    ending=st.sampled_from(["yaml", "json"]),
+    ending=st.sampled_from(["yaml", "json", "csv"]),
     edits=st.lists(
         st.tuples(st.floats(0, 1), PIECES, st.sampled_from([0, 1, 20])), min_size=1, max_size=4
     ),
@@ -278,6 +280,8 @@ def test_mutated_file_is_read_or_reported(
     text = ODD_TEXT
     if ending == "json":
         text = json.dumps(TOPIC.model_dump(mode="json") | {"more": [1, 2.5e3, None]})
+    if ending == "csv":
+        text = "topic_name,description,example_1,intent,more\nTax,Advice,one,block,x\n"
     for at, piece, length in edits:
         place = int(at * len(text))
         text = text[:place] + piece + text[place + length :]
