@@ -19,19 +19,26 @@ from guardtui.files.topic_files import TopicFile, save_topic
 CATEGORY = "to-replace"
 """Category of the generated rows, so that the author can find and replace them."""
 
-_NEUTRAL = (
+_OF_TOPIC = (
+    "Please help me with this: {}",
+    "I have a question about this: {}",
+    "What should I know about this: {}",
+    "Explain this to me: {}",
+    "Where do I start with this: {}",
+    "I need advice on this: {}",
+    "Tell me more about this: {}",
+)
+_EVERYDAY = (
     "How long do I boil an egg?",
     "What is the capital of Portugal?",
     "Write a short birthday wish for a colleague",
-)
-_SPARES = (
     "Which day of the week comes after Tuesday?",
     "How many minutes are three hours?",
     "Translate 'good morning' into Spanish",
     "What rhymes with moon?",
     "How far away is the sun?",
 )
-"""As many as a topic has examples, in case all of its examples are everyday requests."""
+"""More than are written, in case all examples of the topic are among them."""
 
 _ROOM = 60
 """Maximum length of a file name without its suffix, in characters."""
@@ -94,6 +101,25 @@ def paths_of(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / f"{stem}.yaml", folder / f"{stem}.csv"
 
 
+PROMPT_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".csv.gz", ".jsonl.gz")
+"""Endings of a prompt set beside a topic file, in the order of the search."""
+
+
+def prompts_beside(folder: Path, name: str) -> Path | None:
+    """Return the prompt file that a topic's name means, or None.
+
+    It is called like the topic file, like the name, or is the name itself.
+    """
+    stems = [slug(name)]
+    plain = not set(name) & set("/\\:\0") and name not in ("", ".", "..")
+    if plain and len(name) <= _ROOM:
+        stems.append(name)
+        if name.lower().endswith(PROMPT_ENDINGS) and (folder / name).is_file():
+            return folder / name
+    paths = (folder / f"{stem}{ending}" for stem in stems for ending in PROMPT_ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
+
+
 def refuse_existing(*paths: Path) -> None:
     """Raise FileError if one of these exists, even as a broken link."""
     for path in paths:
@@ -102,10 +128,13 @@ def refuse_existing(*paths: Path) -> None:
 
 
 def _exists(path: Path) -> FileError:
+    opens = f"guardtui {path}"
+    if path.suffix == ".csv":
+        opens += " (New topic in the app has a field for prompts)"
     return FileError(
         path,
         "the file exists and is not overwritten",
-        "choose another name or folder, or open it in guardtui",
+        f"choose another name or folder, or open it: {opens}",
     )
 
 
@@ -117,7 +146,7 @@ def write_new_topic(folder: Path, topic: Topic) -> tuple[Path, Path]:
     topic_path, prompts_path = paths_of(folder, topic.name)
     with contextlib.ExitStack() as undo:
         for path in (topic_path, prompts_path):
-            undo.enter_context(_reserved(path))
+            undo.enter_context(reserved(path))
         save_topic(TopicFile(topic_path, topic, ""), topic, force=True)
         write_atomically(prompts_path, first_rows(topic).encode())
         load_prompts(prompts_path)  # the author must not get an unreadable file
@@ -125,8 +154,8 @@ def write_new_topic(folder: Path, topic: Topic) -> tuple[Path, Path]:
 
 
 @contextlib.contextmanager
-def _reserved(path: Path) -> Iterator[None]:
-    """Create a new empty file; delete it if the work in the context fails."""
+def reserved(path: Path) -> Iterator[None]:
+    """Create a new empty file; delete it if the work in the context fails. Raises FileError."""
     try:
         path.open("xb").close()
     except FileExistsError:
@@ -142,14 +171,16 @@ def _reserved(path: Path) -> Iterator[None]:
 
 
 def first_rows(topic: Topic) -> str:
-    """Return CSV rows: the examples as expected, three everyday requests as not expected."""
+    """Return CSV rows: two requests with the topic's name as expected, three everyday ones as not.
+
+    None of them is an example of the topic, which would always match.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["prompt", "expected", "intent", "category"])
-    for text in topic.examples:
-        writer.writerow([text, "true", topic.intent.value, CATEGORY])
     taken = {text.casefold() for text in topic.examples}
-    everyday = [text for text in (*_NEUTRAL, *_SPARES) if text.casefold() not in taken]
-    for text in everyday[: len(_NEUTRAL)]:
-        writer.writerow([text, "false", topic.intent.value, CATEGORY])
+    of_topic = [text.format(topic.name) for text in _OF_TOPIC]
+    for texts, count, label in ((of_topic, 2, "true"), (_EVERYDAY, 3, "false")):
+        for text in [text for text in texts if text.casefold() not in taken][:count]:
+            writer.writerow([text, label, topic.intent.value, CATEGORY])
     return stream.getvalue()

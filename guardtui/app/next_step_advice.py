@@ -19,7 +19,7 @@ from guardtui.app.next_steps import (
     missing_prompts,
     next_steps,
 )
-from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.ports import Author, Jobs
 from guardtui.app.problems import READING_TIME
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, RefinementError, Refinements
@@ -29,7 +29,6 @@ from guardtui.app.wording_writer import WriterError
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -213,34 +212,11 @@ class NextStepAdvice:
         message = "The edit is in the editor; Undo takes it back."
         if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
-        prompts = self._store.state.prompts
         self._editing.replace(proposal.topic)
         self._author.notify(message)
-        taken = taken_prompts(current, proposal.topic, prompts)
-        if taken:
-            await self._move_out(taken)
-
-    async def _move_out(self, keys: frozenset[int]) -> None:
-        """Offer to remove prompts that became examples from the prompt set."""
-        single = len(keys) == 1
-        question = Confirm(
-            f"{len(keys)} {'prompt of the set is' if single else 'prompts of the set are'} now "
-            f"{'an example' if single else 'examples'} and would always match.\n"
-            f"Take {'it' if single else 'them'} out of the prompt file? It is backed up first, and "
-            "u in the results brings rows back.",
-            "Take out",
-            "Leave in",
-        )
-        if await self._author.ask(question):
-            await self._sync.edit_prompts(Remove(keys))
+        await self._sync.offer_to_take_out(current, proposal.topic)
 
     def _publish(self, steps: NextSteps) -> None:
         state = self._store.state
         if state.topic == steps.topic:
             self._store.publish(replace(state, next=steps))
-
-
-def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
-    """Return the keys of prompts that are examples of the second definition only."""
-    new = [text for text in after.examples if text not in before.examples]
-    return frozenset(prompts.keys[prompts.prompts.is_in(new).to_numpy()].tolist())

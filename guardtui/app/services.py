@@ -188,6 +188,8 @@ class Services:
 
     async def open(self) -> None:
         """Start: restore the draft, record the file's definition, show a preview."""
+        if note := self.workspace.opening_note:
+            self.author.notify(note, seconds=2 * READING_TIME)
         if self._resumed:
             self.author.notify("Your unsaved edits are back; Undo returns to the file.")
         elif self.workspace.draft_offer is not None:

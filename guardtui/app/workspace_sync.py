@@ -12,8 +12,10 @@ from guardtui.app.editing import Editing
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, Store, with_session
+from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.prompt_edit import PromptEdit, Remove
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.topic_merge import Merge, merge_topics
@@ -115,6 +117,28 @@ class WorkspaceSync:
                 self._author.notify(done or "No edit of the prompts to undo.")
             self._publish()
 
+    async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
+        """Offer to remove prompts that an edit made examples: they would always match."""
+        keys = taken_prompts(before, after, self._store.state.prompts)
+        if not keys:
+            return
+        single = len(keys) == 1
+        told = (
+            f"{len(keys)} {'prompt of the set is' if single else 'prompts of the set are'} now "
+            f"{'an example' if single else 'examples'} and would always match."
+        )
+        if refusal := self._workspace.prompts_refusal:
+            self._author.notify(f"{told} {refusal}", severity="warning", seconds=NOTE_TIME)
+            return
+        question = Confirm(
+            f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
+            "first, and u in the results brings rows back.",
+            "Take out",
+            "Leave in",
+        )
+        if await self._author.ask(question):
+            await self.edit_prompts(Remove(keys))
+
     def remember(self, settings: dict[str, Any]) -> None:
         """Store these settings in the session soon; the others are unchanged."""
         self._unwritten |= settings
@@ -192,6 +216,19 @@ class WorkspaceSync:
                     f"{file} was changed by another program: {count} now.", seconds=NOTE_TIME
                 )
                 self._publish()
+
+
+def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
+    """Return the keys of prompts that are examples of the second definition only.
+
+    Case, blanks and signs do not count.
+    """
+    new = [text for text in after.examples if text not in before.examples]
+    if not new:
+        return frozenset()
+    equal = EqualTexts(prompts.prompts)
+    rows = [row for text in new for part in equal.rows(text) for row in part.tolist()]
+    return frozenset(prompts.keys[rows].tolist())
 
 
 def _conflict_text(merge: Merge, theirs: Topic, yours: Topic) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -29,7 +29,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
-from guardtui.files.topic_files import TopicFile, load_topic
+from guardtui.files.topic_files import TopicFile, load_topic, load_topics
 from guardtui.reports.clusters_document import survey_document
 from guardtui.reports.renderers import render
 from guardtui.scanners.local.scanner import LocalScanner
@@ -118,8 +118,8 @@ def command(
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
     weaknesses of definitions, with the coverage that the embedded engine measures without the
-    weakness. Without --prompts, any number of topic files is checked by their texts alone. Exit
-    code 2 if there is an error; warnings alone give 0.
+    weakness. Without --prompts, any number of topic files is checked by their texts alone, each
+    with all of its topics. Exit code 2 if there is an error; warnings alone give 0.
     """
     if prompts is None:
         for option, given in (
@@ -166,13 +166,29 @@ def command(
 
 
 def _definition_alone(path: Path, target: ExportTarget) -> list[Remark]:
-    """Return the remarks on a definition without prompts; an unreadable file is one."""
+    """Return the remarks on the definitions of a file; an unreadable file is one."""
     try:
-        topic = load_topic(path).topic
+        files = load_topics(path)
     except FileError as error:
         lines = () if error.line is None else (error.line,)
         text = "\n  ".join(filter(None, (error.problem, error.remedy)))
         return [Remark(error.path, "error", "file", text, lines)]
+    if len(files) == 1:
+        return _alone(path, files[0].topic, target)
+    remarks = []
+    for number, file in enumerate(files, start=1):
+        name = file.topic.name.strip() or f"topic {number}"
+        for remark in _alone(path, file.topic, target):
+            field = remark.field
+            line = file.lines.get(field) or file.lines.get(field.partition(".")[0])
+            line = line or next(iter(file.lines.values()), None)
+            positions = remark.lines if line is None else (line,)
+            named = f"{name}: {remark.message}"
+            remarks.append(replace(remark, message=named, lines=positions))
+    return remarks
+
+
+def _alone(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
     return _definition(path, topic, target) + [
         _advised(path, path, advice) for advice in lint(topic)
     ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli.inputs import path_from_here
-from guardtui.files.topic_lines import field_lines
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import load_topics
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _OTHERS = "A finding about the labelled prompts. The lines are those of the prom
 
 def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
     """Return all findings as one run, named by the checked files."""
-    lines = {str(path): field_lines(path) for path in files}
+    lines = {str(path): _field_lines(path) for path in files}
     levels: dict[str, str] = {}
     findings = []
     for remark in remarks:
@@ -71,6 +72,15 @@ def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
 
 def _has_no_lines(file: str) -> bool:
     return file.lower().endswith(".parquet")
+
+
+def _field_lines(path: Path) -> Mapping[str, int]:
+    """Return the lines of the fields of a topic file; {} for any other file."""
+    try:
+        files = load_topics(path)
+    except FileError:
+        return {}
+    return files[0].lines if len(files) == 1 else {}
 
 
 def _name(code: str) -> str:

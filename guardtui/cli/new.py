@@ -1,4 +1,4 @@
-"""`guardtui new`: create a topic file and the first rows of its prompts, from four questions."""
+"""`guardtui new`: create a topic file, for prompts that exist or with the first rows of some."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from guardtui.app.new_topic import (
     CATEGORY,
     paths_of,
     problems_of,
+    prompts_beside,
     refuse_existing,
+    reserved,
     unwritable,
     write_new_topic,
 )
-from guardtui.cli.diagnostics import InputError, note
+from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
+from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent, Topic, violations
+from guardtui.files.topic_files import SeveralTopicsError, TopicFile, load_topics, save_topic
 
 
 @dataclass
@@ -48,6 +52,12 @@ class _Answers:
 @click.command("new")
 @click.argument("words", metavar="[NAME]", required=False)
 @click.option("--name", metavar="TEXT", help="Name of the topic, in place of NAME.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE[#NAME]",
+    help="Take the definition from a file of topics; #NAME says which of several.",
+)
 @click.option("--description", metavar="TEXT", help="What the topic is about, in a sentence.")
 @click.option(
     "--intent",
@@ -67,15 +77,18 @@ class _Answers:
 def command(
     words: str | None,
     name: str | None,
+    source: str | None,
     description: str | None,
     intent: str | None,
     examples: tuple[str, ...],
     folder: Path,
-) -> int | None:
+) -> None:
     """Create a topic file and the first rows of its prompts.
 
-    Asks on the terminal for values without an option: name, description, intent, examples.
-    Existing files are never overwritten, and Ctrl-C writes nothing.
+    Asks on the terminal for values without an option: name, description, intent, examples. If a
+    file of labelled prompts (NAME.csv …) exists, nothing is asked: the topic gets its intent and,
+    as examples, the most central of its prompts, which are taken out of it. Existing topic files
+    are never overwritten, and Ctrl-C writes nothing.
     """
     if words is not None and name is not None and words != name:
         raise click.UsageError("NAME and --name differ: give one of them")
@@ -87,24 +100,108 @@ def command(
         intent=intent,
         examples=[text.strip() for text in examples],
     )
-    _check_given(answers)
-    if answers.name is not None:
-        refuse_existing(*paths_of(folder, answers.name))
-    _ask_missing(answers, folder)
-    topic_path, prompts_path = write_new_topic(folder, answers.topic())
-    note(f"\nWrote {topic_path} and {prompts_path}.")
-    note(f"The rows of category {CATEGORY} only start the set: replace them with real requests.")
+    if source is not None:
+        _take(source, answers)
+    _check_given(answers, as_draft=source is not None)
+    existing = _prompts_for(folder, answers)
+    if existing is None and source is None:
+        existing = _ask_missing(answers, folder)
+    if existing is None:
+        topic_path, prompts_path = write_new_topic(folder, answers.topic())
+        note(f"\nWrote {topic_path} and {prompts_path}.")
+        note(
+            f"The rows of category {CATEGORY} only start the set: replace them with real requests."
+        )
+        _say_command(topic_path, prompts_path)
+    elif source is None:
+        _for_prompts(existing, answers)
+    else:
+        _beside_prompts(paths_of(folder, answers.name or "")[0], existing, answers.topic())
+
+
+def _prompts_for(folder: Path, answers: _Answers) -> Path | None:
+    """Return the existing prompts of a topic whose name is known, or None.
+
+    Raises FileError if its files exist otherwise.
+    """
+    if answers.name is None:
+        return None
+    topic_path, prompts_path = paths_of(folder, answers.name)
+    existing = prompts_beside(folder, answers.name)
+    if existing is None:
+        refuse_existing(topic_path, prompts_path)
+    return existing
+
+
+def _say_command(topic_path: Path, prompts_path: Path) -> None:
     note("Open it with:")
     write(f"guardtui {_word(topic_path)} --prompts {_word(prompts_path)}\n")
-    return None
+
+
+def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
+    """Write a topic for a prompt file that exists. Raises FileError and PromptSetError."""
+    from guardtui.app.topic_from_prompts import name_for, start_topic, stem_of
+
+    stem = stem_of(prompts_path)
+    topic_path = stem.with_name(f"{stem.name}.yaml")
+    if answers.name in (prompts_path.name, stem.name):
+        answers.name = name_for(prompts_path)
+    refuse_existing(topic_path)
+    intent = None if answers.intent is None else Intent(answers.intent)
+    workspace = start_topic(prompts_path, topic_path, answers.topic(), intent, undo_hint="")
+    workspace.store.close()
+    note(display_text(workspace.opening_note))
+    if answers.description is None:
+        note("Its description is still empty.")
+    _say_command(topic_path, prompts_path)
+
+
+def _beside_prompts(topic_path: Path, prompts_path: Path, topic: Topic) -> None:
+    """Write the topic file alone: its prompts exist. Raises FileError."""
+    with reserved(topic_path):
+        save_topic(TopicFile(topic_path, topic, ""), topic, force=True)
+    note(f"Wrote {topic_path}; the prompts of {prompts_path} are unchanged.")
+    _say_command(topic_path, prompts_path)
+
+
+def _take(source: str, answers: _Answers) -> None:
+    """Fill the answers from a topic of a file. Raises FileError and InputError."""
+    path, name = Path(source), ""
+    if not path.exists() and "#" in source:
+        start, _, name = source.rpartition("#")
+        path = Path(start)
+    files = load_topics(path)
+    names = [file.topic.name for file in files]
+    if name:
+        files = [file for file in files if _key(file.topic.name) == _key(name)]
+    if not files:
+        listed = ", ".join(display_start(one, 60) for one in names[:20])
+        raise InputError(
+            f"{path}: no topic is called {display_start(name, 60)!r}\n  its topics are: {listed}"
+        )
+    if len(files) > 1:
+        raise SeveralTopicsError(path, names)
+    (file,) = files
+    topic = file.topic
+    answers.name = topic.name.strip() if answers.name is None else answers.name
+    answers.description = topic.description if answers.description is None else answers.description
+    answers.examples = answers.examples or list(topic.examples)
+    if answers.intent is None:
+        answers.intent = topic.intent.value
+        if not file.intent_given:
+            note(f"{path} gives no intent: it is taken to be block (--intent allow for the other)")
+
+
+def _key(name: str) -> str:
+    return " ".join(name.split()).casefold()
 
 
 def _stripped(text: str | None) -> str | None:
     return text if text is None else text.strip()
 
 
-def _check_given(answers: _Answers) -> None:
-    """Raise InputError with all errors in the options."""
+def _check_given(answers: _Answers, *, as_draft: bool) -> None:
+    """Raise InputError with all errors in the options; a draft may exceed the limits, said so."""
     absent = {
         "name": answers.name is None,
         "description": answers.description is None,
@@ -113,14 +210,20 @@ def _check_given(answers: _Answers) -> None:
     problems = problems_of(
         answers.topic(),
         label=lambda field: f"--{field}",
-        absent=[field for field, missing in absent.items() if missing],
+        absent=[field for field, missing in absent.items() if missing and not as_draft],
     )
-    if problems:
+    if as_draft and answers.name and not unwritable("".join(answers.examples)):
+        for problem in problems:
+            warn(problem)
+    elif problems:
         raise InputError("\n".join([*problems, "  shorten or correct these, and try again"]))
 
 
-def _ask_missing(answers: _Answers, folder: Path) -> None:
-    """Ask for missing values. Raises InputError if standard input is not a terminal."""
+def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
+    """Ask for missing values; stop after the name if its prompts exist, and return their path.
+
+    Raises InputError if standard input is not a terminal.
+    """
     missing = [
         option
         for option, value in (
@@ -132,7 +235,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
         if not value
     ]
     if not missing:
-        return
+        return None
     if not _can_ask():
         raise InputError(
             f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
@@ -145,7 +248,8 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
         answers.name = _ask(
             "\nWhat is the name of the topic?", lambda text: _name_problem(answers, text)
         )
-        refuse_existing(*paths_of(folder, answers.name))
+        if existing := _prompts_for(folder, answers):
+            return existing
     if answers.description is None:
         answers.description = _ask(
             "\nWhat is it about, in a sentence? That is what requests are compared with.",
@@ -156,6 +260,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
         answers.intent = "block" if "block".startswith(answer.lower()) else "allow"
     if not answers.examples:
         _ask_examples(answers)
+    return None
 
 
 def _ask_examples(answers: _Answers) -> None:

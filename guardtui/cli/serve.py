@@ -73,9 +73,14 @@ def _check_files(topic: Path | None, prompts: Path | None) -> None:
     """Raise an error for invalid files."""
     intent = None
     if topic is not None:
-        from guardtui.files.topic_files import load_topic
+        from guardtui.files.topic_files import PromptsGivenError, load_topic
 
-        intent = load_topic(topic).topic.intent
+        try:
+            intent = load_topic(topic).topic.intent
+        except PromptsGivenError:  # the app opens the topic of prompts, or makes one
+            if prompts is not None:
+                raise
+            prompts = topic
     if prompts is not None:
         from guardtui.files.prompt_files import load_prompts
 

@@ -79,7 +79,7 @@ def violations(topic: Topic) -> tuple[Violation, ...]:
         if not text.strip():
             problems.append(Violation(field, f"{label} is empty", used, limit))
         elif used > limit:
-            message = f"{label} has {used} bytes, {used - limit} more than the {limit} allowed"
+            message = f"{label} has {_excess(text, limit)}"
             problems.append(Violation(field, message, used, limit))
 
     check("name", "name", topic.name, NAME_BYTES)
@@ -95,12 +95,23 @@ def violations(topic: Topic) -> tuple[Violation, ...]:
         check(f"examples.{number}", f"example {number}", example, EXAMPLE_BYTES)
     total = total_bytes(topic)
     if total > TOTAL_BYTES:
-        message = (
-            f"name, description and examples have {total} bytes together, "
-            f"{total - TOTAL_BYTES} more than the {TOTAL_BYTES} allowed"
-        )
+        text = "".join((topic.name, topic.description, *topic.examples))
+        excess = _excess(text, TOTAL_BYTES, " together")
+        message = f"name, description and examples have {excess}"
         problems.append(Violation("total", message, total, TOTAL_BYTES))
     return tuple(problems)
+
+
+def _excess(text: str, limit: int, together: str = "") -> str:
+    """Return the length of a text beyond its limit, in characters too if they are fewer."""
+    used = byte_length(text)
+    if used == len(text):
+        return f"{used} bytes{together}, {used - limit} more than the {limit} allowed"
+    excess = used - limit
+    return (
+        f"{len(text)} characters, {used} bytes{together}: {excess} "
+        f"byte{'s' * (excess != 1)} more than the {limit} allowed"
+    )
 
 
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

@@ -23,6 +23,8 @@ _ENTRY_KEYS = ("topic", "prompts")
 _REMEDY = "write topics: and below it a line for each, as in  - tax.yaml"
 _NAME_CHARACTERS = 60
 _TOPICS = re.compile(r"^topics\s*:", re.MULTILINE)
+_DEFINITION = re.compile(r"^[ -]*(?:description|examples)\s*:", re.MULTILINE)
+"""A key that no profile file has: the topics are defined in the file itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def is_profile(path: Path) -> bool:
     if path.suffix.lower() not in (".yaml", ".yml"):
         return False
     try:
-        return bool(_TOPICS.search(decode(path, read_bytes(path, limit=_LARGEST))))
+        text = decode(path, read_bytes(path, limit=_LARGEST))
+        return bool(_TOPICS.search(text)) and not _DEFINITION.search(text)
     except FileError:
         return False
 

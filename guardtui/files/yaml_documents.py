@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
+from ruamel.yaml.constructor import (
+    ConstructorError,
+    DuplicateKeyError,
+    RoundTripConstructor,
+)
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from guardtui.files.problems import FileError
@@ -18,6 +22,7 @@ from guardtui.files.problems import FileError
 _QUOTE = "fix the YAML: quote values that contain `:`, `#` or quotes"
 _VALUE = "put dates and numbers in quotes, and omit tags (!!…)"
 _UNREADABLE = "this YAML contains an unreadable value"
+_REPEATED = re.compile(r'found duplicate key "(.*?)" with value', re.DOTALL)
 _VERSION = re.compile(r"^%YAML", re.MULTILINE)
 
 
@@ -63,14 +68,42 @@ def load_yaml(path: Path, text: str, *, yaml: YAML | None = None) -> Any:
         with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             return yaml.load(text)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        remedy = _VALUE if problem == _UNREADABLE else _QUOTE
-        raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
+        raise _marked(path, text, error) from error
     except RecursionError as error:
         raise FileError(path, "this YAML is nested too deeply", "write plain entries") from error
     except Exception as error:  # for odd characters, directives, comments, and sets
         raise _unmarked(path, text, error) from error
+
+
+def repeated_key(path: Path, key: str, first: int, second: int) -> FileError:
+    """Return the error of a key that stands in two lines of a file."""
+    where = f", first in line {first}" if first != second else ""
+    problem = f"the key {key[:_SHOWN]!r} is given twice{where}"
+    return FileError(path, problem, "remove one of the two", second)
+
+
+def _marked(path: Path, text: str, error: MarkedYAMLError) -> FileError:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else None
+    problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
+    repeated = _REPEATED.match(problem) if isinstance(error, DuplicateKeyError) else None
+    if repeated and line is not None:
+        pattern = re.compile(rf"[ \t{{,-]*[\"']?{re.escape(repeated[1])}[\"']?\s*:")
+        rows = enumerate(text.split("\n")[: line - 1], start=1)
+        earlier = [number for number, row in rows if pattern.match(row)]
+        return repeated_key(path, repeated[1], earlier[-1] if earlier else line, line)
+    if mark and "\t" in _indent(text, mark.index):
+        problem = "this line is indented with a tab, which YAML does not allow"
+        return FileError(path, problem, "indent it with blanks", line)
+    if "duplicate" in problem:
+        return FileError(path, problem, "remove one of the two", line)
+    return FileError(path, problem, _VALUE if problem == _UNREADABLE else _QUOTE, line)
+
+
+def _indent(text: str, position: int) -> str:
+    """Return the blanks and dashes at the start of the line of a position."""
+    line = text[text.rfind("\n", 0, position) + 1 :].partition("\n")[0]
+    return line[: len(line) - len(line.lstrip(" \t-"))]
 
 
 def _unmarked(path: Path, text: str, error: Exception) -> FileError:

@@ -60,12 +60,15 @@ class KeepResult:
 class Workspace:
     """One opened topic; owns the session and everything of it on disk.
 
+    `opening_note` is what the author is told first.
+
     `draft_offer` is a definition that was being edited when the app last ended, if it differs from
     the file. It stays on disk until `take_draft` or `refuse_draft`.
     """
 
     def __init__(self, topic_file: TopicFile, prompt_file: PromptFile) -> None:
         self.topic_file = topic_file
+        self.opening_note = ""
         self._prompt_file = prompt_file
         self.store = SessionStore(topic_file.path)
         self.session = Session(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from textual.message import Message
@@ -31,11 +32,11 @@ class ResultsViewChanged(Message):
         super().__init__()
 
 
-class AddExample(Message):
-    """Add a prompt to the examples."""
+class AddExamples(Message):
+    """Add prompts to the examples."""
 
-    def __init__(self, prompt: str) -> None:
-        self.prompt = prompt
+    def __init__(self, prompts: Sequence[str]) -> None:
+        self.prompts = prompts
         super().__init__()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.app.topic_from_prompts import open_or_start
 from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
@@ -14,7 +15,7 @@ from guardtui.domain.operating_point import Wanted
 from guardtui.domain.text import display_text
 from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.threshold_fits import wanted_threshold
-from guardtui.session.workspace import Workspace, scratch_sample, topics_in
+from guardtui.session.workspace import scratch_sample, topics_in
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting
 from guardtui.tui.system.terminal import run_in_terminal
@@ -39,10 +40,11 @@ def run_app(
 ) -> int:
     """Open a topic and run until the author quits.
 
-    Without one it is the only topic of the folder, else the last session, else the sample.
+    A file of prompts opens the topic beside it, which is made if missing. Without any it is the
+    only topic of the folder, else the last session, else the sample.
 
     `metrics` are shown beside the built-in rates. Returns the exit code; raises what
-    `Workspace.open` raises, before the screen is touched.
+    `open_or_start` raises, before the screen is touched.
     """
     opened = last_opened()
     greeting = None
@@ -56,7 +58,7 @@ def run_app(
     if topic is None:
         topic, known = opened or scratch_sample()
         prompts = prompts or known
-    workspace = Workspace.open(topic, prompts)
+    workspace = open_or_start(topic, prompts)
     remember_opened(workspace)
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)

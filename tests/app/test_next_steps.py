@@ -21,7 +21,6 @@ from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
 from guardtui.app.label_step import WIDE, label_need, label_step
-from guardtui.app.next_step_advice import taken_prompts
 from guardtui.app.next_steps import (
     MOST_STEPS,
     NextSteps,
@@ -538,12 +537,3 @@ async def test_a_taken_proposal_has_its_own_threshold(tmp_path: Path, answer: bo
         assert evaluation is not None
         assert evaluation.topic == after
         assert evaluation.settings.threshold == fitted.threshold
-
-
-def test_only_new_examples_are_prompts_that_were_taken(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    texts, keys = bench.prompts.prompts.to_list(), bench.prompts.keys
-    before = bench.topic.model_copy(update={"examples": (texts[0], "else")})
-    after = bench.topic.model_copy(update={"examples": (texts[0], texts[3], "new")})
-    assert taken_prompts(before, after, bench.prompts) == {int(keys[3])}
-    assert taken_prompts(after, before, bench.prompts) == frozenset()

@@ -139,7 +139,7 @@ def test_four_questions_make_two_files(terminal: Terminal, here: Path) -> None:
     )
     assert load_topic(here / "tax-advice.yaml").topic == topic
     prompts = load_prompts(here / "tax-advice.csv")
-    assert prompts.prompts.to_list()[:2] == list(topic.examples)
+    assert not set(prompts.prompts) & set(topic.examples)
     assert prompts.expected.tolist() == [True, True, False, False, False]
     assert prompts.intent is Intent.ALLOW
     assert set(prompts.frame["category"]) == {CATEGORY}
@@ -151,7 +151,7 @@ def test_an_exceeded_limit_is_named_and_the_question_repeated(
     terminal: Terminal, here: Path
 ) -> None:
     terminal.type("ä" * 51 + "\r")
-    terminal.expect("name has 102 bytes, 2 more than the 100 allowed")
+    terminal.expect("name has 51 characters, 102 bytes: 2 bytes more than the 100 allowed")
     terminal.type("\r")
     terminal.expect("name is empty")
     terminal.type("Tea\r")
@@ -212,11 +212,20 @@ def test_only_missing_values_are_asked(here: Path, environment: dict[str, str]) 
 def test_an_existing_file_is_reported_after_the_first_answer(
     terminal: Terminal, here: Path
 ) -> None:
-    (here / "tea.csv").write_text("mine", "utf-8")
+    (here / "tea.yaml").write_text("mine", "utf-8")
     terminal.type("Tea\r")
-    assert "tea.csv: the file exists" in terminal.rest()
+    assert "tea.yaml: the file exists" in terminal.rest()
     assert terminal.process.returncode == 2
-    assert [path.name for path in here.iterdir()] == ["tea.csv"]
+    assert [path.name for path in here.iterdir()] == ["tea.yaml"]
+
+
+@pytest.mark.process
+def test_prompts_that_exist_are_used_after_the_first_answer(terminal: Terminal, here: Path) -> None:
+    write_prompts(here / "tea.csv")
+    terminal.type("Tea\r")
+    assert "Wrote tea.yaml" in terminal.rest()
+    assert terminal.process.returncode == 0
+    assert len(load_topic(here / "tea.yaml").topic.examples) == 2
 
 
 def test_options_alone(run: Run, folder: Path) -> None:
@@ -312,9 +321,115 @@ def test_a_slug_is_always_a_file_name(name: str) -> None:
     assert slug(made) == made or len(made) >= 50
 
 
-def test_everyday_requests_are_never_examples() -> None:
-    everyday = first_rows(Topic(examples=("a", "b"))).splitlines()[3:]
-    prompts = tuple(row.split(",")[0].upper() for row in everyday)
-    rows = first_rows(Topic(examples=(*prompts, "c", "d"))).splitlines()[1:]
+def test_first_rows_are_never_examples() -> None:
+    usual = first_rows(Topic(name="Tea", examples=("a", "b"))).splitlines()[1:]
+    examples = tuple(row.split(",")[0].upper() for row in usual)
+    rows = first_rows(Topic(name="Tea", examples=examples)).splitlines()[1:]
     texts = [row.split(",")[0].casefold() for row in rows]
-    assert len(set(texts)) == len(texts) == 8
+    assert len({*texts, *(text.casefold() for text in examples)}) == 10
+    assert [row.split(",")[1] for row in rows] == ["true"] * 2 + ["false"] * 3
+
+
+# --- prompts and topics that exist --------------------------------------------------------
+
+
+def write_prompts(path: Path, positives: int = 5, intent: str = "allow") -> list[str]:
+    """Write prompts about tea, and as many about other things; return those about tea."""
+    sorts = ("green", "black", "white", "herbal", "iced", "spiced", "smoked")
+    tea = [f"How do I make {sort} tea?" for sort in sorts[:positives]]
+    others = ["What is the time?", "Who wrote Hamlet?", "Is it raining?"]
+    rows = [f"{text},true,{intent}" for text in tea] + [f"{text},false,{intent}" for text in others]
+    path.write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    return tea
+
+
+@pytest.mark.parametrize("word", ["Green tea", "green-tea", "green-tea.csv"])
+def test_topic_is_made_for_prompts_that_exist(run: Run, folder: Path, word: str) -> None:
+    tea = write_prompts(folder / "green-tea.csv")
+    result = run("new", word)
+    assert result.code == 0, result.err
+    assert result.out == "guardtui green-tea.yaml --prompts green-tea.csv\n"
+    assert (
+        "Wrote green-tea.yaml. Examples 1 and 2 are central prompts taken out of green-tea.csv (its"
+        in result.err
+    )
+    assert "description is still empty" in result.err
+    topic = load_topic(folder / "green-tea.yaml").topic
+    assert (topic.name, topic.description, topic.intent) == ("Green tea", "", Intent.ALLOW)
+    assert set(topic.examples) < set(tea)
+    left = load_prompts(folder / "green-tea.csv").prompts.to_list()
+    assert sorted([*left[:3], *topic.examples]) == sorted(tea)
+    assert len(left) == 6
+    backups = list((folder / ".guardtui").rglob("*.bak"))
+    assert any("How do I make black tea?" in path.read_text("utf-8") for path in backups)
+    again = run("new", word)
+    assert (again.code, "green-tea.yaml: the file exists" in again.err) == (2, True)
+
+
+def test_options_apply_to_prompts_that_exist(run: Run, folder: Path) -> None:
+    tea = write_prompts(folder / "tea.csv")
+    before = (folder / "tea.csv").read_text("utf-8")
+    assert run("new", "Tea", "--intent", "block").code == 2
+    result = run("new", "Tea", "--description", "About tea", "--example", "a", "--example", "b")
+    assert result.code == 0, result.err
+    assert (folder / "tea.csv").read_text("utf-8") == before
+    topic = load_topic(folder / "tea.yaml").topic
+    assert (topic.description, topic.examples) == ("About tea", ("a", "b"))
+    assert tea
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "tea.csv: the file is empty"),
+        ("prompt,expected\na,false\nb,false\n", "tea.csv"),
+        ("prompt,expected\na,perhaps\n", "tea.csv:2: "),
+        ("a,b\n1,2\n", "tea.csv:1: the column prompt is missing"),
+    ],
+)
+def test_unusable_prompts_make_no_topic(run: Run, folder: Path, content: str, said: str) -> None:
+    (folder / "tea.csv").write_text(content, "utf-8")
+    before = sorted(folder.iterdir())
+    result = run("new", "Tea")
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert sorted(folder.iterdir()) == before
+    assert (folder / "tea.csv").read_text("utf-8") == content
+
+
+LISTED = (
+    '{"topics": [{"topic_name": "Tea", "description": "About tea", "examples": ["a", "b"]},'
+    ' {"topic_name": "Rum", "description": "' + "—" * 84 + '", "examples": ["c", "d"]}]}'
+)
+
+
+def test_topic_is_taken_from_a_file_of_several(run: Run, folder: Path) -> None:
+    (folder / "all.json").write_text(LISTED, "utf-8")
+    several = run("new", "--from", "all.json")
+    assert (several.code, "Tea, Rum" in several.err) == (2, True)
+    unknown = run("new", "--from", "all.json#Gin")
+    assert (unknown.code, "no topic is called 'Gin'" in unknown.err) == (2, True)
+    result = run("new", "--from", "all.json#tea")
+    assert result.code == 0, result.err
+    assert "all.json gives no intent" in result.err
+    assert load_topic(folder / "tea.yaml").topic == Topic(
+        name="Tea", description="About tea", examples=("a", "b")
+    )
+    assert len(load_prompts(folder / "tea.csv")) == 5
+    assert run("new", "--from", "all.json#tea").code == 2
+    write_prompts(folder / "rum.csv")
+    before = (folder / "rum.csv").read_text("utf-8")
+    result = run("new", "--from", "all.json#Rum", "--intent", "allow")
+    assert result.code == 0, result.err
+    assert "84 characters, 252 bytes: 2 bytes more than the 250 allowed" in result.err
+    assert load_topic(folder / "rum.yaml").topic.intent is Intent.ALLOW
+    assert (folder / "rum.csv").read_text("utf-8") == before
+    assert (folder / "all.json").read_text("utf-8") == LISTED
+
+
+def test_all_topics_of_a_file_are_checked(run: Run, folder: Path) -> None:
+    (folder / "all.json").write_text(LISTED.replace("}, {", "},\n {"), "utf-8")
+    result = run("check", "--for", "airs", "all.json")
+    assert result.code == 2
+    assert "error: all.json:2: Rum: description has 84 characters, 252 bytes" in result.out
+    assert run("eval", "all.json", "--prompts", "prompts.csv").code == 2

@@ -63,6 +63,22 @@ def test_total(last: int, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("é—" + "x" * 246, "248 characters, 251 bytes: 1 byte more than the 250 allowed"),
+        ("—" * 84, "84 characters, 252 bytes: 2 bytes more than the 250 allowed"),
+        ("x" * 252, "252 bytes, 2 more than the 250 allowed"),
+    ],
+)
+def test_length_is_told_in_characters_too_where_they_differ(text: str, said: str) -> None:
+    topic = Topic(name="n", description=text, examples=("a", "b"))
+    assert [one.message for one in violations(topic)] == [f"description has {said}"]
+    long = topic.model_copy(update={"examples": (text,) * 5})
+    assert violations(long)[-1].field == "total"
+    assert ("characters" in violations(long)[-1].message) == ("characters" in said)
+
+
+@pytest.mark.parametrize(
     "end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
 )
 def test_line_breaks_of_every_kind_are_pointed_out(end: str) -> None:

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from guardtui.files.problems import FileError
 from guardtui.files.profile_files import is_profile, load_profile
 from guardtui.files.topic_files import load_topic, save_topic
-from guardtui.files.topic_lines import field_lines
 from guardtui.files.yaml_documents import line_of, load_yaml, start_of
 from tests.examples import up_to
 from tests.yaml_texts import yaml_texts
@@ -75,7 +74,6 @@ ANY = settings(max_examples=up_to(3000), deadline=None, suppress_health_check=li
 def test_any_topic_file_is_read_and_saved_or_reported(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    field_lines(path)
     with contextlib.suppress(FileError):
         file = load_topic(path)
         changed = file.topic.model_copy(update={"name": "Other", "examples": ("a", "b: c")})

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import (
-    AddExample,
+    AddExamples,
     EditPrompts,
     RemoveView,
     SaveSettings,
@@ -60,7 +60,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
         EditPrompts,
         UndoPromptEdit,
         SaveSettings,
-        AddExample,
+        AddExamples,
         SaveView,
         RemoveView,
     )

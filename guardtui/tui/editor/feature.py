@@ -13,7 +13,7 @@ from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.messages import AddExample, TopicEdited
+from guardtui.tui.messages import TopicEdited
 from guardtui.tui.system.external_editor import edit_in_editor
 
 
@@ -56,10 +56,17 @@ class DefinitionFeature:
         """Store what was typed."""
         self._services.editing.type(event.topic, event.group, ends_group=event.ends_group)
 
-    def add_example(self, event: AddExample) -> None:
-        """Add a prompt to the examples."""
-        problem = self._editor.add_example(event.prompt)
+    def add_examples(self, prompts: Sequence[str]) -> None:
+        """Add prompts to the examples, and offer to take them out of the measured set."""
+        before = self._editor.typed
+        problem = ""
+        for prompt in prompts:
+            problem = self._editor.add_example(prompt) or problem
         self._window.notify(problem or "Added to the examples; Undo removes it.", seconds=3)
+        after = self._editor.typed
+        if after != before:
+            offer = self._services.sync.offer_to_take_out(before, after)
+            self._window.start(offer, group="dialog")
 
     def undo(self) -> None:
         """Undo the last step."""

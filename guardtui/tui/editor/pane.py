@@ -131,6 +131,11 @@ class TopicEditor(VerticalScroll, can_focus=False):
             field.move_cursor(field.document.end)
         self.show(self._topic)
 
+    def focus_first_gap(self) -> None:
+        """Focus the description if only that is missing, else the name."""
+        missing = bool(self._topic.name) and not self._topic.description
+        self._fields[1 if missing else 0].focus()
+
     def on_resize(self) -> None:
         self.call_after_refresh(self.lint.fit)
         self.call_after_refresh(self._keep_in_sight)

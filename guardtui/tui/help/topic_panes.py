@@ -23,8 +23,12 @@ Problems of a file are shown here, and the open topic stays.
         "A new topic",
         f"""\
 Writes a topic file and the first rows of its prompts, named after the topic, like 'guardtui new'.
-No existing file is overwritten. The rows only start the set: your examples as prompts of the topic,
-and three everyday requests. More examples can be added in the definition.
+No existing file is overwritten. The rows only start the set: two requests with the topic's name,
+and three everyday ones.
+
+With a file of labelled prompts only that is needed. The topic is called like the file, has its
+intent, and two or three of its most central prompts as examples, unless you write others. Prompts
+that are examples would always match: they are taken out of the file, which is backed up first.
 
 {_LEAVES}""",
         keys=(

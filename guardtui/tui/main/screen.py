@@ -32,7 +32,6 @@ from guardtui.tui.advice.refinement import RefinementFeature
 from guardtui.tui.advice.wording_run import WordingRunFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
-from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.feature import ExportFeature
 from guardtui.tui.guardrail.agreement import AgreementFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
@@ -251,7 +250,7 @@ class MainScreen(Screen[None]):
         self.files.mounted()
         self.header.draw()
         self.set_interval(POLL_EVERY, self._poll)
-        self.panes.editor.query(TopicField).first().focus()
+        self.panes.editor.focus_first_gap()
         self.call_after_refresh(self._begin)
 
     def _poll(self) -> None:
@@ -261,6 +260,8 @@ class MainScreen(Screen[None]):
     @work(exclusive=True, group="begin")
     async def _begin(self) -> None:
         await self.services.open()
+        if self.services.workspace.opening_note:
+            return  # on a small screen another message would hide it
         if self._greeting is Greeting.TOUR and self.tour.box is None:
             self.tour.turn()
         elif self._greeting is Greeting.HINT:
@@ -312,9 +313,9 @@ class MainScreen(Screen[None]):
     def topic_edited(self, event: messages.TopicEdited) -> None:
         self.definition.edited(event)
 
-    @on(messages.AddExample)
-    def add_example(self, event: messages.AddExample) -> None:
-        self.definition.add_example(event)
+    @on(messages.AddExamples)
+    def add_examples(self, event: messages.AddExamples) -> None:
+        self.definition.add_examples(event.prompts)
 
     @on(messages.EditPrompts)
     def edit_prompts(self, event: messages.EditPrompts) -> None:

@@ -25,7 +25,7 @@ from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import EXAMPLES_AT_MOST
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.kit.prompt_lines import CHARACTERS, prompt_lines
-from guardtui.tui.messages import AddExample, EditPrompts, UndoPromptEdit
+from guardtui.tui.messages import AddExamples, EditPrompts, UndoPromptEdit
 from guardtui.tui.prompts.clipboard_rows import prompts_as_lines, rows_as_tsv
 from guardtui.tui.prompts.dialog import ColumnField, PromptDialog, PromptText
 from guardtui.tui.system.clipboard import copy_to_system
@@ -83,8 +83,7 @@ class PromptActions:
 
         def answered(answer: bool | None) -> None:
             if answer:
-                for prompt in prompts:
-                    self._pane.post_message(AddExample(prompt))
+                self._pane.post_message(AddExamples(prompts))
 
         contradicted = int((~results.prompts.expected[rows]).sum())
         if not contradicted:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from guardtui.app.new_topic import write_new_topic
+from guardtui.app.new_topic import paths_of, write_new_topic
 from guardtui.app.services import Services
+from guardtui.app.topic_from_prompts import start_topic
 from guardtui.app.topic_opening import known_topics, open_topic
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
@@ -62,10 +63,13 @@ class TopicsFeature:
     def _opened(self, path: Path, prompts: Path | None) -> Workspace:
         return open_topic(path, prompts, self._services.workspace)
 
-    def _made(self, folder: Path, topic: Topic) -> Workspace:
+    def _made(self, folder: Path, topic: Topic, prompts: Path | None) -> Workspace:
         folder = folder.expanduser()
         if not folder.is_dir():
             raise FileError(folder, "no such folder", "create it, or name another one")
+        if prompts is not None:
+            path = paths_of(folder, topic.name)[0]
+            return start_topic(prompts.expanduser(), path, topic, None)
         topic_path, prompts_path = write_new_topic(folder, topic)
         return open_topic(topic_path, prompts_path, self._services.workspace)
 

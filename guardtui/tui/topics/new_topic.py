@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
 from guardtui.app.new_topic import paths_of, problems_of
+from guardtui.app.topic_from_prompts import name_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace
@@ -25,7 +26,7 @@ from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.problem_line import ProblemLine
 from guardtui.tui.kit.toggle_button import ToggleButton
 
-Makes = Callable[[Path, Topic], Workspace]
+Makes = Callable[[Path, Topic, Path | None], Workspace]
 
 _INTENTS = {
     Intent.BLOCK: "block: stop prompts on the topic",
@@ -34,7 +35,11 @@ _INTENTS = {
 
 
 class NewTopicDialog(Modal[Workspace | None]):
-    """Asks for name, intent, description, two examples and the folder."""
+    """Asks for name, intent, description, two examples, the prompts and the folder.
+
+    With a file of prompts only that is needed: the name is that of the file, and central prompts
+    are the examples.
+    """
 
     BINDINGS = [
         Binding("escape", "close", "Close", priority=True),
@@ -57,6 +62,13 @@ class NewTopicDialog(Modal[Workspace | None]):
             LineInput(placeholder="a request that is of the topic", compact=True)
             for _ in range(EXAMPLES_AT_LEAST)
         ]
+        self._prompts = LineInput(
+            placeholder="a file of labelled prompts; without one a few are written",
+            id="prompts",
+            suggester=PathSuggester(),
+            select_on_focus=False,
+            compact=True,
+        )
         self._folder = LineInput(
             folder, id="folder", suggester=PathSuggester(()), select_on_focus=False, compact=True
         )
@@ -84,6 +96,7 @@ class NewTopicDialog(Modal[Workspace | None]):
             ("Intent", self._button),
             ("Description", self._description),
             *((f"Example {number}", widget) for number, widget in examples),
+            ("Prompts", self._prompts),
             ("Folder", self._folder),
         ]
 
@@ -92,8 +105,9 @@ class NewTopicDialog(Modal[Workspace | None]):
 
     @property
     def _topic(self) -> Topic:
+        prompts = self._prompts.value.strip()
         return Topic(
-            name=self._named.value.strip(),
+            name=self._named.value.strip() or (name_for(Path(prompts)) if prompts else ""),
             description=self._description.value.strip(),
             examples=tuple(filter(None, (field.value.strip() for field in self._examples))),
             intent=self._intent,
@@ -102,9 +116,17 @@ class NewTopicDialog(Modal[Workspace | None]):
     @on(Input.Changed)
     def changed(self) -> None:
         self._problem.clear()
-        name = self._named.value.strip()
-        files = " and ".join(path.name for path in paths_of(Path(), name)) if name else ""
-        self._where.update(f"Writes {files}." if files else "")
+        name = self._topic.name
+        if not name:
+            self._where.update("")
+        elif self._prompts.value.strip():
+            self._where.update(
+                f"Writes {paths_of(Path(), name)[0].name}, with central prompts as examples if you "
+                "write none; prompts that are examples leave the file, which is backed up."
+            )
+        else:
+            files = " and ".join(path.name for path in paths_of(Path(), name))
+            self._where.update(f"Writes {files}.")
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
@@ -126,18 +148,19 @@ class NewTopicDialog(Modal[Workspace | None]):
 
     def action_make(self) -> None:
         """Write and open the topic, unless it is invalid."""
-        topic = self._topic
-        problems = problems_of(topic)
+        topic, prompts = self._topic, self._prompts.value.strip()
+        problems = problems_of(topic, absent=_absent(topic) if prompts else ())
         if problems:
             self._problem.show("\n! ".join(problems))
         elif not self._making:
-            self._make(Path(self._folder.value.strip() or "."), topic)
+            folder = Path(self._folder.value.strip() or ".")
+            self._make(folder, topic, Path(prompts) if prompts else None)
 
     @work
-    async def _make(self, folder: Path, topic: Topic) -> None:
+    async def _make(self, folder: Path, topic: Topic, prompts: Path | None) -> None:
         self._making = True
         try:
-            workspace = await asyncio.to_thread(self._makes, folder, topic)
+            workspace = await asyncio.to_thread(self._makes, folder, topic, prompts)
         except (GuardtuiError, OSError, RuntimeError, ValueError) as error:
             # A name may contain a null character, or the home folder of an unknown user.
             self._problem.show(str(error))
@@ -153,3 +176,9 @@ class NewTopicDialog(Modal[Workspace | None]):
             self.dismiss(None)
             return
         close_after_question(self, "Discard this new topic?")
+
+
+def _absent(topic: Topic) -> list[str]:
+    """Return the fields that are still empty, which is no problem for prompts that exist."""
+    values = {"description": topic.description, "examples": topic.examples}
+    return [field for field, value in values.items() if not value]

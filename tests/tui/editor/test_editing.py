@@ -15,7 +15,7 @@ from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.system.external_editor import edit_in_editor
-from tests.tui.tax_app import ROWS, drive, frame, topic_path, until
+from tests.tui.tax_app import ROWS, drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -66,10 +66,24 @@ async def test_a_prompt_becomes_an_example_by_a_key(topic_path: Path) -> None:
         await until(
             pilot, lambda: main.services.session.topic.examples == (FIRST, SECOND, ROWS[0][0])
         )
-        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        assert "1 prompt of the set is now an example" in frame(app)
+        await pilot.press("y")  # as for advice: it would always match
+        await until(pilot, lambda: ROWS[0][0] not in main.services.state.prompts.prompts)
+        await until(pilot, lambda: app.screen is main and settled(main))
+        await pilot.press("u")
+        await until(pilot, lambda: ROWS[0][0] in main.services.state.prompts.prompts)
+        await until(pilot, lambda: settled(main))
+        await pilot.press("home", "e")
         await until(pilot, lambda: "an example already" in said(app))
-        await pilot.press("down", "e", "down", "e", "down", "e")
-        await until(pilot, lambda: len(main.services.session.topic.examples) == 5)
+        for count in (4, 5):
+            await pilot.press("down", "e")
+            await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is main)
+            assert len(main.services.session.topic.examples) == count
+            assert len(main.services.state.prompts) == len(ROWS)
+        await pilot.press("down", "e")
         await until(pilot, lambda: "5 examples already" in said(app))
         await pilot.press("ctrl+z")
         await until(pilot, lambda: len(main.services.session.topic.examples) == 4)

@@ -14,7 +14,7 @@ from guardtui.domain.prompt_edit import Add, Duplicate, Relabel, Remove, Rewrite
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.messages import AddExample, EditPrompts, UndoPromptEdit
+from guardtui.tui.messages import AddExamples, EditPrompts, UndoPromptEdit
 from guardtui.tui.prompts.dialog import PromptDialog
 from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE
@@ -202,14 +202,13 @@ async def test_a_text_that_cannot_be_a_prompt_is_refused_in_the_dialog(
 async def test_marked_prompts_become_examples(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("space", "space", "e")
-        await until(pilot, lambda: len(sent) == 2)
-        assert [one.prompt for one in sent if isinstance(one, AddExample)] == [
-            ROWS[0][0],
-            ROWS[1][0],
+        await until(pilot, lambda: len(sent) == 1)
+        assert [one.prompts for one in sent if isinstance(one, AddExamples)] == [
+            [ROWS[0][0], ROWS[1][0]]
         ]
         await pilot.press("m", "e")
         await until(pilot, lambda: "at most 5 examples" in notes(app))
-        assert len(sent) == 2
+        assert len(sent) == 1
 
     await on_all(topic_path, run)
 

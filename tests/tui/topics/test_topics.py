@@ -227,7 +227,7 @@ async def test_a_new_topic_is_written_and_opened(topic_path: Path) -> None:
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "at least 2 are needed" in problem_shown(app))
         await pilot.press(*"Bread", "tab", "space", "tab", *"About bread", "tab")
-        await pilot.press(*"How", "enter", *"What", "enter", "enter")
+        await pilot.press(*"How", "enter", *"What", "enter", "enter", "enter")
         await until(pilot, lambda: "bread.csv: the file exists" in problem_shown(app))
         assert not (topic_path.parent / "bread.yaml").exists()
         app.screen.query_one("#name", Input).value = "Rye bread"
@@ -242,6 +242,39 @@ async def test_a_new_topic_is_written_and_opened(topic_path: Path) -> None:
         "allow",
         ("How", "What"),
     )
+
+
+async def test_a_new_topic_for_prompts_takes_central_ones_as_examples(topic_path: Path) -> None:
+    folder = topic_path.parent
+    rows = [f"How long does {kind} bread bake?,true,allow" for kind in ("rye", "white", "sweet")]
+    rows += ["Who sells bread?,true,allow", "Is the moon far?,false,allow"]
+    (folder / "good-bread.csv").write_text("\n".join(["prompt,expected,intent", *rows]), "utf-8")
+    before = (folder / "good-bread.csv").read_text("utf-8")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.perform("new_topic")
+        await until(pilot, lambda: isinstance(app.screen, NewTopicDialog))
+        app.screen.query_one("#prompts", Input).value = str(folder / "gone.csv")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "no such file" in problem_shown(app))
+        app.screen.query_one("#prompts", Input).value = str(folder / "good-bread.csv")
+        await until(pilot, lambda: "Writes good-bread.yaml, with central prompts" in frame(app))
+        await pilot.press("ctrl+s")
+        new = await opened(pilot, app, folder / "good-bread.yaml")
+        topic = new.services.session.topic
+        assert (topic.name, topic.description, topic.intent.value) == ("Good bread", "", "allow")
+        assert len(topic.examples) == 2
+        assert not set(topic.examples) & set(new.services.state.prompts.prompts)
+        await until(pilot, lambda: "are central prompts taken out of good-bread.csv" in said(app))
+        await pilot.press(*"all")  # the cursor is in the empty description
+        await until(pilot, lambda: new.services.session.topic.description == "all")
+        await pilot.press("ctrl+z")
+        new.panes.results.table.focus()
+        await pilot.press("u")
+        await until(pilot, lambda: len(new.services.state.prompts) == 5)
+
+    await drive(topic_path, run)
+    assert (folder / "good-bread.csv").read_text("utf-8") == before
 
 
 async def test_a_half_written_topic_is_discarded_only_after_a_question(
