@@ -16,13 +16,13 @@ from guardtui.cli import clusters, diagnostics
 from guardtui.cli.check_sarif import sarif
 from guardtui.cli.clusters import survey_of
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import agreed_topic, disagreement, located
+from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set, located
 from guardtui.domain.targets import ExportTarget, refusals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
@@ -65,15 +64,6 @@ def path_from_here(path: Path) -> str:
         return str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
-
-
-def located(file: str, message: str, lines: Sequence[int]) -> str:
-    """Return a finding as a sentence: file with first line, message, further lines."""
-    position = f"{file}:{lines[0]}" if lines else file
-    further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
-    if len(lines) > 10:
-        further = f"{further[:-1]}, …)"
-    return f"{position}: {message}{further}"
 
 
 def say_blank_texts(path: Path, topic: Topic) -> None:

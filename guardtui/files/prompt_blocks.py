@@ -17,7 +17,8 @@ import numpy as np
 from guardtui.domain.prompts import PromptSetError
 from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentError, FileError, from_os_error
-from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, split_mark
+from guardtui.files.prompt_files import read_prompt_bytes, read_rows, split_mark
+from guardtui.files.raw_rows import RawRows
 from guardtui.files.table_formats import TableFormat, detect_format, is_packed
 
 BLOCK_BYTES = 16 * 1024 * 1024

@@ -40,11 +40,12 @@ WORKBOOK = """\
 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     pl.read_excel(
         io.BytesIO(sys.stdin.buffer.read()), engine="calamine", has_header=False,
+        sheet_name=sys.argv[1] or None,
         raise_if_empty=False, read_options={"dtypes": "string", "skip_rows": 0},
     )"""
 """With a memory limit: a cell in the last row and column makes a sheet of 17e9 cells."""
 PARQUET_FILE = """\
-scan = pl.scan_parquet(sys.argv[1], glob=False).select(pl.all().cast(pl.String, strict=False))
+scan = pl.scan_parquet(sys.argv[1], glob=False)
     for start in range(0, scan.select(pl.len()).collect().item(), int(sys.argv[2])):
         scan.slice(start, int(sys.argv[2])).collect()"""
 
@@ -61,9 +62,9 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
     """
     import subprocess
 
-    digest = hashlib.sha256(content).digest() if content else b""
+    key = _key(content, *arguments) if content else b""
     with _lock:
-        if digest in _sound:
+        if key in _sound:
             return True
     command = [sys.executable, "-P", "-c", _SCRIPT.replace("READ", read), *arguments]
     try:
@@ -80,13 +81,17 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
     if completed.returncode:
         return False
     if content:
-        remember_sound(content)
+        remember_sound(content, *arguments)
     return True
 
 
-def remember_sound(content: bytes) -> None:
+def _key(content: bytes, *arguments: str) -> bytes:
+    return hashlib.sha256(content).digest() + "\0".join(arguments).encode()
+
+
+def remember_sound(content: bytes, *arguments: str) -> None:
     """Remember content written by this process as sound, so that it needs no trial."""
     with _lock:
-        _sound[hashlib.sha256(content).digest()] = None
+        _sound[_key(content, *arguments)] = None
         while len(_sound) > _REMEMBERED:
             del _sound[next(iter(_sound))]

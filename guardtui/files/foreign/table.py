@@ -39,7 +39,7 @@ def recognises(source: ForeignInput) -> bool:
         return source.ending in _DELIMITED
     if kind not in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY) or source.ending in _JSON_LINES:
         return True
-    rows = [value for _, value in json_rows(source.path, source.text)]
+    rows = [value for _, value in json_rows(source.path, source.text).rows]
     return bool(rows) and all(isinstance(value, dict) for value in rows)
 
 
