@@ -5,19 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from guardtui.cli.diagnostics import InputError, warn
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 
 
-def load_inputs(topic_path: Path, prompts_path: Path) -> tuple[Topic, PromptSet]:
+def load_inputs(
+    topic_path: Path, prompts_path: Path, reading: Reading | None = None
+) -> tuple[Topic, PromptSet]:
     """Return topic and prompts; a file without an intent takes that of the other one.
 
     Raises `FileError`, `PromptSetError`, and `InputError` if the intents disagree.
     """
     file = load_topic(topic_path)
-    prompts = load_prompts(prompts_path, file.topic.intent)
+    prompts = load_prompts(prompts_path, file.topic.intent, reading or AS_WRITTEN)
     topic = agreed_topic(file, prompts)
     if topic is None:
         raise InputError(disagreement(file, prompts))

@@ -21,6 +21,7 @@ from guardtui.cli.options import (
     PerSecond,
     declared,
     engine_options,
+    reading_options,
     require_fitting,
     tenant_option,
 )
@@ -33,6 +34,7 @@ from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.domain.operating_point import Wanted
+    from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.decision.options import DecisionOptions
     from guardtui.scanners.judge.options import JudgeOptions
 
@@ -48,6 +50,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel).",
 )
+@reading_options
 @engine_options
 @click.option(
     "--sandbox", is_flag=True, help="Scan with an imitation of AIRS on this machine, for practice."
@@ -75,6 +78,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 def command(
     topic: Path | None,
     prompts: Path | None,
+    reading: Reading | None,
     encoder: str | None,
     threshold: Wanted,
     sandbox: bool,
@@ -143,7 +147,7 @@ def command(
         epochs=request,
     )
     if not sandbox:
-        return run_app(topic, prompts, encoder, threshold, config, remote, measures)
+        return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
     if region is not None or tenant is not None:
         raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
     from guardtui.cli.sandbox_process import sandbox_process
@@ -151,7 +155,7 @@ def command(
     with sandbox_process() as environment:
         # No settings of the author's own account apply.
         practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-        return run_app(topic, prompts, encoder, threshold, config, practice, measures)
+        return run_app(topic, prompts, encoder, threshold, config, practice, measures, reading)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,14 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, declared, engine_options, output_option
+from guardtui.cli.options import FILE, declared, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.refine_report import Refinement, render
 from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_fitting, sweep
 from guardtui.cli.wordings_report import WordingsResult
 from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
@@ -70,6 +71,7 @@ class Budget(_TimeType):
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
+@reading_options
 @click.option(
     "--budget",
     type=Budget(),
@@ -113,6 +115,7 @@ class Budget(_TimeType):
 def command(
     topic: Path,
     prompts: Path,
+    reading: Reading | None,
     budget: float | None,
     single: bool,
     objective: str | None,
@@ -140,7 +143,7 @@ def command(
     check_output(output, topic, prompts, *files_of(of_wordings))
     _require_new(new_topic, output)
     file = load_topic(topic)
-    definition, prompt_set = load_inputs(topic, prompts)
+    definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")

@@ -404,7 +404,7 @@ def _row_errors(frame: pl.DataFrame, source: str) -> list[Finding]:
         errors.append((lines[0], Finding(Severity.ERROR, "expected", _no_label(empty), lines)))
     labelled = frame.filter(pl.col("_label") != "")
     wrong = labelled.filter(~pl.col("_label").is_in([*TRUE, *FALSE]))
-    if 1 < wrong.height == labelled.height > wrong["_label"].n_unique():
+    if wrong.height == labelled.height > wrong["_label"].n_unique() > 1:
         lines = tuple(wrong["line"].head(LISTED).to_list())
         message = _other_labels(wrong["_expected"], source)
         errors.append((lines[0], Finding(Severity.ERROR, "expected", message, lines)))

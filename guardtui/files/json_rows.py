@@ -187,8 +187,9 @@ def _columns(document: dict[str, Any], needed: Collection[str]) -> list[dict[str
     values = list(document.values())
     outer = {name.strip().lower() for name in document}
     if values and all(isinstance(value, list) for value in values):
-        several = len(values) > 1 and not any(isinstance(item, dict) for item in values[0])
-        if len({len(value) for value in values}) > 1 or not (several or outer & set(needed)):
+        nested = any(isinstance(item, dict) for value in values for item in value)
+        several = len(values) > 1 or outer & set(needed)
+        if nested or not several or len({len(value) for value in values}) > 1:
             return []
         return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
     if not values or not all(isinstance(value, dict) and value for value in values):
