@@ -25,6 +25,7 @@ def recognises(source: ForeignInput) -> bool:
 
 def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each non-blank line, stripped of blanks."""
+    text = source.text  # raises FileError for UTF-16 and the like
     if mapped.label is None:
         problems.add(
             source.path,
@@ -32,7 +33,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             "or give two lists with --positive and --negative",
         )
         return ForeignPrompts([])
-    if source.text.lstrip().startswith("["):
+    if text.lstrip().startswith("["):
         try:
             return ForeignPrompts(_array(source, mapped.label, problems))
         except RecursionError as error:
@@ -44,7 +45,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
                 ) from None
     rows = [
         ForeignRow(source.path, number, line.strip(), mapped.label)
-        for number, line in enumerate(source.text.split("\n"), start=1)
+        for number, line in enumerate(text.split("\n"), start=1)
         if line.strip()
     ]
     return ForeignPrompts(rows)
