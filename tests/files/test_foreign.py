@@ -206,12 +206,14 @@ def test_promptfoo_problems_are_reported_together() -> None:
         prompt_column="prompt",
     )
     assert [line.split(": ")[0] for line in problems] == [
-        "t.yaml:2", "t.yaml:9", "t.yaml:3", "t.yaml:4", "t.yaml:6", "t.yaml:7",
+        "t.yaml:2", "t.yaml:9", "t.yaml:4", "t.yaml:7",
     ]  # fmt: skip
     assert "names another file" in problems[0]
-    assert "no assertion determines" in problems[2]
-    assert "contradict" in problems[3]
-    assert "no variable is named 'prompt' (existing: other)" in problems[4]
+    assert "contradict" in problems[2]
+    (lacking,) = problems_of("t.yaml", "tests: [{vars: {other: c}}]\n", prompt_column="prompt")
+    assert "no variable is named 'prompt' (existing: other)" in lacking
+    (undecided,) = problems_of("t.yaml", "tests: [{vars: {prompt: a}}]\n")
+    assert "no assertion determines" in undecided
     (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
     assert "which variable is the prompt? existing: a, b" in which
     assert "names another file" in problems_of("t.yaml", "tests: file://x.csv\n")[0]

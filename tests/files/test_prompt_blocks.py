@@ -109,7 +109,7 @@ def test_block_errors_name_the_line_of_the_file(tmp_path: Path, content: bytes, 
 
 def test_ragged_rows_name_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
-    path.write_text("prompt,expected,intent\na,true,block\nb,true\n", encoding="utf-8")
+    path.write_text("intent,prompt,expected\nblock,a,true\nblock,b\n", encoding="utf-8")
     for size in (5, 1000):
         with pytest.raises(PromptSetError) as caught:
             list(prompt_blocks(path, size))

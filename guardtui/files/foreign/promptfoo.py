@@ -240,10 +240,11 @@ def _from_scenarios(scenarios: Any) -> list[tuple[int, Any]]:
             tests.append((1, configurations))  # reported as a test that is not a mapping
             continue
         templates = scenario.get("tests") or [{}]
-        for index, configuration in enumerate(configurations):
-            line = line_of(configurations, index)
-            for template in templates if isinstance(templates, list) else [templates]:
-                tests.append((line, _combined(configuration, template)))
+        tests += (
+            (line_of(configurations, index), _combined(configuration, template))
+            for index, configuration in enumerate(configurations)
+            for template in (templates if isinstance(templates, list) else [templates])
+        )
     return tests
 
 
