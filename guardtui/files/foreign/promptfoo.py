@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from guardtui.domain.prompt_reading import Unlabelled
+from guardtui.domain.prompts import PROMPT_BYTES
 from guardtui.files.foreign.base import (
     ForeignInput,
     ForeignPrompts,
@@ -47,6 +48,8 @@ _FIRES = {
 
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\([\d.]+\))?(?::(.*))?", re.DOTALL)
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)
+_FILLED_AT_MOST = 100
+"""Number of variables filled into a prompt; they may name each other in a circle."""
 _REFERENCE = "names another file: convert that one"
 
 
@@ -147,15 +150,19 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
 
 
 def _resolved(name: str, variables: Mapping[str, Any]) -> str:
-    """Return a variable with those that it names filled in, in five passes as promptfoo does."""
-    values = dict(variables)
-    for _ in range(5):
-        for key, value in values.items():
-            match = _VARIABLE.search(value) if isinstance(value, str) else None
-            if match and isinstance(values.get(match[1]), str | int | float):
-                filled = text_of(values[match[1]])
-                values[key] = f"{value[: match.start()]}{filled}{value[match.end() :]}"
-    return str(values[name])
+    """Return a variable with the variables that it names filled in, as promptfoo does."""
+    text = str(variables[name])
+    for _ in range(_FILLED_AT_MOST):
+        known = (
+            match
+            for match in _VARIABLE.finditer(text)
+            if isinstance(variables.get(match[1]), str | int | float)
+        )
+        match = next(known, None)
+        if match is None or len(text) > PROMPT_BYTES:
+            break
+        text = f"{text[: match.start()]}{text_of(variables[match[1]])}{text[match.end() :]}"
+    return text
 
 
 # --- locations of tests -------------------------------------------------------------------------
