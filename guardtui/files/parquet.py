@@ -99,4 +99,5 @@ def parquet_notes(content: bytes) -> dict[str, str]:
 
 
 def _damaged(path: Path) -> FileError:
-    return FileError(path, "not a Parquet file, or a damaged one", "write or copy the file again")
+    problem = "not a Parquet file, a damaged one, or one that needs too much memory"
+    return FileError(path, problem, "write or copy the file again, or split it")

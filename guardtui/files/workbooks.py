@@ -13,11 +13,14 @@ import numpy as np
 import polars as pl
 
 from guardtui.files.delimited import is_blank, nameless
-from guardtui.files.problems import SIZE_LIMIT, ContentError, FileError
+from guardtui.files.problems import ContentError, FileError
 from guardtui.files.raw_rows import RawRows
 from guardtui.files.trial_read import WORKBOOK, survives
 
 _AS_CSV = "save the sheet as CSV (UTF-8)"
+_UNPACKED = 256 * 1024**2
+"""A million rows have about this many bytes of XML, which take ten times as much memory."""
+
 _SEARCHED = 20
 """Number of rows that are searched for a header below a title."""
 
@@ -185,12 +188,14 @@ def _check_size(path: Path, content: bytes) -> None:
             size = sum(member.file_size for member in archive.infolist())
     except Exception as error:  # zipfile raises many kinds for damaged archives
         raise _damaged(path) from error
-    if size > SIZE_LIMIT:
-        problem = f"it unpacks to {size / 1024**3:.1f} GiB, more than the 1 GiB allowed"
-        raise FileError(path, problem, "split the file")
+    if size > _UNPACKED:
+        problem = f"it unpacks to {size >> 20} MiB, more than the {_UNPACKED >> 20} MiB allowed"
+        raise FileError(path, problem, f"split it, or {_AS_CSV}")
 
 
 def _damaged(path: Path) -> FileError:
     return FileError(
-        path, "not an Excel workbook (.xlsx), or a damaged one", f"copy it again, or {_AS_CSV}"
+        path,
+        "not an Excel workbook (.xlsx), a damaged one, or one that needs too much memory",
+        f"copy it again, or {_AS_CSV}",
     )

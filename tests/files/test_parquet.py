@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import random
+import sys
 import zlib
 from contextlib import suppress
 from datetime import date, time, timedelta
@@ -17,6 +18,7 @@ import pytest
 
 from guardtui.domain.prompt_edit import Rewrite
 from guardtui.domain.topic import Intent
+from guardtui.files import trial_read
 from guardtui.files.output_files import load_outputs
 from guardtui.files.output_tables import read_table
 from guardtui.files.parquet import parquet_bytes, parse_parquet
@@ -160,3 +162,26 @@ def test_edits_keep_nested_columns(tmp_path: Path) -> None:
     after = pl.read_parquet(path)
     assert after["prompt"].to_list() == ["new", "b"]
     assert after.drop("prompt").equals(nested().drop("prompt"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
+def test_small_file_that_needs_too_much_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = pl.DataFrame({"prompt": [f"{'x' * 1_000_000}{number}" for number in range(400)]})
+    stream = io.BytesIO()
+    texts.write_parquet(stream, compression="zstd")
+    assert len(stream.getvalue()) < 1_000_000
+    monkeypatch.setattr("guardtui.files.trial_read._MEMORY", 700 << 20)
+    with pytest.raises(FileError, match="needs too much memory"):
+        parse_parquet(Path("p.parquet"), stream.getvalue())
+
+
+def test_small_file_with_too_many_rows_is_refused() -> None:
+    content = parquet_bytes(pl.select(pl.repeat("x", 50_000_000).alias("prompt")))
+    trial_read._sound.clear()  # this process wrote it
+    assert len(content) < 1_000_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_read, "_MEMORY", 700 << 20)
+        with pytest.raises(FileError, match="needs too much memory"):
+            parse_parquet(Path("p.parquet"), content)

@@ -178,8 +178,8 @@ def test_distant_cell_is_an_error_without_a_crash(tmp_path: Path) -> None:
 
 
 def test_workbook_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("guardtui.files.workbooks.SIZE_LIMIT", 2000)
-    with pytest.raises(FileError, match="more than the 1 GiB allowed"):
+    monkeypatch.setattr("guardtui.files.workbooks._UNPACKED", 2000)
+    with pytest.raises(FileError, match="more than the 0 MiB allowed"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 
