@@ -315,9 +315,9 @@ def valid_rows(
         given_intent.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
     ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
     frame = frame.with_columns(_filled_intents(frame["_intent"], intent))
-    errors = _row_errors(frame, source)
+    errors, count = _row_errors(frame, source)
     if errors:
-        raise PromptSetError(source, errors, len(errors))
+        raise PromptSetError(source, errors, count)
     extra = [name for name in raw.columns if name not in names.values()]
     result = pl.DataFrame(
         [
@@ -379,12 +379,19 @@ def _known_columns(
     return names
 
 
-def _row_errors(frame: pl.DataFrame, source: str) -> list[Finding]:
-    """Return every error of every row, in line order; one for all rows without a label."""
+def _row_errors(frame: pl.DataFrame, source: str) -> tuple[list[Finding], int]:
+    """Return the first errors of each kind, in line order, and the number of all errors.
+
+    Rows without a label are one error.
+    """
     errors: list[tuple[int, Finding]] = []
+    more = 0
 
     def add(code: str, rows: pl.DataFrame, message: str, value: str | None = None) -> None:
-        for line, shown in rows.select("line", pl.col(value or "line").alias("shown")).iter_rows():
+        nonlocal more
+        more += max(rows.height - LISTED, 0)
+        first = rows.head(LISTED)
+        for line, shown in first.select("line", pl.col(value or "line").alias("shown")).iter_rows():
             text = message.format(repr(str(shown)[:40]))
             errors.append((line, Finding(Severity.ERROR, code, text, (line,))))
 
@@ -435,7 +442,7 @@ def _row_errors(frame: pl.DataFrame, source: str) -> list[Finding]:
             )
             errors.append((line, Finding(Severity.ERROR, "mixed-intent", message, (line,))))
     errors.sort(key=lambda pair: pair[0])
-    return [finding for _, finding in errors]
+    return [finding for _, finding in errors], len(errors) + more
 
 
 def _no_label(rows: pl.DataFrame) -> str:

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from guardtui.domain.prompts import HEADER, Finding, Severity
 from guardtui.domain.text import display_start
 from guardtui.files.problems import ContentError, FileError
-from guardtui.files.raw_rows import RawRows, RowLayout
+from guardtui.files.raw_rows import (
+    CELLS_AT_MOST,
+    ERRORS_AT_MOST,
+    RawRows,
+    RowLayout,
+    require_cells,
+)
 from guardtui.files.table_formats import (
     SEPARATORS,
     declared_separator,
@@ -42,6 +48,10 @@ def read_delimited(path: Path, content: bytes, needed: Collection[str]) -> RawRo
         raise ContentError(path, "the file is empty", IF_EMPTY)
     separator = detect_separator(path, content, needed)
     data = np.frombuffer(content, np.uint8)
+    signs = sum(np.count_nonzero(data == sign) for sign in (_QUOTE, _NEWLINE, ord(separator)))
+    if signs > CELLS_AT_MOST:
+        problem = f"{signs} quotes, delimiters and line ends are too many"
+        raise FileError(path, problem, "split the file")
     newlines = np.flatnonzero(data == _NEWLINE)
     quotes, literal = _structure(path, data, newlines, separator)
     body = content.rstrip(b"\r\n")
@@ -63,22 +73,23 @@ def read_delimited(path: Path, content: bytes, needed: Collection[str]) -> RawRo
     first = np.searchsorted(separators, starts)
     fields = np.searchsorted(separators, stops) - first + 1
     width = int(fields[0])
+    require_cells(path, width, len(fields))
     names = [
         name.strip().lower() for name in header_fields(content[starts[0] : stops[0]], separator)
     ]
     _require_header(path, content, names, needed, lines, fields)
     # Rows that are too long are cut where only blank fields follow.
     bounds = stops.copy()
-    fits = fields == width
-    for row in np.flatnonzero(~fits).tolist():
-        if fields[row] < width:
-            fits[row] = not set(names[fields[row] :]) & set(needed)
-            continue
+    required = max((index for index, name in enumerate(names, 1) if name in needed), default=0)
+    fits = (fields >= required) & (fields <= width)
+    for row in np.flatnonzero(fields > width).tolist():
         bounds[row] = separators[first[row] + width - 1]
         fits[row] = not content[bounds[row] : stops[row]].strip(f"{separator} \r".encode())
     unread = [
         _ragged(int(line), int(count), names, needed, separator)
-        for line, count in zip(lines[~fits], fields[~fits], strict=True)
+        for line, count in zip(
+            lines[~fits][:ERRORS_AT_MOST], fields[~fits][:ERRORS_AT_MOST], strict=True
+        )
     ]
     starts, stops, bounds, lines = (part[fits] for part in (starts, stops, bounds, lines))
     added = _quotes_to_add(data, literal, separators, ends)

@@ -11,7 +11,7 @@ from typing import Any
 
 from guardtui.files.chats import looks_like_chat
 from guardtui.files.problems import FileError
-from guardtui.files.source_positions import json_list, json_members
+from guardtui.files.source_positions import json_items, json_members, numbered_lines
 
 _NO_OBJECT = "not a JSON object (is the file truncated?)"
 _NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
@@ -65,10 +65,7 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
     if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
         problem = "its lines end with carriage returns only"
         raise FileError(path, problem, "save it with line feeds, as programs do since 2001")
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in prompts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
@@ -78,16 +75,17 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
 
 def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
     try:
-        rows = json_list(text)
+        for index, (line, value) in enumerate(json_items(text)):
+            if not index and isinstance(value, list):
+                problem = "its rows are lists without the names of the columns"
+                remedy = "write objects (in pandas: to_json(orient='records'))"
+                raise FileError(path, problem, remedy)
+            yield line, value
     except json.JSONDecodeError as error:
         raise _damaged(path, error) from error
     except (ValueError, RecursionError) as error:
         problem = "this JSON is nested too deeply, or holds a number that cannot be read"
         raise FileError(path, problem, "fix the JSON") from error
-    if rows and all(isinstance(value, list) for _, value in rows):
-        problem = "its rows are lists without the names of the columns"
-        raise FileError(path, problem, "write objects (in pandas: to_json(orient='records'))")
-    yield from rows
 
 
 def _damaged(path: Path, error: json.JSONDecodeError) -> FileError:

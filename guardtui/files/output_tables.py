@@ -14,6 +14,7 @@ from guardtui.files.json_rows import holds_lone_surrogate, json_rows
 from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import FileError, decode
 from guardtui.files.prompt_files import read_rows
+from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells
 from guardtui.files.table_formats import TableFormat, detect_format, unpack
 from guardtui.files.workbooks import require_no_sheet
 
@@ -62,6 +63,8 @@ def _json(
     # UTF-8 can contain half a surrogate pair only as an escape.
     escapes = "\\u" in text
     for number, value in found.rows:
+        if len(errors) == ERRORS_AT_MOST:
+            break
         if not isinstance(value, dict):
             errors.append(row_error("json", found.not_object, number))
             continue
@@ -75,6 +78,7 @@ def _json(
         for name, values in columns.items():
             values.append(row.get(name))
         lines.append(number)
+        require_cells(path, len(columns), len(lines), JSON_CELLS_AT_MOST)
     return columns, lines, errors
 
 

@@ -27,7 +27,7 @@ from guardtui.files.inspect_logs import is_inspect_log
 from guardtui.files.json_rows import holds_lone_surrogate, json_rows
 from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import FileError, decode, read_bytes, read_standard_input
-from guardtui.files.raw_rows import RawRows
+from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, RawRows, require_cells
 from guardtui.files.table_formats import TableFormat, detect_format, unpack
 from guardtui.files.workbooks import read_workbook, require_no_sheet
 
@@ -162,6 +162,8 @@ def _json(path: Path, text: str, needed: Collection[str]) -> RawRows:
             problem = _json_problem(row, escapes=escapes)
         if problem or not isinstance(row, dict):
             errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
+            if len(errors) == ERRORS_AT_MOST:
+                break
             continue
         for name in row:
             if name not in columns:
@@ -169,6 +171,7 @@ def _json(path: Path, text: str, needed: Collection[str]) -> RawRows:
         for name, values in columns.items():
             values.append(_json_text(row.get(name)))
         lines.append(number)
+        require_cells(path, len(columns), len(lines), JSON_CELLS_AT_MOST)
     frame = pl.DataFrame(columns, dict.fromkeys(columns, pl.String))
     return RawRows(
         frame, np.array(lines, np.uint32), errors, header="the JSON", read_only=found.wrapped

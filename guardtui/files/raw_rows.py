@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.prompts import HEADER, Finding
+from guardtui.files.problems import FileError
+
+CELLS_AT_MOST = 200_000_000
+"""More cells would take gigabytes of memory, though a small file can have them."""
+
+JSON_CELLS_AT_MOST = CELLS_AT_MOST // 4
+"""Values that are objects of Python until the last row is read."""
+
+ERRORS_AT_MOST = 10_000
+"""Errors of rows that are collected; the first ones are shown, the others counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,3 +55,10 @@ class RawRows:
     layout: RowLayout | None = None
     header: str = HEADER
     read_only: bool = False
+
+
+def require_cells(path: Path, columns: int, rows: int, most: int = CELLS_AT_MOST) -> None:
+    """Raise FileError for a table with too many cells, or rows without any."""
+    if max(columns, 1) * rows > most:
+        problem = f"{columns} columns and {rows} rows or more are too many"
+        raise FileError(path, problem, "split the file, or write fewer columns")

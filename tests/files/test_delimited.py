@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.topic import Intent
+from guardtui.files import delimited, prompt_files, raw_rows
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts, read_rows
 from tests.examples import up_to
@@ -215,3 +216,38 @@ def test_title_above_the_header_is_told(title: str, separator: str) -> None:
 def test_title_above_a_header_of_other_names_is_told() -> None:
     said = problem("My tests\ntext,label\na,true\nb,false\n")
     assert "line 1 does not look like a header: it has 1 of the 2 fields below" in said
+
+
+# --- small files that would take much memory --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.csv", "prompt,expected," + "," * 990 + "x\n" + "a,true\n" * 50),
+        ("p.csv", "prompt,expected\n" + "\n" * 20_000),
+        ("p.tsv", "prompt\texpected\n" + '"x""\t' * 10_000),
+        ("p.jsonl", "".join(f'{{"key {number}": 1}}\n' for number in range(200))),
+        ("p.json", "[" + "{}," * 20_000 + "{}]"),
+    ],
+    ids=["short rows", "lines", "quotes", "keys", "empty objects"],
+)
+def test_tables_with_too_many_cells_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, content: str
+) -> None:
+    for module in (raw_rows, delimited):
+        monkeypatch.setattr(module, "CELLS_AT_MOST", 10_000)
+    monkeypatch.setattr(raw_rows.require_cells, "__defaults__", (10_000,))
+    monkeypatch.setattr(prompt_files, "JSON_CELLS_AT_MOST", 10_000)
+    assert "too many" in problem(content, name)
+
+
+def test_errors_of_many_rows_are_listed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (delimited, prompt_files):
+        monkeypatch.setattr(module, "ERRORS_AT_MOST", 30)
+    for name, content in (
+        ("p.csv", "prompt,expected\na\n" + "b\n" * 100),
+        ("p.json", "[" + "0," * 100 + "0]"),
+    ):
+        said = problem(content, name).splitlines()
+        assert (len(said), said[-1]) == (21, "… and 10 errors more")

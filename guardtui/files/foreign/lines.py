@@ -12,7 +12,7 @@ from guardtui.files.foreign.base import (
     Problems,
 )
 from guardtui.files.problems import FileError
-from guardtui.files.source_positions import json_list
+from guardtui.files.source_positions import json_list, numbered_lines
 
 TITLE = "a plain list, one prompt in each line"
 OPTIONS = ("label",)
@@ -44,9 +44,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
                     source.path, "not a JSON array of texts", "fix it, or rename it to .txt"
                 ) from None
     rows = [
-        ForeignRow(source.path, number, line.strip(), mapped.label)
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip()
+        ForeignRow(source.path, number, line, mapped.label) for number, line in numbered_lines(text)
     ]
     return ForeignPrompts(rows)
 
