@@ -101,6 +101,33 @@ def read_delimited(path: Path, content: bytes, needed: Collection[str]) -> RawRo
     return RawRows(frame, lines[1:].astype(np.uint32), unread, layout, header)
 
 
+def end_of_rows(content: bytes, separator: str) -> int:
+    """Return how many bytes of a part of a file hold whole rows; quoted line feeds end none."""
+    end = content.rfind(b"\n")
+    if separator == "\t":
+        return _end_of_unquoted(content)
+    inside = content.count(b'"', 0, end) % 2
+    while end >= 0 and inside:
+        before = content.rfind(b"\n", 0, end)
+        inside = (inside + content.count(b'"', before + 1, end)) % 2
+        end = before
+    return end + 1
+
+
+def _end_of_unquoted(content: bytes) -> int:
+    data = np.frombuffer(content, np.uint8)
+    quotes, newlines = np.flatnonzero(data == _QUOTE), np.flatnonzero(data == _NEWLINE)
+    enclosing, _ = _enclosing(data, quotes, newlines)
+    ends = newlines[np.searchsorted(enclosing, newlines) % 2 == 0]
+    # The last odd number of quotes in a row may begin a field that ends in the next part.
+    runs = quotes[np.flatnonzero(np.diff(quotes, prepend=-2) > 1)]
+    lengths = np.diff(np.append(np.searchsorted(quotes, runs), len(quotes)))
+    odd = runs[lengths % 2 == 1]
+    if len(odd) and (odd[-1] == 0 or data[odd[-1] - 1] in (_TAB, _NEWLINE)):
+        ends = ends[ends < odd[-1]]
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
 # --- quotes -------------------------------------------------------------------------------------
 
 

@@ -128,7 +128,11 @@ def _of_object(
     object in one line is a row itself.
     """
     pages = document.get("rows")
-    if _objects(pages) and all(isinstance(page.get("row"), dict) for page in pages):
+    if (
+        isinstance(pages, list)
+        and _objects(pages)
+        and all(isinstance(page.get("row"), dict) for page in pages)
+    ):
         for number, page in enumerate(pages, start=1):
             if page.get("truncated_cells"):
                 problem = f"row {number} is cut off: its truncated_cells are not empty"

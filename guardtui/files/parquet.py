@@ -21,8 +21,10 @@ MAGIC = b"PAR1"
 def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
     """Return the rows of a Parquet file called `path` with this content. Raises FileError."""
     # If the last bytes are missing, the file is truncated; that needs no trial in a process.
-    if not (content.startswith(MAGIC) and content.endswith(MAGIC) and survives(PARQUET, content)):
+    if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
         raise _damaged(path)
+    if not survives(PARQUET, content):
+        raise _damaged(path, "needs too much memory")
     try:
         return pl.read_parquet(io.BytesIO(content))
     except Exception as error:  # polars raises many kinds here
@@ -67,7 +69,7 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
     Raises FileError.
     """
     if not survives(PARQUET_FILE, b"", str(path), str(rows)):
-        raise _damaged(path)
+        raise _damaged(path, "needs too much memory")
     try:
         scan = pl.scan_parquet(path, glob=False)
         count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
@@ -98,6 +100,8 @@ def parquet_notes(content: bytes) -> dict[str, str]:
     return {name: text for name, text in metadata.items() if name != "ARROW:schema"}
 
 
-def _damaged(path: Path) -> FileError:
-    problem = "not a Parquet file, a damaged one, or one that needs too much memory"
-    return FileError(path, problem, "write or copy the file again, or split it")
+def _damaged(path: Path, otherwise: str = "") -> FileError:
+    problem = "not a Parquet file, or a damaged one"
+    if otherwise:
+        return FileError(path, f"{problem}, or it {otherwise}", "write it again, or split it")
+    return FileError(path, problem, "write or copy the file again")

@@ -121,17 +121,27 @@ def header_fields(content: bytes, separator: str) -> list[str]:
         return []
 
 
+def header_end(content: bytes) -> int:
+    """Return where the header ends, without its line feed, in text without byte order mark."""
+    return _header_bounds(content[:_HEADER_BYTES])[1]
+
+
 def _header(content: bytes) -> str:
-    """Return the first line with content, below a declared separator.
+    content = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK)
+    return content[slice(*_header_bounds(content))].decode("utf-8", "replace")
+
+
+def _header_bounds(content: bytes) -> tuple[int, int]:
+    """Return start and end of the first line with content, below a declared separator.
 
     Quoted line feeds continue it.
     """
-    start = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK)
-    start = _EMPTY_LINES.sub(b"", start[declared_separator(start)[1] :], count=1)
-    end = start.find(b"\n")
-    while end >= 0 and start.count(b'"', 0, end) % 2:
-        end = start.find(b"\n", end + 1)
-    return (start if end < 0 else start[:end]).decode("utf-8", "replace")
+    empty = _EMPTY_LINES.match(content, declared_separator(content)[1])
+    start = empty.end() if empty else 0
+    end = content.find(b"\n", start)
+    while end >= 0 and content.count(b'"', start, end) % 2:
+        end = content.find(b"\n", end + 1)
+    return start, len(content) if end < 0 else end
 
 
 def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:

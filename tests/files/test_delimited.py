@@ -218,7 +218,7 @@ def test_title_above_a_header_of_other_names_is_told() -> None:
     assert "line 1 does not look like a header: it has 1 of the 2 fields below" in said
 
 
-# --- small files that would take much memory --------------------------------------------------------
+# --- small files that would take much memory ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
