@@ -194,6 +194,8 @@ class Services:
             self.author.notify("Your unsaved edits are back; Undo returns to the file.")
         elif self.workspace.draft_offer is not None:
             await self._offer_draft()
+        for finding in self.workspace.prompts.left_out:
+            self.author.notify(finding.message)
         await self.trials.open()
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):

@@ -14,6 +14,7 @@ from guardtui.app.workspace_sync import taken_prompts
 from guardtui.domain.example_prompts import named_examples, normalised
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.prompt_edit import Remove
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import (
@@ -77,23 +78,23 @@ def topic_beside(prompts: Path) -> Path | None:
     return None
 
 
-def open_or_start(topic: Path, prompts: Path | None) -> Workspace:
+def open_or_start(topic: Path, prompts: Path | None, reading: Reading | None = None) -> Workspace:
     """Open a topic file, or for a prompt file the topic beside it, which is made if missing.
 
-    Raises what `Workspace.open` and `start_topic` raise.
+    `reading` is as in `Workspace.open`. Raises what `Workspace.open` and `start_topic` raise.
     """
     try:
-        return Workspace.open(topic, prompts)
+        return Workspace.open(topic, prompts, reading)
     except PromptsGivenError:
         if prompts is not None:
             raise
     beside = topic_beside(topic)
     if beside is not None:
-        workspace = Workspace.open(beside, topic)
+        workspace = Workspace.open(beside, topic, reading)
         workspace.opening_note = f"The prompts of {topic.name}, with the topic beside them."
         return workspace
     path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
-    return start_topic(topic, path, Topic(name=name_for(topic)), None)
+    return start_topic(topic, path, Topic(name=name_for(topic)), None, reading=reading)
 
 
 UNDO_HINT = "u in the results brings them back; "
@@ -106,6 +107,7 @@ def start_topic(
     topic: Topic,
     intent: Intent | None,
     undo_hint: str = UNDO_HINT,
+    reading: Reading | None = None,
 ) -> Workspace:
     """Write a new topic file for existing prompts, and open both.
 
@@ -114,7 +116,7 @@ def start_topic(
     of `topic` if they have none; another one than `intent`, if given, is an error. Raises FileError
     and PromptSetError; nothing is written then.
     """
-    file = open_prompt_file(prompts_path, topic.intent)
+    file = open_prompt_file(prompts_path, topic.intent, reading or AS_WRITTEN)
     prompts = file.prompts
     if intent is not None and prompts.intent is not intent:
         raise FileError(

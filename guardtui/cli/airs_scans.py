@@ -14,10 +14,9 @@ import click
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.inputs import located
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.command_options import MOST_CONCURRENT

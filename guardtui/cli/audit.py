@@ -23,6 +23,7 @@ from guardtui.cli.options import (
     declared,
     engine_options,
     profile_option,
+    reading_options,
     require_fitting,
 )
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
@@ -30,6 +31,7 @@ from guardtui.cli.progress import watched
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import ProfilePrompts, TopicPrompts, all_prompts
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.reports.audit_base import FORMATS, AuditReport, load_writer
 from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
 from guardtui.scanners.base import Scanner
@@ -49,6 +51,7 @@ _FINDINGS = 3  # of one prompt set, listed one by one
     metavar="TOPIC=FILE|FILE",
     help="Labelled prompts of one topic, or of all by a column 'topic' (repeatable).",
 )
+@reading_options
 @click.option(
     "--default",
     "default_action",
@@ -81,6 +84,7 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
+    reading: Reading | None,
     default_action: str | None,
     format_name: str | None,
     outputs: tuple[Path, ...],
@@ -109,7 +113,7 @@ def command(
     chosen = choose(format_name, outputs, "table", FORMATS)
     # An unknown format fails before the work, not after it.
     writers = [load_writer(output.format_name) for output in chosen]
-    inputs = find_inputs(topics, prompts)
+    inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
     check_outputs(outputs, *_all_read(inputs))
     _say_findings(inputs)
     together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])

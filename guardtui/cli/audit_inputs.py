@@ -10,6 +10,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -55,7 +56,9 @@ class AuditInputs:
     """All files that are read and that no output may replace."""
 
 
-def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> AuditInputs:
+def find_inputs(
+    words: Sequence[Path], prompts: Sequence[str], reading: Reading = AS_WRITTEN
+) -> AuditInputs:
     """Return topics and prompt sets for files and folders, and for the values of `--prompts`.
 
     A prompt set is searched in this order: named for the topic, rows of a shared set that name
@@ -77,9 +80,9 @@ def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> AuditInputs:
             shared.append(Path(value))
     files = _load_topics(named, inputs, problems)
     _pair(pairs, files, named, problems)
-    shared_rows = _SharedSets(shared, inputs, problems)
+    shared_rows = _SharedSets(shared, reading, inputs, problems)
     for argument, topic_file in files:
-        _complete(argument, topic_file, shared_rows, inputs, problems)
+        _complete(argument, topic_file, shared_rows, reading, inputs, problems)
     problems += shared_rows.unknown_topics()
     if not problems and not any(topic.prompts is not None for topic in inputs.topics):
         problems.append(_no_prompts(inputs))
@@ -179,6 +182,7 @@ def _complete(
     argument: TopicArgument,
     file: TopicFile,
     shared: _SharedSets,
+    reading: Reading,
     inputs: AuditInputs,
     problems: list[str],
 ) -> None:
@@ -192,7 +196,7 @@ def _complete(
             path = path or _usual(argument.path)
             if path is not None:
                 inputs.files.append(path)
-                prompts = load_prompts(path, file.topic.intent)
+                prompts = load_prompts(path, file.topic.intent, reading)
     except GuardtuiError as error:
         problems.append(str(error))
         return
@@ -223,14 +227,16 @@ def _usual(topic_path: Path) -> Path | None:
 class _SharedSets:
     """Prompt files whose column `topic` says which topic a row labels."""
 
-    def __init__(self, paths: Sequence[Path], inputs: AuditInputs, problems: list[str]) -> None:
+    def __init__(
+        self, paths: Sequence[Path], reading: Reading, inputs: AuditInputs, problems: list[str]
+    ) -> None:
         self._sets: list[SharedPrompts] = []
         self._used: set[str] = set()
         self._failed = bool(problems)
         for path in dict.fromkeys(paths):
             inputs.files.append(path)
             try:
-                self._sets.append(load_shared(path))
+                self._sets.append(load_shared(path, reading))
             except FileError as error:
                 problems.append(str(error))
                 self._failed = True

@@ -16,14 +16,15 @@ from guardtui.cli import clusters, diagnostics
 from guardtui.cli.check_sarif import sarif
 from guardtui.cli.clusters import survey_of
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import agreed_topic, disagreement, located
+from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, engine_options, output_option
+from guardtui.cli.options import FILE, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set, located
 from guardtui.domain.targets import ExportTarget, refusals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
@@ -81,6 +82,7 @@ _FORMATS = ("table", "json", "sarif")
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input); without them "
     "definitions alone are checked.",
 )
+@reading_options
 @click.option(
     "--format",
     "format_name",
@@ -106,6 +108,7 @@ _FORMATS = ("table", "json", "sarif")
 def command(
     topics: tuple[Path, ...],
     prompts: Path | None,
+    reading: Reading | None,
     format_name: str | None,
     clusters: bool,
     target: str,
@@ -126,11 +129,10 @@ def command(
             ("--clusters", clusters),
             ("--encoder", encoder is not None),
             ("--threshold", threshold is not None),
+            ("--unlabelled or --sheet", reading is not None),
         ):
             if given:
-                raise click.UsageError(
-                    f"{option} needs --prompts, on which it is measured: add --prompts FILE"
-                )
+                raise click.UsageError(f"{option} needs --prompts: add --prompts FILE")
     elif len(topics) > 1:
         raise click.UsageError(
             "--prompts is for one topic: check several without it, or each with its own prompts"
@@ -145,7 +147,7 @@ def command(
         ]
     else:
         # Read once: a pipe gives its content only once.
-        file, prompt_set = _load(topic, prompts)
+        file, prompt_set = _load(topic, prompts, reading or AS_WRITTEN)
         if isinstance(prompt_set, PromptSet):
             agreed = agreed_topic(file, prompt_set)
             engine = settled_engine(encoder, threshold, agreed or file.topic, prompt_set)
@@ -194,11 +196,13 @@ def _alone(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
     ]
 
 
-def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
+def _load(
+    topic: Path, prompts: Path, reading: Reading
+) -> tuple[TopicFile, PromptSet | PromptSetError]:
     """Return the topic file and its prompts, or the error in their rows. Raises FileError."""
     file = load_topic(topic)
     try:
-        return file, load_prompts(prompts, file.topic.intent)
+        return file, load_prompts(prompts, file.topic.intent, reading)
     except PromptSetError as error:
         return file, error
 

@@ -11,9 +11,10 @@ from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, engine_options
+from guardtui.cli.options import FILE, engine_options, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 from guardtui.reports.compared.base import hold, load_form
@@ -44,6 +45,7 @@ _FORMATS = ("table", "md", "json", "html")
     metavar="FILE",
     help="Evaluate the topic files A and B on these prompts with the embedded engine.",
 )
+@reading_options
 @engine_options
 @outputs_option
 def command(
@@ -51,6 +53,7 @@ def command(
     after: str,
     format_name: str | None,
     prompts: Path | None,
+    reading: Reading | None,
     encoder: str | None,
     threshold: Wanted,
     outputs: tuple[Path, ...],
@@ -65,6 +68,8 @@ def command(
         raise click.UsageError(
             "--encoder and --threshold need --prompts: without it nothing is evaluated"
         )
+    if prompts is None and reading is not None:
+        raise click.UsageError("--unlabelled and --sheet need --prompts: add --prompts FILE")
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
     chosen = choose(format_name, outputs, "table", _FORMATS)
@@ -72,7 +77,7 @@ def command(
     if prompts is None:
         sides = _find(before), _find(after)
     else:
-        sides = _evaluate(before, after, prompts, encoder, threshold)
+        sides = _evaluate(before, after, prompts, reading or AS_WRITTEN, encoder, threshold)
     texts = [side.prompts for side in sides if isinstance(side, RecordedEvaluation)]
     check_outputs(outputs, *(Path(output.source) for output in texts if output is not None))
     for note in dict.fromkeys(note for side in sides for note in side.notes):
@@ -82,7 +87,7 @@ def command(
 
 
 def _evaluate(
-    before: str, after: str, path: Path, encoder: str | None, threshold: Wanted
+    before: str, after: str, path: Path, reading: Reading, encoder: str | None, threshold: Wanted
 ) -> tuple[RecordedEvaluation, RecordedEvaluation]:
     """Evaluate two topic files on one prompt set with the embedded engine.
 
@@ -95,7 +100,7 @@ def _evaluate(
             f"{before}: intent is {given[0].topic.intent}, but that of {after} is "
             f"{given[1].topic.intent}\n  a prompt set has one intent: compare topics that share it"
         )
-    prompts = load_prompts(path, (given or files)[0].topic.intent)
+    prompts = load_prompts(path, (given or files)[0].topic.intent, reading)
     say_findings(prompts)
     first = agreed_topic(files[0], prompts) or files[0].topic
     scanner = settled_engine(encoder, threshold, first, prompts)

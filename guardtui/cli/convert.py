@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from guardtui.cli.diagnostics import InputError, note, warn
-from guardtui.cli.options import FILE, output_option
+from guardtui.cli.options import FILE, output_option, sheet_option, unlabelled_option
 from guardtui.cli.output import check_output, write
+from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import descriptor_of, write_atomically
@@ -44,7 +45,11 @@ _OPTION = {
     "true": "--true",
     "guardrail": "--guardrail",
     "label": "--expected",
+    "unlabelled": "--unlabelled",
+    "sheet": "--sheet",
 }
+_OF_LISTS = ("prompt_column", "sheet")
+"""Fields of the options that fit --positive and --negative."""
 
 
 @click.command("convert")
@@ -90,21 +95,21 @@ _OPTION = {
     type=click.Choice(["true", "false"]),
     help="The label of every prompt of a plain list, or of a table with --prompt-column.",
 )
+@unlabelled_option
+@sheet_option
 @click.option(
     "--positive",
     "positive",
-    type=FILE,
     multiple=True,
-    metavar="FILE",
-    help="Prompts that belong to the topic, in place of INPUT: a plain list, or a table with "
-    "--prompt-column (repeatable).",
+    metavar="FILE[:COLUMN]",
+    help="Prompts that belong to the topic, in place of INPUT: a plain list, or a table with the "
+    "column of its prompts, or with --prompt-column (repeatable).",
 )
 @click.option(
     "--negative",
     "negative",
-    type=FILE,
     multiple=True,
-    metavar="FILE",
+    metavar="FILE[:COLUMN]",
     help="Prompts that do not belong to the topic, likewise (repeatable).",
 )
 def command(
@@ -118,8 +123,10 @@ def command(
     true: tuple[str, ...],
     guardrail: str | None,
     label: str | None,
-    positive: tuple[Path, ...],
-    negative: tuple[Path, ...],
+    unlabelled: str | None,
+    sheet: str | None,
+    positive: tuple[str, ...],
+    negative: tuple[str, ...],
 ) -> None:
     """Make a prompt set of INPUT: another tool's test cases, a log, a table or plain lists.
 
@@ -128,13 +135,14 @@ def command(
     names, and plain lists. Other fields are kept as columns. An existing file is never
     overwritten.
     """
-    lists = [*positive, *negative]
+    lists = [_List.of(word, True) for word in positive]
+    lists += [_List.of(word, False) for word in negative]
     if (source is None) is not bool(lists):
         problem = "--positive and --negative take the place of INPUT" if lists else "no INPUT"
         raise click.UsageError(f"{problem}: give one of them")
     if lists and format_name not in (None, "lines", "table"):
         raise click.UsageError(f"--positive and --negative do not fit --from {format_name}")
-    inputs = lists if source is None else [source]
+    inputs = [item.path for item in lists] if source is None else [source]
     check_output(output, *inputs)
     written_as = _written_as(target, output)
     _refuse_existing(output)
@@ -145,11 +153,13 @@ def command(
         guardrail=guardrail or "",
         label=None if label is None else label == "true",
         intent=Intent(intent or "block"),
+        unlabelled=None if unlabelled is None else Unlabelled(unlabelled),
+        sheet=sheet or "",
     )
     problems = Problems()
     try:
         if source is None:
-            name, reading = _read_lists(positive, negative, format_name, mapped, problems)
+            name, reading = _read_lists(lists, format_name, mapped, problems)
         else:
             name, reading = _read(source, format_name, mapped, problems)
         check_rows(reading.rows, problems, as_text=written_as.suffix in TO["csv"])
@@ -243,28 +253,57 @@ def _list_or_table(source: ForeignInput) -> str:
     return "table" if reader_of("table").recognises(source) else "lines"
 
 
+@dataclass(frozen=True)
+class _List:
+    """A file of prompts that all have one label; `column` is "" if none was named."""
+
+    path: Path
+    label: bool
+    column: str = ""
+
+    @classmethod
+    def of(cls, word: str, label: bool) -> _List:
+        """Parse FILE or FILE:COLUMN. Both may contain colons: the longest existing file counts."""
+        if word != "-" and not _exists(word):
+            colons = [index for index, sign in enumerate(word) if sign == ":"]
+            for index in reversed(colons):
+                name, column = word[:index], word[index + 1 :]
+                if column and (name == "-" or _exists(name)):
+                    return cls(Path(name), label, column)
+        return cls(Path(word), label)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
+
+
 def _read_lists(
-    positive: Sequence[Path],
-    negative: Sequence[Path],
+    lists: Sequence[_List],
     format_name: str | None,
     mapped: ImportOptions,
     problems: Problems,
 ) -> tuple[str, ForeignPrompts]:
     """Return the names of the inputs of one label, and their content."""
     for field, option in _OPTION.items():
-        if field != "prompt_column" and getattr(mapped, field) not in ("", (), None):
+        if field not in _OF_LISTS and getattr(mapped, field) not in ("", (), None):
             raise click.UsageError(f"{option} does not fit --positive and --negative")
     rows: list[ForeignRow] = []
     notes: list[str] = []
     formats: dict[str, None] = {}
-    for paths, label in ((positive, True), (negative, False)):
-        for path in paths:
-            source = _source(path)
-            name = format_name or _list_or_table(source)
-            formats[name] = None
-            reading = reader_of(name).read(source, replace(mapped, label=label), problems)
-            rows += reading.rows
-            notes += reading.notes
+    for item in lists:
+        source = _source(item.path)
+        name = format_name or _list_or_table(source)
+        formats[name] = None
+        if item.column and name != "table":
+            raise click.UsageError(f"{item.path}: a plain list has no column {item.column!r}")
+        column = item.column or mapped.prompt_column
+        chosen = replace(mapped, label=item.label, prompt_column=column)
+        reading = reader_of(name).read(source, chosen, problems)
+        rows += reading.rows
+        notes += reading.notes
     if mapped.prompt_column and "table" not in formats:
         raise click.UsageError("--prompt-column does not fit plain lists")
     return " and ".join(formats), ForeignPrompts(rows, None, notes)

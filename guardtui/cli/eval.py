@@ -16,6 +16,7 @@ from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.options import (
     FILE,
     profile_option,
+    reading_options,
     require_fitting,
     scanner_options,
     values_of,
@@ -23,6 +24,7 @@ from guardtui.cli.options import (
 from guardtui.cli.output_options import format_option, outputs_option
 from guardtui.cli.plugins import plugin_option
 from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
+from guardtui.domain.prompt_reading import Reading
 from guardtui.scanners.options import SCANNERS, all_options
 
 
@@ -49,6 +51,7 @@ class EvalRequest:
     flips: bool
     within: float | None
     max_calls: int | None
+    reading: Reading | None
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
@@ -57,6 +60,11 @@ class EvalRequest:
         gates.check_usage(baseline=values["baseline"] is not None)
         repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
         repeats.check_usage(baseline=values["baseline"] is not None)
+        if values["reading"] is not None and shards.wanted(values["prompts"]):
+            raise click.UsageError(
+                "--unlabelled and --sheet do not fit shards: make a prompt set with "
+                "'guardtui convert' first"
+            )
         options = values_of(all_options(), values)
         require_fitting(values["scanner"], options)
         if values["flips"] and values["scanner"] == "local":
@@ -89,6 +97,7 @@ class EvalRequest:
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
+@reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
 @click.option(

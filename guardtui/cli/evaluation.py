@@ -139,7 +139,7 @@ def _report(
     outputs: Sequence[ReportOutput],
 ) -> ReportInput:
     """Evaluate, and return the input of the reports. Raises InputError and ScannerError."""
-    topic, prompts = load_inputs(request.topic, request.prompts)
+    topic, prompts = load_inputs(request.topic, request.prompts, request.reading)
     companions = _companions(request, topic)
     before, number = _baseline(request)
     say_findings(prompts)

@@ -126,12 +126,11 @@ def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
 
 def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:
     """Return the session's prompts, or None, with a warning, if their file cannot be used."""
-    name = store.prompt_file()
-    if not name:
+    if not store.prompt_file():
         warn("the session remembers no prompt file: the report has no prompt texts")
         return None
     try:
-        return load_prompts_of(topic.parent / name)  # an absolute path stays unchanged
+        return load_prompts_of(topic, store)
     except GuardtuiError as error:
         warn(f"{error}\n  the report has no prompt texts")
         return None

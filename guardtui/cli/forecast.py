@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.options import FILE, declared
+from guardtui.cli.options import FILE, declared, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedGuardrail
+    from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
 
@@ -30,6 +31,7 @@ _FORMATS = ("table", "md", "html", "json")
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
+@reading_options
 @click.option(
     "--scanner",
     type=click.Choice(["airs", "judge", "decision"]),
@@ -57,6 +59,7 @@ _FORMATS = ("table", "md", "html", "json")
 def command(
     topic: Path,
     prompts: Path,
+    reading: Reading | None,
     scanner: str | None,
     guardrail: str,
     trust: bool,
@@ -78,7 +81,7 @@ def command(
 
     check_outputs(outputs, topic, prompts, session_file(topic))
     chosen = choose(format_name, outputs, "table", _FORMATS)
-    definition, prompt_set = load_inputs(topic, prompts)
+    definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     recorded = recorded_guardrail(topic, scanner, guardrail)
     make = _trust if trust else _forecast

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 
 
-def load_inputs(topic_path: Path, prompts_path: Path) -> tuple[Topic, PromptSet]:
+def load_inputs(
+    topic_path: Path, prompts_path: Path, reading: Reading | None = None
+) -> tuple[Topic, PromptSet]:
     """Return topic and prompts; a file without an intent takes that of the other one.
 
     Raises `FileError`, `PromptSetError`, and `InputError` if the intents disagree.
     """
     file = load_topic(topic_path)
-    prompts = load_prompts(prompts_path, file.topic.intent)
+    prompts = load_prompts(prompts_path, file.topic.intent, reading or AS_WRITTEN)
     topic = agreed_topic(file, prompts)
     if topic is None:
         raise InputError(disagreement(file, prompts))
@@ -65,15 +67,6 @@ def path_from_here(path: Path) -> str:
         return str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
-
-
-def located(file: str, message: str, lines: Sequence[int]) -> str:
-    """Return a finding as a sentence: file with first line, message, further lines."""
-    position = f"{file}:{lines[0]}" if lines else file
-    further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
-    if len(lines) > 10:
-        further = f"{further[:-1]}, …)"
-    return f"{position}: {message}{further}"
 
 
 def say_blank_texts(path: Path, topic: Topic) -> None:

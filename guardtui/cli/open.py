@@ -22,6 +22,7 @@ from guardtui.cli.options import (
     PerSecond,
     declared,
     engine_options,
+    reading_options,
     require_fitting,
     tenant_option,
 )
@@ -34,6 +35,7 @@ from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.domain.operating_point import Wanted
+    from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.decision.options import DecisionOptions
     from guardtui.scanners.judge.options import JudgeOptions
 
@@ -52,6 +54,7 @@ def app_options(function: Function) -> Function:
                 metavar="FILE",
                 help="Labelled prompts (CSV, JSON, Parquet, Excel).",
             ),
+            reading_options,
             engine_options,
             click.option(
                 "--sandbox",
@@ -111,6 +114,7 @@ def command(**values: Any) -> int:
 def prepared(
     topic: Path | None,
     prompts: Path | None,
+    reading: Reading | None,
     encoder: str | None,
     threshold: Wanted,
     sandbox: bool,
@@ -176,13 +180,13 @@ def prepared(
             epochs=request,
         )
         if not sandbox:
-            return run_app(topic, prompts, encoder, threshold, config, remote, measures)
+            return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
         from guardtui.cli.sandbox_process import sandbox_process
 
         with sandbox_process() as environment:
             # No settings of the author's own account apply.
             practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-            return run_app(topic, prompts, encoder, threshold, config, practice, measures)
+            return run_app(topic, prompts, encoder, threshold, config, practice, measures, reading)
 
     return start
 

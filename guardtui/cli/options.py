@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from guardtui.domain.prompt_reading import Reading, Unlabelled
 from guardtui.scanners.airs.command_options import ADDRESS, TENANT
 from guardtui.scanners.local.command_options import ENGINE
 from guardtui.scanners.options import OptionKind, ScannerOption, all_options, unfit_option
@@ -181,6 +183,36 @@ tenant_option = declared(TENANT)
 
 address_options = declared(*ADDRESS)
 """Adds --region and --scan-endpoint (where scans go), and --tenant."""
+
+
+def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --unlabelled and --sheet, passed as `reading`: None if neither is given."""
+
+    @unlabelled_option
+    @sheet_option
+    @functools.wraps(function)
+    def command(*, unlabelled: str | None, sheet: str | None, **values: Any) -> Any:
+        reading = Reading(Unlabelled(unlabelled or Unlabelled.ERROR), sheet or "")
+        given = unlabelled is not None or sheet is not None
+        return function(reading=reading if given else None, **values)
+
+    return command
+
+
+def sheet_option(function: Function) -> Function:
+    """Add --sheet."""
+    return click.option(
+        "--sheet", metavar="NAME", help="Sheet of an Excel workbook (default: the first)."
+    )(function)
+
+
+def unlabelled_option(function: Function) -> Function:
+    """Add --unlabelled."""
+    return click.option(
+        "--unlabelled",
+        type=click.Choice([unlabelled.value for unlabelled in Unlabelled]),
+        help="What rows with an empty label are: an error (default), left out, or false.",
+    )(function)
 
 
 def profile_option(function: Function) -> Function:

@@ -20,7 +20,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, declared, engine_options, output_option
+from guardtui.cli.options import FILE, declared, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
 from guardtui.cli.refine_report import Refinement, render
@@ -28,6 +28,7 @@ from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_
 from guardtui.cli.wordings_report import WordingsResult
 from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
@@ -74,6 +75,7 @@ _FORMATS = ("table", "json", "md")
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
+@reading_options
 @click.option(
     "--budget",
     type=Budget(),
@@ -116,6 +118,7 @@ _FORMATS = ("table", "json", "md")
 def command(
     topic: Path,
     prompts: Path,
+    reading: Reading | None,
     budget: float | None,
     single: bool,
     objective: str | None,
@@ -144,7 +147,7 @@ def command(
     _require_new(new_topic, output)
     format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
-    definition, prompt_set = load_inputs(topic, prompts)
+    definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")

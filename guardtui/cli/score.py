@@ -18,7 +18,6 @@ from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
 from guardtui.cli.grader_models import grader_maker, models_named
-from guardtui.cli.inputs import located
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
@@ -26,6 +25,7 @@ from guardtui.cli.output_options import format_for
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
 from guardtui.domain.figures import count_text
+from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder

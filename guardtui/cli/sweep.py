@@ -11,7 +11,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress, threshold_for_shards
-from guardtui.cli.options import FILE, Fraction, engine_options, output_option
+from guardtui.cli.options import FILE, Fraction, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
 from guardtui.cli.shard_options import ShardFlags
@@ -19,6 +19,7 @@ from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
 from guardtui.cli.sweep_report import SweepResult, render
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.sweep import Sweep, best_threshold, sweep
 
 _FORMATS = ("table", "json", "csv")
@@ -34,6 +35,7 @@ _FORMATS = ("table", "json", "csv")
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input) or a folder of "
     "shards.",
 )
+@reading_options
 @click.option(
     "--min-tpr",
     type=Fraction(),
@@ -60,6 +62,7 @@ _FORMATS = ("table", "json", "csv")
 def command(
     topic: Path,
     prompts: Path,
+    reading: Reading | None,
     min_tpr: float,
     min_tnr: float,
     encoder: str | None,
@@ -76,8 +79,12 @@ def command(
     """
     check_output(output, topic, prompts)
     format_name = format_for(format_name, output, "table", _FORMATS)
-    measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
-    curve, settings, source = measure(topic, prompts, encoder, threshold)
+    if not ShardFlags().wanted(prompts):
+        curve, settings, source = _of_file(topic, prompts, reading, encoder, threshold)
+    elif reading is None:
+        curve, settings, source = _of_large_set(topic, prompts, encoder, threshold)
+    else:
+        raise click.UsageError("--unlabelled and --sheet do not fit shards: omit them")
     best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
     result = SweepResult(curve, best, settings, source, min_tpr, min_tnr)
     write(render(result, format_name), output)
@@ -91,10 +98,10 @@ def command(
 
 
 def _of_file(
-    topic: Path, prompts: Path, encoder: str | None, threshold: Wanted
+    topic: Path, prompts: Path, reading: Reading | None, encoder: str | None, threshold: Wanted
 ) -> tuple[Sweep, ScannerSettings, str]:
     """Return the sweep over a prompt file, its settings, and the file's name."""
-    definition, prompt_set = load_inputs(topic, prompts)
+    definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     scanner = settled_engine(encoder, threshold, definition, prompt_set)
     evaluation = scanner.evaluate_now(definition, prompt_set, show_progress)

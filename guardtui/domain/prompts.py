@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -13,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import Intent, Topic
 
@@ -32,6 +34,11 @@ SAMPLE = "sample"
 HEADER = "the header"
 TRUE = ("true", "yes", "1", "1.0", "t", "y")
 FALSE = ("false", "no", "0", "0.0", "f", "n")
+SPREADSHEET_TRUE = (
+    "wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "sand", "sant", "tosi", "prawda",
+    "pravda", "igaz", "истина", "doğru",
+)  # fmt: skip
+"""How spreadsheets in other languages write TRUE, in lower case."""
 _RARE = 5
 _NAME_SHOWN = 60  # characters of a category in a message
 _BLANKS = r"\s+"
@@ -52,6 +59,15 @@ class Finding:
     lines: tuple[int, ...] = ()
 
 
+def located(source: str, message: str, lines: Sequence[int]) -> str:
+    """Return a finding as a sentence: source with first line, message, further lines."""
+    position = f"{source}:{lines[0]}" if lines else source
+    further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
+    if len(lines) > 10:
+        further = f"{further[:-1]}, …)"
+    return f"{position}: {message}{further}"
+
+
 class PromptSetError(GuardtuiError, ValueError):
     """A prompt set that cannot be used; `findings` are the first 20 of `total` errors."""
 
@@ -68,10 +84,7 @@ class PromptSetError(GuardtuiError, ValueError):
         return type(self), (self.source, self.findings, self.total)
 
     def _text(self) -> str:
-        lines = []
-        for finding in self.findings:
-            position = f":{finding.lines[0]}" if finding.lines else ""
-            lines.append(f"{self.source}{position}: {finding.message}")
+        lines = [located(self.source, finding.message, finding.lines) for finding in self.findings]
         if self.total > len(self.findings):
             lines.append(f"… and {self.total - len(self.findings)} errors more")
         return "\n".join(lines)
@@ -84,6 +97,8 @@ class PromptSet:
     `frame` has the columns key (UInt64), line (UInt32, where the row starts in its file), prompt
     (String), expected (Boolean), then every other column of the file under its own name (String).
     `intent_given` says whether the file contains the intent; otherwise it is the topic's.
+    `left_out` are findings about rows without a label; they are among `findings`. `read_only` says
+    whether the format of the file can be read but not written.
     """
 
     frame: pl.DataFrame
@@ -91,6 +106,8 @@ class PromptSet:
     source: str
     findings: tuple[Finding, ...] = ()
     intent_given: bool = True
+    left_out: tuple[Finding, ...] = ()
+    read_only: bool = False
 
     def __len__(self) -> int:
         return self.frame.height
@@ -222,12 +239,14 @@ def build_prompt_set(
     source: str,
     intent: Intent | None = None,
     header: str = HEADER,
+    unlabelled: Unlabelled = Unlabelled.ERROR,
 ) -> PromptSet:
     """Build a prompt set from a file's columns (String [N]) and line numbers (uint32 [N]).
 
     `intent` applies if the file gives none; if neither gives one, that is an error. Rows with an
     empty intent take that of the others. `header` describes the source of the columns in messages.
-    Raises `PromptSetError` with all errors of the file together.
+    `unlabelled` says what rows without a label are. Raises `PromptSetError` with all errors of the
+    file together.
     """
     # Errors of the header come first.
     names = _known_columns(raw.columns, source, intent, header)
@@ -236,14 +255,43 @@ def build_prompt_set(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
         )
         raise PromptSetError(source, [finding])
+    notes: tuple[Finding, ...] = ()
+    if unlabelled is not Unlabelled.ERROR:
+        label = names["expected"]
+        blank = unlabelled_rows(raw[label])
+        notes = _unlabelled_note(lines[blank], unlabelled)
+        if unlabelled is Unlabelled.FALSE:
+            filled = pl.Series(blank).replace_strict({True: "false", False: None})
+            raw = raw.with_columns(filled.cast(pl.String).fill_null(raw[label]).alias(label))
+        else:
+            raw, lines = raw.filter(pl.Series(~blank)), lines[~blank]
+            if raw.height == 0:
+                message = "no row has a label: label some"
+                raise PromptSetError(source, [Finding(Severity.ERROR, "empty", message)])
     given = "intent" in names and _is_given(raw[names["intent"]])
     valid, intent = valid_rows(raw, lines, source, intent, header)
     if classes := missing_class(valid["expected"], intent):
         raise PromptSetError(source, [classes])
     keys = prompt_keys(valid["prompt"].to_list())
     result = valid.insert_column(0, pl.Series("key", keys, dtype=pl.UInt64))
-    prompts = PromptSet(result, intent, source)
-    return PromptSet(result, intent, source, check_prompt_set(prompts, None), given)
+    prompts = PromptSet(result, intent, source, intent_given=given, left_out=notes)
+    return replace(prompts, findings=check_prompt_set(prompts, None))
+
+
+def unlabelled_rows(labels: pl.Series) -> NDArray[np.bool_]:
+    """Return which labels (String [N]) are empty, bool [N]."""
+    return (labels.fill_null("").str.strip_chars() == "").to_numpy()
+
+
+def _unlabelled_note(lines: NDArray[np.uint32], unlabelled: Unlabelled) -> tuple[Finding, ...]:
+    """Return a finding that says how many rows have no label, and what became of them."""
+    if not len(lines):
+        return ()
+    rows, verb = ("1 row", "is") if len(lines) == 1 else (f"{len(lines)} rows", "are")
+    fate = "left out" if unlabelled is Unlabelled.LEAVE_OUT else "taken as not expected"
+    message = f"{rows} without a label {verb} {fate} (--unlabelled {unlabelled})"
+    listed = tuple(lines[:LISTED].tolist())
+    return (Finding(Severity.WARNING, "unlabelled", message, listed),)
 
 
 def valid_rows(
@@ -267,9 +315,9 @@ def valid_rows(
         given_intent.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
     ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
     frame = frame.with_columns(_filled_intents(frame["_intent"], intent))
-    errors = _row_errors(frame)
+    errors, count = _row_errors(frame, source)
     if errors:
-        raise PromptSetError(source, errors, len(errors))
+        raise PromptSetError(source, errors, count)
     extra = [name for name in raw.columns if name not in names.values()]
     result = pl.DataFrame(
         [
@@ -331,12 +379,19 @@ def _known_columns(
     return names
 
 
-def _row_errors(frame: pl.DataFrame) -> list[Finding]:
-    """Return every error of every row, in line order."""
+def _row_errors(frame: pl.DataFrame, source: str) -> tuple[list[Finding], int]:
+    """Return the first errors of each kind, in line order, and the number of all errors.
+
+    Rows without a label are one error.
+    """
     errors: list[tuple[int, Finding]] = []
+    more = 0
 
     def add(code: str, rows: pl.DataFrame, message: str, value: str | None = None) -> None:
-        for line, shown in rows.select("line", pl.col(value or "line").alias("shown")).iter_rows():
+        nonlocal more
+        more += max(rows.height - LISTED, 0)
+        first = rows.head(LISTED)
+        for line, shown in first.select("line", pl.col(value or "line").alias("shown")).iter_rows():
             text = message.format(repr(str(shown)[:40]))
             errors.append((line, Finding(Severity.ERROR, code, text, (line,))))
 
@@ -350,12 +405,23 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
         frame.filter(pl.col("prompt").str.len_bytes() > PROMPT_BYTES),
         "the prompt has more than 1 MiB: is a quote missing before it?",
     )
-    add(
-        "expected",
-        frame.filter(~pl.col("_label").is_in([*TRUE, *FALSE])),
-        "expected is {}: write true or false (yes/no, 1/0, t/f, y/n)",
-        "_expected",
-    )
+    empty = frame.filter(pl.col("_label") == "")
+    if empty.height:
+        lines = tuple(empty["line"].head(LISTED).to_list())
+        errors.append((lines[0], Finding(Severity.ERROR, "expected", _no_label(empty), lines)))
+    labelled = frame.filter(pl.col("_label") != "")
+    wrong = labelled.filter(~pl.col("_label").is_in([*TRUE, *FALSE]))
+    if wrong.height == labelled.height > wrong["_label"].n_unique() > 1:
+        lines = tuple(wrong["line"].head(LISTED).to_list())
+        message = _other_labels(wrong["_expected"], source)
+        errors.append((lines[0], Finding(Severity.ERROR, "expected", message, lines)))
+    else:
+        add(
+            "expected",
+            wrong,
+            "expected is {}: write true or false (yes/no, 1/0, t/f, y/n)",
+            "_expected",
+        )
     known = pl.col("_intent").is_in([intent.value for intent in Intent])
     blank = pl.col("_intent") == ""
     add("intent", frame.filter(~known & ~blank), "intent is {}: write block or allow", "_intent")
@@ -376,7 +442,27 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
             )
             errors.append((line, Finding(Severity.ERROR, "mixed-intent", message, (line,))))
     errors.sort(key=lambda pair: pair[0])
-    return [finding for _, finding in errors]
+    return [finding for _, finding in errors], len(errors) + more
+
+
+def _no_label(rows: pl.DataFrame) -> str:
+    """Return the error for rows whose label is empty, with the switch that accepts them."""
+    where = "here" if rows.height == 1 else f"in {rows.height} rows"
+    return (
+        f"expected is empty {where}: write true or false, or choose "
+        "--unlabelled leave-out (without such rows) or --unlabelled false (not expected)"
+    )
+
+
+def _other_labels(labels: pl.Series, source: str) -> str:
+    """Return the error for a file none of whose labels (String [N]) is true or false."""
+    words = labels.unique(maintain_order=True).head(4).to_list()
+    shown = ", ".join(repr(word[:40]) for word in words)
+    true = next((word for word in words if word.lower() in SPREADSHEET_TRUE), "VALUE")
+    return (
+        f"no label is true or false (yes/no, 1/0, t/f, y/n), but {shown}: name what means true, "
+        f"guardtui convert {shlex.quote(source)} --true {shlex.quote(true)}"
+    )
 
 
 def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
@@ -403,7 +489,7 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
         .str.to_lowercase()
         .alias("folded")
     )
-    findings = [*_repeats(frame), *_leakage(frame, topic)]
+    findings = [*prompts.left_out, *_repeats(frame), *_leakage(frame, topic)]
     share = float(prompts.expected.mean())
     if max(share, 1 - share) > IMBALANCE:
         message = (

@@ -1,27 +1,55 @@
-"""Rows written as JSON: one object per line, or an array of objects."""
+"""Rows written as JSON: an object per line, an array of objects, or an object that holds rows."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from guardtui.files.chats import looks_like_chat
 from guardtui.files.problems import FileError, json_problem
-from guardtui.files.source_positions import json_list
+from guardtui.files.source_positions import json_items, json_members, numbered_lines
 
-NO_OBJECT = "not a JSON object (is the file truncated?)"
-NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
+_NO_OBJECT = "not a JSON object (is the file truncated?)"
+_NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
 
-_REMEDY = "write an array of objects, or an object in each line (JSON Lines)"
+_REMEDY = (
+    "write an array of objects, an object in each line (JSON Lines), or an object with one list of "
+    "objects in it"
+)
+_SIGN = re.compile(r"\S")
+_DEPTH = 5
+"""Objects in objects that are searched for a list of rows."""
 
 
-def json_rows(path: Path, text: str) -> Iterator[tuple[int, object]]:
-    """Yield the line and the value of each row; None for a line that is not JSON.
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """The line and the value of each row; None for a line that is not JSON.
 
-    An array must be read as a whole: FileError says where it is damaged.
+    `not_object` says what is wrong with a value that is not an object. `wrapped` says whether the
+    rows are parts of one object; lines may then be the numbers of the rows.
     """
-    yield from _array(path, text) if text.lstrip().startswith("[") else _lines(path, text)
+
+    rows: Iterable[tuple[int, object]]
+    not_object: str = _NO_OBJECT
+    wrapped: bool = False
+
+
+def json_rows(path: Path, text: str, needed: Collection[str] = ()) -> JsonRows:
+    """Return the rows of a JSON file; `needed` are names of columns, in lower case.
+
+    Arrays and objects are read as a whole: FileError says where they are damaged, or that they hold
+    no rows.
+    """
+    if text.lstrip().startswith("["):
+        return JsonRows(_array(path, text), _NO_OBJECT_IN_ARRAY)
+    document = _single_object(path, text)
+    if document is not None:
+        return _of_object(path, text, document, needed)
+    return JsonRows(_lines(path, text))
 
 
 def holds_lone_surrogate(text: str) -> bool:
@@ -37,36 +65,141 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
     if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
         problem = "its lines end with carriage returns only"
         raise FileError(path, problem, "save it with line feeds, as programs do since 2001")
-    first = True
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in prompts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            if first and _is_one_object(text):
-                problem = "this is one JSON object, where rows are expected"
-                raise FileError(path, problem, _REMEDY) from None
             value = None
-        first = False
         yield number, value
-
-
-def _is_one_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
     try:
-        yield from json_list(text)
+        for index, (line, value) in enumerate(json_items(text)):
+            if not index and isinstance(value, list):
+                problem = "its rows are lists without the names of the columns"
+                remedy = "write objects (in pandas: to_json(orient='records'))"
+                raise FileError(path, problem, remedy)
+            yield line, value
     except json.JSONDecodeError as error:
-        problem, line = json_problem(error)
-        problem = f"the JSON array breaks off or is damaged: {problem}"
-        raise FileError(path, problem, "fix the JSON", line) from error
+        raise _damaged(path, error) from error
     except (ValueError, RecursionError) as error:
         problem = "this JSON is nested too deeply, or holds a number that cannot be read"
         raise FileError(path, problem, "fix the JSON") from error
+
+
+def _damaged(path: Path, error: json.JSONDecodeError) -> FileError:
+    problem, line = json_problem(error)
+    return FileError(path, f"the JSON breaks off or is damaged: {problem}", "fix the JSON", line)
+
+
+# --- rows in one object -------------------------------------------------------------------------
+
+
+def _single_object(path: Path, text: str) -> dict[str, Any] | None:
+    """Return the object that the whole text is; None if it is something else."""
+    start = len(text) - len(text.lstrip())
+    end = text.find("\n", start)
+    if end >= 0 and _SIGN.search(text, end):
+        try:
+            json.loads(text[start:end])
+        except (ValueError, RecursionError):
+            pass
+        else:  # JSON Lines
+            return None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        if path.suffix.lower() == ".json":
+            raise _damaged(path, error) from error
+        return None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _of_object(
+    path: Path, text: str, document: dict[str, Any], needed: Collection[str]
+) -> JsonRows:
+    """Return the rows that an object holds in one of the forms that other programs write.
+
+    These are the rows API of Hugging Face (`{"rows": [{"row": {…}}]}`), all forms of pandas'
+    `to_json`, columns as lists, and any object with exactly one list of objects in it. Another
+    object in one line is a row itself.
+    """
+    pages = document.get("rows")
+    if (
+        isinstance(pages, list)
+        and _objects(pages)
+        and all(isinstance(page.get("row"), dict) for page in pages)
+    ):
+        for number, page in enumerate(pages, start=1):
+            if page.get("truncated_cells"):
+                problem = f"row {number} is cut off: its truncated_cells are not empty"
+                raise FileError(path, problem, "download the whole data set")
+        return _numbered(page["row"] for page in pages)
+    names, cells = document.get("columns"), document.get("data")
+    if isinstance(names, list) and isinstance(cells, list):
+        if not all(isinstance(row, list) and len(row) == len(names) for row in cells):
+            problem = "the lists in 'data' do not have the length of 'columns'"
+            raise FileError(path, problem, "write it again, or " + _REMEDY)
+        return _numbered(dict(zip(map(str, names), row, strict=True)) for row in cells)
+    lists = {name: value for name, value in document.items() if _objects(value)}
+    if len(lists) == 1:
+        (name,) = lists
+        return JsonRows(json_members(text, name)[1], wrapped=True)
+    if columns := _columns(document, needed):
+        return _numbered(columns)
+    inner = list(_inner_lists(document)) if not lists else []
+    if len(inner) == 1:
+        return _numbered(inner[0])
+    if len(lists) > 1 or inner:
+        found = ", ".join(lists) or f"{len(inner)} inside of others"
+        problem = f"an object with several lists of objects ({found:.200})"
+        raise FileError(path, problem, "write only the one with the prompts to a file")
+    if "\n" in text.strip():
+        raise FileError(path, "this is one JSON object, where rows are expected", _REMEDY)
+    return JsonRows([(1 + text.count("\n", 0, text.index("{")), document)])
+
+
+def _numbered(rows: Iterable[dict[str, Any]]) -> JsonRows:
+    return JsonRows(enumerate(rows, start=1), wrapped=True)
+
+
+def _objects(value: object) -> bool:
+    """Return whether a value is a list of objects, but not of messages."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) for item in value)
+        and not looks_like_chat(value)
+    )
+
+
+def _inner_lists(document: dict[str, Any], depth: int = 0) -> Iterator[list[dict[str, Any]]]:
+    for value in document.values():
+        if isinstance(value, list) and _objects(value):
+            yield value
+        elif isinstance(value, dict) and depth < _DEPTH:
+            yield from _inner_lists(value, depth + 1)
+
+
+def _columns(document: dict[str, Any], needed: Collection[str]) -> list[dict[str, Any]]:
+    """Return the rows of an object of columns, or of rows by their names; [] for another object."""
+    values = list(document.values())
+    outer = {name.strip().lower() for name in document}
+    if values and all(isinstance(value, list) for value in values):
+        nested = any(isinstance(item, dict) for value in values for item in value)
+        several = len(values) > 1 or outer & set(needed)
+        if nested or not several or len({len(value) for value in values}) > 1:
+            return []
+        return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
+    if not values or not all(isinstance(value, dict) and value for value in values):
+        return []
+    if outer & set(needed) or all(name.isdigit() for value in values for name in value):
+        rows = dict.fromkeys(name for value in values for name in value)
+        return [{name: document[name].get(row) for name in document} for row in rows]
+    inner = {name.strip().lower() for value in values for name in value}
+    if inner & set(needed) or all(name.isdigit() for name in document):
+        return values
+    return []

@@ -10,16 +10,13 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from guardtui.domain.prompts import Finding, Severity
-from guardtui.files.json_rows import (
-    NO_OBJECT,
-    NO_OBJECT_IN_ARRAY,
-    holds_lone_surrogate,
-    json_rows,
-)
-from guardtui.files.parquet import parse_parquet
+from guardtui.files.json_rows import holds_lone_surrogate, json_rows
+from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import FileError, decode
 from guardtui.files.prompt_files import read_rows
+from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells
 from guardtui.files.table_formats import TableFormat, detect_format, unpack
+from guardtui.files.workbooks import require_no_sheet
 
 Columns: TypeAlias = dict[str, list[Any]]
 """Values by column name, in the order of the file."""
@@ -31,25 +28,29 @@ def row_error(code: str, message: str, line: int | None = None) -> Finding:
 
 
 def read_table(
-    path: Path, content: bytes, needed: Collection[str] = ()
+    path: Path, content: bytes, needed: Collection[str] = (), sheet: str = ""
 ) -> tuple[Columns, list[int], list[Finding]]:
     """Return the columns, the line of each row, and the errors of unreadable rows.
 
-    `needed` are columns for detecting the delimiter, as in `read_rows`. Raises FileError if the
+    `needed` and `sheet` are as in `read_rows`. Raises FileError if the
     file cannot be read at all.
     """
     content = unpack(path, content)
     kind = detect_format(path, content)
+    if kind is not TableFormat.WORKBOOK:
+        require_no_sheet(path, sheet)
     if kind in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY):
-        return _json(path, decode(path, content))
+        return _json(path, decode(path, content), needed)
     if kind is TableFormat.PARQUET:
         return _parquet(path, content)
-    rows = read_rows(path, content, needed)
+    rows = read_rows(path, content, needed, sheet)
     columns = {name: rows.raw[name].to_list() for name in rows.raw.columns}
     return columns, rows.lines.tolist(), list(rows.unread)
 
 
-def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
+def _json(
+    path: Path, text: str, needed: Collection[str]
+) -> tuple[Columns, list[int], list[Finding]]:
     """Read rows of JSON objects with typed values.
 
     `read_rows` is not used because it turns everything into text, while here a list and a text that
@@ -58,12 +59,14 @@ def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
     columns: Columns = {}
     lines: list[int] = []
     errors: list[Finding] = []
-    no_object = NO_OBJECT_IN_ARRAY if text.lstrip().startswith("[") else NO_OBJECT
+    found = json_rows(path, text, needed)
     # UTF-8 can contain half a surrogate pair only as an escape.
     escapes = "\\u" in text
-    for number, value in json_rows(path, text):
+    for number, value in found.rows:
+        if len(errors) == ERRORS_AT_MOST:
+            break
         if not isinstance(value, dict):
-            errors.append(row_error("json", no_object, number))
+            errors.append(row_error("json", found.not_object, number))
             continue
         row, problem = _named(value, escapes=escapes)
         if problem:
@@ -75,6 +78,7 @@ def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
         for name, values in columns.items():
             values.append(row.get(name))
         lines.append(number)
+        require_cells(path, len(columns), len(lines), JSON_CELLS_AT_MOST)
     return columns, lines, errors
 
 
@@ -98,14 +102,8 @@ def _parquet(path: Path, content: bytes) -> tuple[Columns, list[int], list[Findi
     columns: Columns = {}
     for name, column in zip(names, frame.columns, strict=True):
         values = frame[column]
-        plain = values.dtype.is_numeric() or values.dtype.is_nested()
-        if not plain and values.dtype not in (pl.String, pl.Boolean, pl.Null):
-            try:
-                values = values.cast(pl.String)
-            except pl.exceptions.PolarsError as error:
-                raise FileError(
-                    path, f"the column {name!r} holds neither text nor numbers",
-                    "write plain columns",
-                ) from error  # fmt: skip
+        typed = values.dtype.is_numeric() or values.dtype.is_nested()
+        if not typed and values.dtype not in (pl.String, pl.Boolean, pl.Null):
+            values = as_text(values.to_frame()).to_series()
         columns[name] = values.to_list()
     return columns, list(range(1, frame.height + 1)), []

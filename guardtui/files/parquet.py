@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -18,22 +21,46 @@ MAGIC = b"PAR1"
 def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
     """Return the rows of a Parquet file called `path` with this content. Raises FileError."""
     # If the last bytes are missing, the file is truncated; that needs no trial in a process.
-    if not (content.startswith(MAGIC) and content.endswith(MAGIC) and survives(PARQUET, content)):
+    if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
         raise _damaged(path)
+    if not survives(PARQUET, content):
+        raise _damaged(path, "needs too much memory")
     try:
         return pl.read_parquet(io.BytesIO(content))
     except Exception as error:  # polars raises many kinds here
         raise _damaged(path) from error
 
 
-def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return all columns as String [N]. Raises FileError if a column has no text form."""
-    try:
-        return frame.select(pl.all().cast(pl.String))
-    except pl.exceptions.PolarsError as error:
-        raise FileError(
-            path, "a column holds neither text nor numbers", "write plain columns"
-        ) from error
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return all columns as String [N]: lists and structs as JSON, durations as ISO 8601.
+
+    Bytes that are not UTF-8 become base64.
+    """
+    return frame.select(_text(column) for column in frame)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    kind = column.dtype
+    if isinstance(kind, pl.Duration):
+        return column.dt.to_string("iso")
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        texts = [None if value is None else json_text(value) for value in column.to_list()]
+        return pl.Series(column.name, texts, pl.String)
+    return column.cast(pl.String)
+
+
+def json_text(value: object) -> str:
+    """Return a value of a nested or binary column as text, JSON if it is a list or struct."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
+    if isinstance(value, timedelta):
+        return str(pl.Series([value]).dt.to_string("iso")[0])
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=json_text)
+    return str(value)
 
 
 def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
@@ -42,14 +69,14 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
     Raises FileError.
     """
     if not survives(PARQUET_FILE, b"", str(path), str(rows)):
-        raise _damaged(path)
+        raise _damaged(path, "needs too much memory")
     try:
-        scan = pl.scan_parquet(path, glob=False).select(pl.all().cast(pl.String))
+        scan = pl.scan_parquet(path, glob=False)
         count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
         if not count:
             raise ContentError(path, "the file has no rows", "add prompts to it")
         for start in range(0, count, rows):
-            yield scan.slice(start, rows).collect()
+            yield as_text(scan.slice(start, rows).collect())
     except pl.exceptions.PolarsError as error:
         raise FileError(
             path,
@@ -73,5 +100,8 @@ def parquet_notes(content: bytes) -> dict[str, str]:
     return {name: text for name, text in metadata.items() if name != "ARROW:schema"}
 
 
-def _damaged(path: Path) -> FileError:
-    return FileError(path, "not a Parquet file, or a damaged one", "write or copy the file again")
+def _damaged(path: Path, otherwise: str = "") -> FileError:
+    problem = "not a Parquet file, or a damaged one"
+    if otherwise:
+        return FileError(path, f"{problem}, or it {otherwise}", "write it again, or split it")
+    return FileError(path, problem, "write or copy the file again")

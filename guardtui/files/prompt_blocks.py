@@ -15,10 +15,19 @@ from typing import IO
 import numpy as np
 
 from guardtui.domain.prompts import PromptSetError
+from guardtui.files.delimited import end_of_rows
 from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentError, FileError, from_os_error
-from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, split_mark
-from guardtui.files.table_formats import TableFormat, detect_format, is_packed
+from guardtui.files.prompt_files import read_prompt_bytes, read_rows, split_mark
+from guardtui.files.raw_rows import RawRows
+from guardtui.files.table_formats import (
+    TableFormat,
+    declared_separator,
+    detect_format,
+    detect_separator,
+    header_end,
+    is_packed,
+)
 
 BLOCK_BYTES = 16 * 1024 * 1024
 """Bytes of text per block: read in a fraction of a second, with some 200 MB of memory."""
@@ -105,12 +114,19 @@ def _parquet(path: Path) -> Iterator[RawRows]:
 def _text(
     path: Path, file: IO[bytes] | gzip.GzipFile, kind: TableFormat, size: int
 ) -> Iterator[RawRows]:
-    header, remainder, line, started = b"", b"", 0, False
+    header, remainder, line, started, separator = b"", b"", 0, False, ""
     chunk = split_mark(file.read(max(size, 4)))[1]
     while True:
         content = remainder + chunk
-        cut = _end_of_rows(content, kind) if chunk else len(content)
-        if chunk and (not cut or not (started or content[:cut].strip())):
+        if not started:
+            separator = detect_separator(path, content, ("prompt", "expected"))
+        if not chunk:
+            cut = len(content)
+        elif kind is TableFormat.DELIMITED:
+            cut = max(end_of_rows(header + content, separator) - len(header), 0)
+        else:
+            cut = content.rfind(b"\n") + 1
+        if chunk and (not cut or not (started or _has_header(content[:cut]))):
             # Not a whole row yet, or only empty lines so far.
             if len(content) > LONGEST_ROW:
                 raise FileError(
@@ -128,12 +144,17 @@ def _text(
         if filled:
             yield _rows(path, block, header, line)
         if not started and kind is TableFormat.DELIMITED:
-            header = _first_row(block)
+            header = block[: header_end(block)] + b"\n"
         started = True
         line += block.count(b"\n")
         if not chunk:
             return
         chunk = file.read(size)
+
+
+def _has_header(content: bytes) -> bool:
+    """Return whether there is a row besides blank lines and the declaration of a separator."""
+    return bool(content[declared_separator(content)[1] :].strip())
 
 
 def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
@@ -154,25 +175,3 @@ def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
         for finding in rows.unread
     ]
     return RawRows(rows.raw, (rows.lines + np.int64(shift)).astype(np.uint32), unread)
-
-
-def _end_of_rows(content: bytes, kind: TableFormat) -> int:
-    """Return how many bytes hold whole rows; a line feed inside quotes ends no row."""
-    if kind is not TableFormat.DELIMITED:
-        return content.rfind(b"\n") + 1
-    end = content.rfind(b"\n")
-    inside = content.count(b'"', 0, end) % 2
-    while end >= 0 and inside:
-        before = content.rfind(b"\n", 0, end)
-        inside = (inside + content.count(b'"', before + 1, end)) % 2
-        end = before
-    return end + 1
-
-
-def _first_row(block: bytes) -> bytes:
-    """Return the header with its line feed."""
-    end = block.find(b"\n")
-    while end >= 0 and block.count(b'"', 0, end) % 2:
-        end = block.find(b"\n", end + 1)
-    row = block if end < 0 else block[: end + 1]
-    return row if row.endswith(b"\n") else row + b"\n"

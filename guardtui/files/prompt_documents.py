@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
@@ -16,10 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from guardtui.domain.prompts import FALSE, TRUE, PromptSet
+from guardtui.domain.prompts import FALSE, TRUE, PromptSet, unlabelled_rows
 from guardtui.files.parquet import as_text, parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import RawRows, RowLayout, split_mark
+from guardtui.files.prompt_files import split_mark
+from guardtui.files.raw_rows import RawRows, RowLayout
 from guardtui.files.table_formats import TableFormat, detect_format
 
 Rows: TypeAlias = "NDArray[np.intp]"
@@ -57,53 +58,69 @@ def opposite(cell: str) -> str:
     return f"{before}{other}{after}"
 
 
-def document_of(path: Path, content: bytes, rows: RawRows, prompts: PromptSet) -> PromptDocument:
+def document_of(
+    path: Path, content: bytes, rows: RawRows, prompts: PromptSet, places: Rows
+) -> PromptDocument:
     """Return the file with this unpacked content; `rows` and `prompts` were read from it.
 
-    Raises FileError for a read-only format.
+    `places` (intp [N]) are the indices in `rows` of the prompts; the other rows are left as they
+    are. Raises FileError for a read-only format.
     """
+    if rows.read_only:
+        raise read_only_error(path)
+    raw = rows.raw[places]
     kind = detect_format(path, content)
-    if kind is TableFormat.WORKBOOK:
-        raise _read_only(path)
     if kind is TableFormat.PARQUET:
-        return _Parquet(path, content, rows.raw, prompts)
+        return _Parquet(path, content, raw, prompts, places)
     if rows.layout is not None:
-        return _Delimited(path, content, rows.raw, prompts, rows.layout)
+        return _Delimited(path, content, raw, prompts, places, rows.layout)
     if kind is TableFormat.JSON_ARRAY:
-        return _JsonArray(path, content, rows.raw, prompts)
-    return _JsonLines(path, content, rows.raw, prompts)
+        return _JsonArray(path, content, raw, prompts, places)
+    return _JsonLines(path, content, raw, prompts, places)
 
 
-def refusal_of(path: Path) -> FileError | None:
-    """Return why a prompt file can be read but not written; None if it can be edited."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(8192)
-    except (OSError, ValueError):
-        return None
-    return _read_only(path) if detect_format(path, start) is TableFormat.WORKBOOK else None
-
-
-def _read_only(path: Path) -> FileError:
+def read_only_error(path: Path) -> FileError:
+    """Return why a prompt file in a read-only format cannot be edited."""
     name, new = quote(path.name), quote(f"{path.stem}.csv")
     return FileError(
         path,
-        "prompts in an Excel workbook cannot be edited",
-        f"edit them in Excel, or make a CSV of it and open that: guardtui convert {name} -o {new}",
+        "prompts in an Excel workbook, or within one JSON object, cannot be edited",
+        f"make a CSV of it and open that: guardtui convert {name} -o {new}",
     )
 
 
 class PromptDocument(ABC):
-    """A prompt file whose rows can be changed; each method returns the file's new content."""
+    """A prompt file whose rows can be changed; each method returns the file's new content.
 
-    def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
+    `raw` are the rows of the prompts, `places` (intp [N]) their indices among all rows of the file.
+    """
+
+    def __init__(
+        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, places: Rows
+    ) -> None:
         self.path, self.content, self.raw, self.prompts = path, content, raw, prompts
+        self.places = places
         self.prompt, self.expected = (column_of(raw, name) for name in ("prompt", "expected"))
         self.intent = column_of(raw, "intent") if prompts.intent_given else None
 
     def model(self, expected: bool) -> int:
-        """Return the last row with this label; a new row copies its spelling."""
-        return int(np.flatnonzero(self.prompts.expected == expected)[-1])
+        """Return the last row with this label; a new row copies its spelling.
+
+        If every such label is empty, it is the last row with the other one.
+        """
+        given = ~unlabelled_rows(self.raw[self.expected])
+        same = np.flatnonzero(given & (self.prompts.expected == expected))
+        return int(same[-1] if len(same) else np.flatnonzero(given)[-1])
+
+    def spelling(self, expected: bool) -> str:
+        """Return a label as text, spelled as in the file."""
+        model = self.model(expected)
+        spelled = str(self.raw[self.expected][model]).strip()
+        return spelled if self.prompts.expected[model] == expected else opposite(spelled)
+
+    def inverted(self, cell: str) -> str:
+        """Return the inverse of a label as text; an empty one counts as false."""
+        return opposite(cell) if cell.strip(' "') else self.spelling(expected=True)
 
     @abstractmethod
     def relabelled(self, rows: Rows) -> bytes:
@@ -206,56 +223,62 @@ class _Text(PromptDocument):
 
 class _Delimited(_Text):
     def __init__(
-        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, layout: RowLayout
+        self,
+        path: Path,
+        content: bytes,
+        raw: pl.DataFrame,
+        prompts: PromptSet,
+        places: Rows,
+        layout: RowLayout,
     ) -> None:
-        super().__init__(path, content, raw, prompts)
-        self.starts, self.stops = layout.starts[1:], layout.stops[1:]
-        self._separators, self._separator = layout.separators, layout.separator
+        super().__init__(path, content, raw, prompts, places)
+        self.starts, self.stops = layout.starts[1:][places], layout.stops[1:][places]
+        self._separator, self._width = layout.separator, layout.width
+        self._separators = layout.separators
+        self._positions = dict(zip(raw.columns, layout.columns, strict=True))
 
-    def _bounds(self, name: str, rows: Rows) -> list[tuple[int, int]]:
-        """Return start and stop of a column's cells in these rows."""
-        index, width = self.raw.columns.index(name), self.raw.width
-        starts, stops = self.starts[rows], self.stops[rows]
-        first = np.searchsorted(self._separators, starts)
-        begins = starts if index == 0 else self._separators[first + index - 1] + 1
-        if index < width - 1:
-            ends = self._separators[first + index]
-        else:
-            # A carriage return before the line feed is not part of the cell.
-            data = np.frombuffer(self.body, np.uint8)
-            ends = stops - ((stops > begins) & (data[stops - 1] == ord("\r")))
-        return list(zip(begins.tolist(), ends.tolist(), strict=True))
+    def _cells(self, row: int) -> list[tuple[int, int]]:
+        """Return start and stop of the cells of a row; there may be fewer than columns."""
+        start, stop = int(self.starts[row]), int(self.stops[row])
+        # A carriage return before the line feed is not part of the cell.
+        stop -= self.body[start:stop].endswith(b"\r")
+        inside = slice(*np.searchsorted(self._separators, (start, stop)))
+        edges = self._separators[inside].tolist()
+        return list(zip([start, *(edge + 1 for edge in edges)], [*edges, stop], strict=True))
 
     def relabelled(self, rows: Rows) -> bytes:
-        return self.cells(self._bounds(self.expected, rows), opposite)
+        position = self._positions[self.expected]
+        return self.cells((self._cells(row)[position] for row in rows.tolist()), self.inverted)
 
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
         changes = []
-        for name in self.raw.columns:
-            if name in values or (turned and name == self.expected):
-                ((start, stop),) = self._bounds(name, np.array([row]))
+        cells = self._cells(row)
+        missing = [""] * (self._width - len(cells))
+        for name, position in self._positions.items():
+            if position >= len(cells):
+                missing[position - len(cells)] = _field(values.get(name, ""), self._separator)
+            elif name in values or (turned and name == self.expected):
+                start, stop = cells[position]
                 cell = self.body[start:stop].decode()
                 if name in values:
                     # A cell in quotes stays in quotes.
                     new = _field(values[name], self._separator, always=cell.startswith('"'))
                 else:
-                    new = opposite(cell)
+                    new = self.inverted(cell)
                 changes.append((start, stop, new.encode()))
+        if any(missing):
+            end = cells[-1][1]
+            changes.append((end, end, "".join(self._separator + cell for cell in missing).encode()))
         return self.splice(changes)
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        model = self.model(expected)
-        values = {
-            **others,
-            self.prompt: prompt,
-            self.expected: str(self.raw[self.expected][model]).strip(),
-        }
+        values = {**others, self.prompt: prompt, self.expected: self.spelling(expected)}
         if self.intent is not None:
-            values[self.intent] = str(self.raw[self.intent][model]).strip()
-        separator = self._separator
-        return self.behind(
-            separator.join(_field(values.get(name, ""), separator) for name in self.raw.columns)
-        )
+            values[self.intent] = str(self.raw[self.intent][self.model(expected)] or "").strip()
+        fields = [""] * self._width
+        for name, position in self._positions.items():
+            fields[position] = _field(values.get(name, ""), self._separator)
+        return self.behind(self._separator.join(fields))
 
 
 def _field(text: str, separator: str, *, always: bool = False) -> str:
@@ -291,8 +314,10 @@ def _members(line: str) -> dict[str, tuple[int, int]]:
 
 
 class _JsonLines(_Text):
-    def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
-        super().__init__(path, content, raw, prompts)
+    def __init__(
+        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, places: Rows
+    ) -> None:
+        super().__init__(path, content, raw, prompts, places)
         self.starts, self.stops = self._bounds()
 
     def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -306,15 +331,17 @@ class _JsonLines(_Text):
         return self.body[self.starts[row] : self.stops[row]].decode()
 
     def relabelled(self, rows: Rows) -> bytes:
-        bounds = []
-        for row in rows.tolist():
-            line = self._line(row)
-            start, stop = _members(line)[self.expected]
-            offset = int(self.starts[row]) + len(line[:start].encode())
-            bounds.append((offset, offset + len(line[start:stop].encode())))
-        return self.cells(bounds, _opposite_value)
+        return self.splice(
+            (int(self.starts[row]), int(self.stops[row]), self._rewritten(row, {}, turned=True))
+            for row in rows.tolist()
+        )
 
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        line = self._rewritten(row, values, turned=turned)
+        return self.splice([(int(self.starts[row]), int(self.stops[row]), line)])
+
+    def _rewritten(self, row: int, values: Mapping[str, str], *, turned: bool) -> bytes:
+        """Return the line of a row with other values."""
         line = self._line(row)
         members = _members(line)
         changes = [
@@ -322,10 +349,14 @@ class _JsonLines(_Text):
             for name, text in values.items()
             if name in members
         ]
-        if turned:
+        missing: dict[str, Any] = {
+            name: text for name, text in values.items() if name not in members
+        }
+        if turned and self.expected in members:
             start, stop = members[self.expected]
-            changes.append((start, stop, _opposite_value(line[start:stop])))
-        missing = {name: text for name, text in values.items() if name not in members}
+            changes.append((start, stop, self._inverted_value(line[start:stop])))
+        elif turned:
+            missing[self.expected] = self._label(expected=True)
         if missing:
             # Append after the last member, in the style of the others.
             end = max(stop for _, stop in members.values())
@@ -334,7 +365,21 @@ class _JsonLines(_Text):
             changes.append((end, end, f"{',' if compact else ', '}{new}"))
         for start, stop, new in sorted(changes, reverse=True):
             line = line[:start] + new + line[stop:]
-        return self.splice([(int(self.starts[row]), int(self.stops[row]), line.encode())])
+        return line.encode()
+
+    def _label(self, expected: bool) -> Any:
+        """Return a label as in the last row with it, as a JSON value."""
+        model = self.model(expected)
+        value = json.loads(self._line(model))[self.expected]
+        if self.prompts.expected[model] == expected:
+            return value
+        return json.loads(_opposite_value(json.dumps(value)))
+
+    def _inverted_value(self, value: str) -> str:
+        """Return the inverse of a label in JSON; an empty one counts as false."""
+        if value == "null" or not value.strip('" '):
+            return json.dumps(self._label(expected=True), ensure_ascii=False)
+        return _opposite_value(value)
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
         return self.behind(self._new_row(prompt, expected, others))
@@ -343,9 +388,9 @@ class _JsonLines(_Text):
         """Return a row in the style of the last one with its label."""
         line = self._line(self.model(expected))
         model: dict[str, Any] = json.loads(line)
-        values: dict[str, Any] = {self.prompt: prompt, self.expected: model[self.expected]}
+        values: dict[str, Any] = {self.prompt: prompt, self.expected: self._label(expected)}
         if self.intent is not None:
-            values[self.intent] = model[self.intent]
+            values[self.intent] = model.get(self.intent, "")
         values |= others
         order = [name for name in model if name in values]
         order += [name for name in values if name not in order]
@@ -357,6 +402,12 @@ class _JsonArray(_JsonLines):
     """An array of at least two objects; the text between two of them is kept."""
 
     def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        starts, stops = self._elements
+        return starts[self.places], stops[self.places]
+
+    @cached_property
+    def _elements(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return start and stop of all elements in the body, intp [R]."""
         text = self.body.decode()
         bounds: list[tuple[int, int]] = []
         position = text.index("[")
@@ -375,37 +426,38 @@ class _JsonArray(_JsonLines):
         starts, stops = begins[flat].reshape(-1, 2).T
         return starts, stops
 
-    def _joined(self, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-        """Return the content with these elements, each with the row whose separator precedes it."""
+    def _joined(self, indices: Iterable[int], added: bytes | None = None) -> bytes:
+        """Return the content with these elements, each with the separator that precedes it.
+
+        `added` is one more element at the end.
+        """
+        starts, stops = self._elements
         mark, body = self.mark_and_body
-        parts = [mark, body[: int(self.starts[0])]]
-        for number, (row, element) in enumerate(pieces):
+        pieces = [(index, body[int(starts[index]) : int(stops[index])]) for index in indices]
+        if added is not None:
+            pieces.append((len(starts) - 1, added))
+        parts = [mark, body[: int(starts[0])]]
+        for number, (index, element) in enumerate(pieces):
             if number:
-                after = max(row, 1)
-                parts.append(body[int(self.stops[after - 1]) : int(self.starts[after])])
+                after = max(index, 1)
+                parts.append(body[int(stops[after - 1]) : int(starts[after])])
             parts.append(element)
-        parts.append(body[int(self.stops[-1]) :])
+        parts.append(body[int(stops[-1]) :])
         return b"".join(parts)
 
-    def _element(self, row: int) -> bytes:
-        return self.body[int(self.starts[row]) : int(self.stops[row])]
-
     def removed(self, rows: Rows) -> bytes:
-        removed = set(rows.tolist())
+        removed = set(self.places[rows].tolist())
         return self._joined(
-            (row, self._element(row)) for row in range(len(self.starts)) if row not in removed
+            index for index in range(len(self._elements[0])) if index not in removed
         )
 
     def duplicated(self, rows: Rows) -> bytes:
-        counts = np.ones(len(self.starts), np.intp)
-        counts[rows] = 2
-        rows_twice = np.repeat(np.arange(len(self.starts)), counts).tolist()
-        return self._joined((row, self._element(row)) for row in rows_twice)
+        counts = np.ones(len(self._elements[0]), np.intp)
+        counts[self.places[rows]] = 2
+        return self._joined(np.repeat(np.arange(len(counts)), counts).tolist())
 
     def behind(self, row: str) -> bytes:
-        last = len(self.starts) - 1
-        pieces = [(index, self._element(index)) for index in range(last + 1)]
-        return self._joined([*pieces, (last, row.encode())])
+        return self._joined(range(len(self._elements[0])), row.encode())
 
 
 def _dump(row: dict[str, Any], *, compact: bool) -> str:
@@ -467,46 +519,47 @@ class _Parquet(PromptDocument):
 
     def relabelled(self, rows: Rows) -> bytes:
         column = self.frame[self.expected].cast(pl.String)
-        spelled = column.gather(rows).to_list()
-        inverted = {word: opposite(word) for word in set(spelled)}
+        places = self.places[rows]
+        spelled = column.gather(places).fill_null("").to_list()
+        inverted = {word: self.inverted(word) for word in set(spelled)}
         changed = self._as_stored(self.expected, [inverted[word] for word in spelled])
         old = self.frame[self.expected]
         indices = np.arange(len(old))
-        indices[rows] = len(old) + np.arange(len(rows))
+        indices[places] = len(old) + np.arange(len(places))
         both = pl.concat([old, changed])
         return self._written(self.frame.with_columns(both.gather(indices)))
 
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        frame = self.frame
+        frame, place = self.frame, int(self.places[row])
         if turned:
-            spelled = opposite(str(frame[self.expected].cast(pl.String)[row]))
+            spelled = self.inverted(self.raw[self.expected][row] or "")
             values = {**values, self.expected: spelled}
-        changed = frame[row].with_columns(
+        changed = frame[place].with_columns(
             self._as_stored(name, [text]) for name, text in values.items()
         )
-        return self._written(pl.concat([frame[:row], changed, frame[row + 1 :]]))
+        return self._written(pl.concat([frame[:place], changed, frame[place + 1 :]]))
 
     def as_read(self, name: str, text: str) -> str:
         stored = self._as_stored(name, [text]).alias(name)
-        return as_text(self.path, pl.DataFrame([stored]))[name][0] or ""
+        return as_text(pl.DataFrame([stored]))[name][0] or ""
 
     def removed(self, rows: Rows) -> bytes:
         remaining = np.ones(self.frame.height, bool)
-        remaining[rows] = False
+        remaining[self.places[rows]] = False
         return self._written(self.frame.filter(pl.Series(remaining)))
 
     def duplicated(self, rows: Rows) -> bytes:
         counts = np.ones(self.frame.height, np.intp)
-        counts[rows] = 2
+        counts[self.places[rows]] = 2
         return self._written(self.frame[np.repeat(np.arange(self.frame.height), counts)])
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        values: dict[str, str | None] = {**others, self.prompt: prompt}
-        model = self.frame[self.model(expected)]
-        row = [
-            model[name]
-            if name in (self.expected, self.intent)
-            else self._as_stored(name, [values.get(name)])
-            for name in self.frame.columns
-        ]
+        values: dict[str, str | None] = {
+            **others,
+            self.prompt: prompt,
+            self.expected: self.spelling(expected),
+        }
+        if self.intent is not None:
+            values[self.intent] = self.raw[self.intent][self.model(expected)]
+        row = [self._as_stored(name, [values.get(name)]) for name in self.frame.columns]
         return self._written(pl.concat([self.frame, pl.DataFrame(row)]))

@@ -18,12 +18,14 @@ from guardtui.domain.prompt_edit import (
     prompt_problem,
     text_problem,
 )
-from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
+from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError, unlabelled_rows
 from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import PromptDocument, Rows, column_of, document_of
-from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
+from guardtui.files.prompt_files import parse_prompts, read_rows
+from guardtui.files.raw_rows import RawRows
 from guardtui.files.table_formats import is_packed, pack, unpack
 
 _NAME_SHOWN = 40  # characters of a column's name in a message
@@ -55,9 +57,14 @@ class PromptsChangedError(FileError):
 
 
 def edit_prompts(
-    path: Path, prompts: PromptSet, edit: PromptEdit, *, backup_folder: Path | None = None
+    path: Path,
+    prompts: PromptSet,
+    edit: PromptEdit,
+    *,
+    backup_folder: Path | None = None,
+    reading: Reading = AS_WRITTEN,
 ) -> EditedPrompts:
-    """Edit a prompt file; `prompts` must be what was read from it.
+    """Edit a prompt file; `prompts` must be what was read from it, as `reading` says.
 
     The new content is read back before it is written. The file is replaced atomically, after a copy
     of it was put into `backup_folder`. A gzipped file is packed again. Raises `PromptsChangedError`
@@ -67,12 +74,13 @@ def edit_prompts(
     before = read_bytes(path)
     try:
         content = unpack(path, before)
-        rows = read_rows(path, content)
-    except FileError as problem:
+        rows = read_rows(path, content, sheet=reading.sheet)
+        places = _places(rows, reading)
+    except (FileError, KeyError) as problem:
         raise PromptsChangedError(path) from problem
-    if rows.unread or not _same(rows, prompts):
+    if rows.unread or not _same(rows.raw[places], rows.lines[places], prompts):
         raise PromptsChangedError(path)
-    document = document_of(path, content, rows, prompts)
+    document = document_of(path, content, rows, prompts, places)
     plan = _planned(path, prompts, edit, document)
     after, count = plan.after, plan.count
     if not count:
@@ -80,7 +88,7 @@ def edit_prompts(
     if is_packed(before):
         after = pack(after)
     try:
-        result = parse_prompts(path, after, prompts.intent)
+        result = parse_prompts(path, after, prompts.intent, reading)
     except PromptSetError as error:
         message = f"this edit would leave no usable prompt set: {error.findings[0].message}"
         raise FileError(path, message, "nothing was written") from error
@@ -94,9 +102,15 @@ def edit_prompts(
     return EditedPrompts(result, count, before, after)
 
 
-def _same(rows: RawRows, prompts: PromptSet) -> bool:
+def _places(rows: RawRows, reading: Reading) -> Rows:
+    """Return the indices of the rows that are prompts. Raises KeyError without labels."""
+    if reading.unlabelled is Unlabelled.LEAVE_OUT:
+        return np.flatnonzero(~unlabelled_rows(rows.raw[column_of(rows.raw, "expected")]))
+    return np.arange(rows.raw.height)
+
+
+def _same(raw: pl.DataFrame, lines: NDArray[np.uint32], prompts: PromptSet) -> bool:
     """Return whether the prompt set was made from these rows."""
-    raw = rows.raw
     try:
         ours = [column_of(raw, name) for name in _own_columns(prompts)]
     except KeyError:
@@ -108,7 +122,7 @@ def _same(rows: RawRows, prompts: PromptSet) -> bool:
     given = raw[ours[2]] if prompts.intent_given else pl.Series([prompts.intent.value])
     intent = given.fill_null("").str.strip_chars().str.to_lowercase()
     return (
-        np.array_equal(rows.lines, prompts.frame["line"].to_numpy())
+        np.array_equal(lines, prompts.frame["line"].to_numpy())
         and raw[ours[0]].equals(prompts.prompts)
         and label.is_in(TRUE).equals(prompts.frame["expected"])
         and bool((intent == prompts.intent.value).all())

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
 from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
@@ -37,6 +38,8 @@ class SharedPrompts:
     names: tuple[str, ...]
     """Distinct values of the column, in row order."""
 
+    unlabelled: Unlabelled = Unlabelled.ERROR
+
     def rows_of(self, names: Collection[str], intent: Intent | None) -> PromptSet:
         """Return the rows of one topic; `intent` applies if there is no column `intent`.
 
@@ -46,7 +49,9 @@ class SharedPrompts:
         part = self.raw.filter(mask).drop(self.column)
         lines = self.lines[mask.to_numpy()]
         try:
-            return build_prompt_set(part, lines, str(self.path), intent or Intent.BLOCK)
+            return build_prompt_set(
+                part, lines, str(self.path), intent or Intent.BLOCK, unlabelled=self.unlabelled
+            )
         except PromptSetError as error:
             error.args = (f"{error}\n  in the rows of topic {' / '.join(names)[:60]!r}",)
             raise
@@ -56,10 +61,10 @@ class SharedPrompts:
         return int(self.lines[int((self.raw[self.column] == name).arg_max() or 0)])
 
 
-def load_shared(path: Path) -> SharedPrompts:
+def load_shared(path: Path, reading: Reading = AS_WRITTEN) -> SharedPrompts:
     """Read a prompt file for several topics. Raises FileError naming the line."""
     path, content = read_prompt_bytes(path)
-    rows = read_rows(path, content, (COLUMN, "prompt", "expected"))
+    rows = read_rows(path, content, (COLUMN, "prompt", "expected"), reading.sheet)
     if rows.unread:
         first = rows.unread[0]
         line = first.lines[0] if first.lines else None
@@ -74,4 +79,4 @@ def load_shared(path: Path) -> SharedPrompts:
         line = int(rows.lines[int(np.argmax(unnamed))])
         raise FileError(path, "the row has no topic", _REMEDY, line)
     names = tuple(raw[columns[0]].unique(maintain_order=True).to_list())
-    return SharedPrompts(path, raw, rows.lines, columns[0], names)
+    return SharedPrompts(path, raw, rows.lines, columns[0], names, reading.unlabelled)

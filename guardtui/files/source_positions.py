@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 _DECODER = json.JSONDecoder()
@@ -44,26 +44,39 @@ def json_members(text: str, wanted: str) -> tuple[dict[str, Any], list[tuple[int
 
 def json_list(text: str) -> list[tuple[int, Any]]:
     """Return the elements of a JSON array with the line of each. Raises like `json_members`."""
-    elements, position = json_elements(text, _skip(text, 0))
-    _require_end(text, position)
-    return elements
+    return list(json_items(text))
+
+
+def json_items(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the elements of a JSON array with the line of each. Raises like `json_members`."""
+    _require_end(text, (yield from _items(text, _skip(text, 0))))
 
 
 def json_elements(text: str, position: int) -> tuple[list[tuple[int, Any]], int]:
     """Return the elements of the array at `position` with their lines, and where it ends."""
-    position = _behind(text, position, "[")
     elements: list[tuple[int, Any]] = []
+    items = _items(text, position)
+    while True:
+        try:
+            elements.append(next(items))
+        except StopIteration as end:
+            return elements, int(end.value)
+
+
+def _items(text: str, position: int) -> Generator[tuple[int, Any], None, int]:
+    """Yield the elements of the array at `position` with their lines; returns where it ends."""
+    position = _behind(text, position, "[")
     if text[position : position + 1] == "]":
-        return elements, position + 1
+        return position + 1
     line, counted = 1, 0
     while True:
         line += text.count("\n", counted, position)
         counted = position
         value, position = _DECODER.raw_decode(text, position)
-        elements.append((line, value))
+        yield line, value
         position = _skip(text, position)
         if text[position : position + 1] == "]":
-            return elements, position + 1
+            return position + 1
         position = _behind(text, position, ",")
 
 
@@ -84,15 +97,27 @@ def _require_end(text: str, position: int) -> None:
         raise json.JSONDecodeError("something follows the end", text, position)
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each non-blank line.
+
+    Only a line feed ends a line: str.splitlines would also split at odd separators in prompts.
+    """
+    number, start = 1, 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if line := text[start:end].strip():
+            yield number, line
+        number, start = number + 1, end + 1
+
+
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
     """Yield the number and value of each non-blank line; a ValueError in place of bad JSON."""
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError):
-                yield number, ValueError("not valid JSON (is the file truncated?)")
+    for number, line in numbered_lines(text):
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError):
+            yield number, ValueError("not valid JSON (is the file truncated?)")
 
 
 def plain(value: Any) -> Any:

@@ -24,6 +24,11 @@ _JSON_ROWS = re.compile(rb'\s*(?:\[\s*)?\{\s*"|\s*\[\s*\]\s*\Z')
 SEPARATORS = (",", ";", "\t")
 """Separators of fields that a delimited file may use."""
 
+_DECLARED = re.compile(rb'[ \t\r\n]*"?sep=([,;\t|])"?[,; \t]*\r?\n', re.IGNORECASE)
+"""First line by which Excel is told the separator."""
+
+_EMPTY_LINES = re.compile(rb"(?:[ \t,;|]*\r*\n)*")
+
 _CHUNK = 1 << 20
 _HEADER_BYTES = 1 << 20
 """Number of bytes at the start of a file that are searched for the header."""
@@ -79,18 +84,26 @@ def separator_of(path: Path) -> str:
     return "\t" if unpacked_name(path).suffix.lower() == ".tsv" else ","
 
 
+def declared_separator(content: bytes) -> tuple[str, int]:
+    """Return the separator in a first line such as `sep=;`, and the length of that line."""
+    match = _DECLARED.match(content.removeprefix(_BYTE_ORDER_MARK))
+    return (match[1].decode(), match.end()) if match else ("", 0)
+
+
 def detect_separator(path: Path, content: bytes, required: Collection[str]) -> str:
     """Return the separator with which the header has all required columns (in lower case).
 
-    The usual separator is tried first. If none has them all, it is the one with the most columns,
-    for an error that names them. Only the header is read, never the rows.
+    One that the file declares comes first. The usual separator is tried next. If none has them all,
+    it is the one with the most columns, for an error that names them. Only the header is read,
+    never the rows.
     """
+    if declared := declared_separator(content)[0]:
+        return declared
     usual = separator_of(path)
     if not required:
         return usual
-    header = _header(content)
     names = {
-        separator: _fields(header, separator)
+        separator: header_fields(content, separator)
         for separator in sorted(SEPARATORS, key=lambda separator: separator != usual)
     }
     for separator, fields in names.items():
@@ -99,20 +112,36 @@ def detect_separator(path: Path, content: bytes, required: Collection[str]) -> s
     return max(names, key=lambda separator: len(names[separator]))
 
 
-def _header(content: bytes) -> str:
-    """Return the first non-blank line; quoted line feeds continue it."""
-    start = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n")
-    end = start.find(b"\n")
-    while end >= 0 and start.count(b'"', 0, end) % 2:
-        end = start.find(b"\n", end + 1)
-    return (start if end < 0 else start[:end]).decode("utf-8", "replace")
-
-
-def _fields(header: str, separator: str) -> list[str]:
+def header_fields(content: bytes, separator: str) -> list[str]:
+    """Return the names of the columns if the header is separated so, [] if it is too long."""
     try:
-        return next(csv.reader(io.StringIO(header, newline=""), delimiter=separator), [])
+        header = io.StringIO(_header(content), newline="")
+        return next(csv.reader(header, delimiter=separator), [])
     except csv.Error:  # a field of more than 128 KiB
         return []
+
+
+def header_end(content: bytes) -> int:
+    """Return where the header ends, without its line feed, in text without byte order mark."""
+    return _header_bounds(content[:_HEADER_BYTES])[1]
+
+
+def _header(content: bytes) -> str:
+    content = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK)
+    return content[slice(*_header_bounds(content))].decode("utf-8", "replace")
+
+
+def _header_bounds(content: bytes) -> tuple[int, int]:
+    """Return start and end of the first line with content, below a declared separator.
+
+    Quoted line feeds continue it.
+    """
+    empty = _EMPTY_LINES.match(content, declared_separator(content)[1])
+    start = empty.end() if empty else 0
+    end = content.find(b"\n", start)
+    while end >= 0 and content.count(b'"', start, end) % 2:
+        end = content.find(b"\n", end + 1)
+    return start, len(content) if end < 0 else end
 
 
 def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:

@@ -229,11 +229,10 @@ def _none_such(topic: Path, iterations: list[Iteration], which: str) -> str:
 
 def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None, tuple[str, ...]]:
     """Return the session's prompts, or notes on why there are none."""
-    name = store.prompt_file()
-    if not name:
+    if not store.prompt_file():
         return None, (f"{topic}: the session has no prompt file, so its texts are missing",)
     try:
-        return load_prompts_of(topic.parent / name), ()  # an absolute path stays unchanged
+        return load_prompts_of(topic, store), ()
     except GuardtuiError as error:
         problem = str(error).partition("\n")[0]
         return None, (f"{problem}: the texts of the prompts are missing",)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove, Rewrite
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
-from guardtui.files.prompt_documents import refusal_of
+from guardtui.files.prompt_documents import read_only_error
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 
@@ -43,8 +44,15 @@ class PromptFile:
     Calls may come from several threads; they are serialised.
     """
 
-    def __init__(self, path: Path, prompts: PromptSet, signature: _Signature | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        prompts: PromptSet,
+        signature: _Signature | None = None,
+        reading: Reading = AS_WRITTEN,
+    ) -> None:
         self.path = path
+        self.reading = reading
         self.prompts = prompts
         self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
@@ -52,26 +60,27 @@ class PromptFile:
         self._seen = self._signature
 
     @classmethod
-    def open(cls, path: Path, intent: Intent | None = None) -> PromptFile:
+    def open(
+        cls, path: Path, intent: Intent | None = None, reading: Reading = AS_WRITTEN
+    ) -> PromptFile:
         """Read a prompt file; `intent` is the topic's, for a file without one.
 
         Raises FileError or PromptSetError.
         """
         # Taken before reading, so that a write in between is detected as a change.
         signature = change_signature(path)
-        return cls(path, load_prompts(path, intent), signature)
+        return cls(path, load_prompts(path, intent, reading), signature, reading)
 
     @property
     def refusal(self) -> str:
         """Why these prompts cannot be edited, or ""."""
-        problem = refusal_of(self.path)
-        return "" if problem is None else str(problem)
+        return str(read_only_error(self.path)) if self.prompts.read_only else ""
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
         """Edit the file and return a sentence on what was done. Raises FileError."""
         with self._lock:
             old = self.prompts
-            result = edit_prompts(self.path, old, edit, backup_folder=backups)
+            result = edit_prompts(self.path, old, edit, backup_folder=backups, reading=self.reading)
             if not result.count:
                 return "no changes: the prompts already have these values"
             done = _edit_text(edit, result.count, self.path, old)
@@ -126,7 +135,8 @@ class PromptFile:
                     "put it back, or open another one; until then its prompts stay as they are",
                 )
             current = self.prompts
-            changed = parse_prompts(self.path, read_bytes(self.path), current.intent)
+            content = read_bytes(self.path)
+            changed = parse_prompts(self.path, content, current.intent, self.reading)
             same = (
                 changed.intent is current.intent
                 and changed.intent_given is current.intent_given

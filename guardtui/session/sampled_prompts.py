@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import load_prompts
 from guardtui.session.prompt_file import PromptFile
+from guardtui.session.store import SessionStore
 from guardtui.shards.large_set import LargeSet, is_large_set, open_set
 from guardtui.shards.sample import Sample, draw
 
@@ -53,18 +54,40 @@ class SampledPrompts(PromptFile):
         return None
 
 
-def open_prompt_file(path: Path, intent: Intent) -> PromptFile:
+def open_prompt_file(path: Path, intent: Intent, reading: Reading = AS_WRITTEN) -> PromptFile:
     """Open a prompt file, or the sample of a large set.
 
     `intent` is the topic's, for a file without one. Raises FileError or PromptSetError.
     """
-    return SampledPrompts.draw(path) if is_large_set(path) else PromptFile.open(path, intent)
+    if is_large_set(path):
+        return SampledPrompts.draw(path)
+    return PromptFile.open(path, intent, reading)
 
 
-def load_prompts_of(path: Path, intent: Intent = Intent.BLOCK) -> PromptSet:
-    """Return the prompts that a session stores under a path: of a large set, the sample.
+def load_prompts_of(topic: Path, store: SessionStore) -> PromptSet:
+    """Return the prompts that a topic's session remembers: of a large set, the sample.
 
-    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileError or
+    The intent may not be the topic's; texts and labels do not depend on it. Raises FileError or
     PromptSetError.
     """
-    return SampledPrompts.draw(path).prompts if is_large_set(path) else load_prompts(path, intent)
+    path = topic.parent / store.prompt_file()  # an absolute path stays unchanged
+    return open_prompt_file(path, Intent.BLOCK, reading_of(store)).prompts
+
+
+_READING = "prompt_reading"
+
+
+def reading_of(store: SessionStore) -> Reading:
+    """Return how the session's prompt file was read last."""
+    try:
+        saved = store.setting(_READING)
+        return Reading(Unlabelled(saved["unlabelled"]), str(saved["sheet"]))
+    except (TypeError, KeyError, ValueError):  # never saved, or by another version
+        return AS_WRITTEN
+
+
+def remember_reading(store: SessionStore, reading: Reading) -> None:
+    """Remember how the session's prompt file is read. Raises StoreError."""
+    if reading != reading_of(store):
+        saved = {"unlabelled": reading.unlabelled.value, "sheet": reading.sheet}
+        store.update_settings({_READING: saved})

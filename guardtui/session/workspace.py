@@ -14,12 +14,19 @@ from guardtui.domain.edit_names import edit_names
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.prompt_file import PromptFile, change_signature
-from guardtui.session.sampled_prompts import SampledPrompts, open_prompt_file
+from guardtui.session.report_reader import has_session
+from guardtui.session.sampled_prompts import (
+    SampledPrompts,
+    open_prompt_file,
+    reading_of,
+    remember_reading,
+)
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.shards.large_set import LargeSet
@@ -86,16 +93,24 @@ class Workspace:
         self._signature: tuple[int, int, int] | None = (0, 0, 0)
         self._seen = self._signature
         self.store.use_prompt_file(str(self.prompts_path.resolve()))
+        remember_reading(self.store, prompt_file.reading)
 
     @classmethod
-    def open(cls, topic_path: Path, prompts_path: Path | None = None) -> Workspace:
+    def open(
+        cls,
+        topic_path: Path,
+        prompts_path: Path | None = None,
+        reading: Reading | None = None,
+    ) -> Workspace:
         """Open a topic and prompts: those given, else those used last, else NAME.csv beside it.
 
-        Raises FileError, PromptSetError or StoreError.
+        Without `reading`, prompts that were used last are read as they were then. Raises FileError,
+        PromptSetError or StoreError.
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
-        prompt_file = open_prompt_file(chosen, topic_file.topic.intent)
+        reading = reading or _usual_reading(topic_path, chosen)
+        prompt_file = open_prompt_file(chosen, topic_file.topic.intent, reading)
         return cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
 
     @property
@@ -322,6 +337,15 @@ def _usual_prompts(topic_path: Path) -> Path:
         if candidate.exists():
             return candidate
     raise UnknownPromptsError(topic_path)
+
+
+def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
+    """Return how these prompts were read if they were used last."""
+    if has_session(topic_path):
+        store = SessionStore(topic_path, reading=True)
+        if store.prompt_file() == str(prompts.resolve()):
+            return reading_of(store)
+    return AS_WRITTEN
 
 
 # --- topics of a folder, and the sample ---------------------------------------------------

@@ -22,6 +22,7 @@ from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
+    from guardtui.domain.prompt_reading import Reading
     from guardtui.session.own_metrics import OwnMetric
 
 
@@ -37,14 +38,15 @@ def run_app(
     config: Config | None = None,
     remote: RemoteOptions | None = None,
     metrics: Sequence[OwnMetric] = (),
+    reading: Reading | None = None,
 ) -> int:
     """Open a topic and run until the author quits.
 
     A file of prompts opens the topic beside it, which is made if missing. Without any it is the
     only topic of the folder, else the last session, else the sample.
 
-    `metrics` are shown beside the built-in rates. Returns the exit code; raises what
-    `open_or_start` raises, before the screen is touched.
+    `metrics` are shown beside the built-in rates; `reading` is as in `Workspace.open`. Returns the
+    exit code; raises what `open_or_start` raises, before the screen is touched.
     """
     opened = last_opened()
     greeting = None
@@ -58,7 +60,7 @@ def run_app(
     if topic is None:
         topic, known = opened or scratch_sample()
         prompts = prompts or known
-    workspace = open_or_start(topic, prompts)
+    workspace = open_or_start(topic, prompts, reading)
     remember_opened(workspace)
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)

@@ -18,6 +18,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
 from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.prompt_reading import Reading, Unlabelled
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.files.topic_files import load_topic
@@ -100,6 +101,16 @@ async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_pat
     assert loop.state.evaluation.topic == load_topic(topic_path).topic
     assert loop.state.comparison is not None
     assert loop.state.comparison.regressions == 0
+    await loop.services.close()
+
+
+async def test_opening_tells_how_many_prompts_are_left_out(topic_path: Path) -> None:
+    with topic_path.with_suffix(".csv").open("a") as file:
+        file.write("unlabelled,,block\n")
+    reading = Reading(Unlabelled.LEAVE_OUT)
+    Workspace.open(topic_path, reading=reading)  # remembered
+    loop = await opened(topic_path)
+    assert "1 row without a label is left out (--unlabelled leave-out)" in loop.author.messages
     await loop.services.close()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+import xlsxwriter
 
 from guardtui.cli import convert
 from guardtui.files.foreign.base import FORMATS, reader_of
@@ -196,3 +197,79 @@ def test_half_a_file_tells_where_it_breaks_off(
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert "not recognised" not in done.err
+
+
+def test_each_list_may_name_its_own_column(sources: Path, run: Run) -> None:
+    (sources / "bench.csv").write_text("Goal,Cat\nmake a bomb,x\n", "utf-8")
+    (sources / "dna.jsonl").write_text('{"prompt: text": "hello", "n": 1}\n', "utf-8")
+    (sources / "odd:name.csv").write_text("a:b\nbye\n", "utf-8")
+    done = run(
+        "convert", "--positive", "bench.csv:Goal", "--negative", "dna.jsonl:prompt: text",
+        "--negative", "odd:name.csv:a:b", "--negative", "good.txt",
+    )  # fmt: skip
+    assert done.code == 0
+    assert done.out.splitlines()[1:] == [
+        "make a bomb,true,block,x,",
+        "hello,false,block,,1",
+        "bye,false,block,,",
+        "why is the sky blue,false,block,,",
+    ]
+    rest = run(
+        "convert", "--positive", "bench.csv", "--negative", "odd:name.csv:a:b",
+        "--prompt-column", "Goal",
+    )  # fmt: skip
+    assert rest.out.splitlines()[1:] == ["make a bomb,true,block,x", "bye,false,block,"]
+    (sources / "two.csv").write_text("bad,good\nattack,greeting\n", "utf-8")
+    both = run("convert", "--positive", "two.csv:bad", "--negative", "two.csv:good")
+    assert both.out.splitlines()[1:] == [
+        "attack,true,block,greeting,",
+        "greeting,false,block,,attack",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("tests.csv:None", "no column is named 'None' (existing: Goal): name it with "
+         "--prompt-column, or after a colon: FILE:COLUMN"),
+        ("tests.csv", "name the column of the prompts with --prompt-column, or after a colon"),
+        ("bad.txt:Goal", "bad.txt: a plain list has no column 'Goal'"),
+        ("gone.csv:Goal", "gone.csv:Goal: no such file"),
+        ("C:\\gone.csv", "no such file"),
+    ],
+)  # fmt: skip
+def test_wrong_columns_of_lists_are_told(sources: Path, run: Run, word: str, told: str) -> None:
+    (sources / "tests.csv").write_text("Goal\nx\n", "utf-8")
+    done = run("convert", "--positive", word)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_rows_without_label_are_left_out_or_false(sources: Path, run: Run) -> None:
+    (sources / "log.csv").write_text("text,label\na,yes\nb,\nc,no\n", "utf-8")
+    words = ("convert", "log.csv", "--prompt-column", "text", "--expected-column", "label")
+    refused = run(*words)
+    assert refused.code == 2
+    assert "log.csv:3: label: the label is empty" in refused.err
+    left = run(*words, "--unlabelled", "leave-out")
+    assert left.out == "prompt,expected,intent\na,true,block\nc,false,block\n"
+    assert "warning: 1 prompt has no label and is left out" in left.err
+    taken = run(*words, "--unlabelled", "false")
+    assert taken.out.splitlines()[2] == "b,false,block"
+    assert "--unlabelled does not fit" in run("convert", "bad.txt", "--unlabelled", "false").err
+
+
+def test_sheet_of_a_workbook_is_converted(sources: Path, run: Run) -> None:
+    book = xlsxwriter.Workbook(sources / "book.xlsx")
+    book.add_worksheet("Cover").write(0, 0, "title")
+    for number, row in enumerate((("prompt", "expected"), ("a", True), ("b", False))):
+        (book.get_worksheet_by_name("Set") or book.add_worksheet("Set")).write_row(number, 0, row)
+    book.close()
+    done = run("convert", "book.xlsx", "--sheet", "Set")
+    assert done.out == "prompt,expected,intent\na,true,block\nb,false,block\n"
+    lists = run("convert", "--positive", "book.xlsx:prompt", "--sheet", "Set")
+    assert lists.out.splitlines()[1:] == ["a,true,block,true", "b,true,block,false"]
+    assert "existing: Cover, Set" in run("convert", "book.xlsx", "--sheet", "None").err
+    evaluated = run("eval", "topic.yaml", "--prompts", "book.xlsx", "--sheet", "Set")
+    assert evaluated.code == 0
+    assert "2 prompts" in evaluated.out

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.foreign.base import (
@@ -206,15 +207,131 @@ def test_promptfoo_problems_are_reported_together() -> None:
         prompt_column="prompt",
     )
     assert [line.split(": ")[0] for line in problems] == [
-        "t.yaml:2", "t.yaml:9", "t.yaml:3", "t.yaml:4", "t.yaml:6", "t.yaml:7",
+        "t.yaml:2", "t.yaml:9", "t.yaml:4", "t.yaml:6", "t.yaml:7",
     ]  # fmt: skip
     assert "names another file" in problems[0]
-    assert "no assertion determines" in problems[2]
-    assert "contradict" in problems[3]
-    assert "no variable is named 'prompt' (existing: other)" in problems[4]
+    assert "contradict" in problems[2]
+    assert "no variable is named 'prompt' (existing: other)" in problems[3]
+    (undecided,) = problems_of("t.yaml", "tests: [{vars: {prompt: a}}]\n")
+    assert "no assertion determines" in undecided
     (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
     assert "which variable is the prompt? existing: a, b" in which
     assert "names another file" in problems_of("t.yaml", "tests: file://x.csv\n")[0]
+
+
+SCENARIOS = """\
+defaultTest: {vars: {lang: en}, metadata: {suite: s}}
+scenarios:
+  - config:
+      - vars: {q: deduct, who: me}
+      - vars: {q: "{{ who }} save tax", who: you}
+        assert: [{type: not-guardrails}]
+    tests:
+      - vars: {tone: rude}
+      - vars: {who: all}
+        metadata: {kind: b}
+  - config: [{vars: {q: vat}}]
+    tests: [{assert: [{type: guardrails}]}]
+  - config: [{vars: {q: soup}, assert: [{type: guardrails}]}]
+"""
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_promptfoo_scenarios_are_each_test_with_each_configuration(form: str) -> None:
+    text = SCENARIOS
+    if form == "json":
+        text = json.dumps(plain(ForeignInput(Path("t.yaml"), text.encode()).yaml))
+    source = ForeignInput(Path(f"t.{form}"), text.encode())
+    assert recognised(source) == "promptfoo"
+    rows, reading = read(f"t.{form}", text, prompt_column="q")
+    assert [(row[1], row[2]) for row in rows] == [
+        ("you save tax", True), ("all save tax", True), ("vat", False), ("soup", False),
+    ]  # fmt: skip
+    extra = [row.extra for row in reading.rows]
+    assert (extra[0]["tone"], extra[1]["kind"]) == ("rude", "b")
+    assert {columns["suite"] for columns in extra} == {"s"}
+    assert list(reading.notes) == ["2 prompts have no label and are left out"]
+
+
+def test_promptfoo_variables_in_variables_are_filled_in() -> None:
+    test = {
+        "vars": {"q": "Hi {{ name }}, {{gone}} {{n}} {{ name|upper }}", "name": "{{first}} Lee",
+                 "first": "Al", "n": 5},
+        "assert": [{"type": "guardrails"}],
+    }  # fmt: skip
+    rows, _ = read("t.jsonl", lines_of(test), prompt_column="q")
+    assert rows[0][1] == "Hi Al Lee, {{gone}} 5 {{ name|upper }}"
+    loop = {"vars": {"q": "{{a}}", "a": "{{q}}"}, "assert": [{"type": "guardrails"}]}
+    rows, _ = read("t.jsonl", lines_of(loop), prompt_column="q")
+    assert "{{" in rows[0][1]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_promptfoo_csv_has_any_delimiter(separator: str) -> None:
+    text = "q,__expected,x\na,guardrails,1\nb,not-guardrails,2\n".replace(",", separator)
+    source = ForeignInput(Path("t.csv"), text.encode())
+    assert recognised(source) == "promptfoo"
+    rows, _ = read("t.csv", text, prompt_column="q")
+    assert [(row[1], row[2]) for row in rows] == [("a", False), ("b", True)]
+
+
+UNASSERTED = "prompt,__expected\na,guardrails\nb,not-guardrails\nc,\n"
+
+
+def test_promptfoo_tests_without_assertion_are_left_out_with_a_note() -> None:
+    for chosen in (None, Unlabelled.LEAVE_OUT):
+        rows, reading = read("t.csv", UNASSERTED, unlabelled=chosen)
+        assert [row[1] for row in rows] == ["a", "b"]
+        assert list(reading.notes) == ["1 prompt has no label and is left out"]
+    rows, reading = read("t.csv", UNASSERTED, unlabelled=Unlabelled.FALSE)
+    assert [(row[1], row[2]) for row in rows] == [("a", False), ("b", True), ("c", False)]
+    (said,) = problems_of("t.csv", UNASSERTED, unlabelled=Unlabelled.ERROR)
+    assert said.startswith("t.csv:4: no assertion determines the label")
+    (said,) = problems_of("t.csv", "prompt,__expected\na,\n")
+    assert "no assertion determines the label" in said
+
+
+# --- rows without a label -------------------------------------------------------------------------
+
+ROUTES = "text,route\na,tax\nb,\nc,chat\n"
+
+
+def test_empty_label_is_another_value_than_the_true_ones() -> None:
+    columns = {"prompt_column": "text", "expected_column": "route", "true": ("tax",)}
+    rows, reading = read("t.csv", ROUTES, **columns)
+    assert ([row[2] for row in rows], list(reading.notes)) == ([True, False, False], [])
+    rows, reading = read("t.csv", ROUTES, **columns, unlabelled=Unlabelled.LEAVE_OUT)
+    assert [row[1] for row in rows] == ["a", "c"]
+    assert list(reading.notes) == ["1 prompt has no label and is left out"]
+    (said,) = problems_of("t.csv", ROUTES, **columns, unlabelled=Unlabelled.ERROR)
+    assert said.startswith("t.csv:3: route: the label is empty")
+
+
+PARTLY = {
+    "t.csv": "prompt,expected\na,1\nb,\nc,0\n",
+    "t.jsonl": '{"prompt": "a", "expected": 1}\n{"prompt": "b"}\n{"prompt": "c", "expected": 0}\n',
+    "g.jsonl": "".join(
+        json.dumps({"data": text, "expected_triggers": triggers}) + "\n"
+        for text, triggers in (("a", {"Tax": True}), ("b", {}), ("c", {"Tax": False}))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_prompts_without_label_are_an_error_left_out_or_false(name: str) -> None:
+    (said,) = problems_of(name, PARTLY[name])
+    assert "--unlabelled leave-out" in said
+    assert "--unlabelled false" in said
+    rows, reading = read(name, PARTLY[name], unlabelled=Unlabelled.LEAVE_OUT)
+    assert [row[1] for row in rows] == ["a", "c"]
+    assert list(reading.notes) == ["1 prompt has no label and is left out"]
+    rows, reading = read(name, PARTLY[name], unlabelled=Unlabelled.FALSE)
+    assert ([row[2] for row in rows], list(reading.notes)) == ([True, False, False], [])
+
+
+def test_labels_of_a_spreadsheet_name_the_true_value() -> None:
+    said = problems_of("t.csv", "prompt,expected\na,Vrai\nb,Faux\n")
+    assert "or name true values with --true Vrai" in said[0]
 
 
 # --- the others ---------------------------------------------------------------------------------
@@ -666,3 +783,31 @@ def test_set_of_one_class_needs_an_option() -> None:
     with pytest.raises(PromptSetError, match="no row has expected false"):
         prompt_set_bytes(*arguments)
     assert prompt_set_bytes(*arguments, one_class=True).count(b"true") == 2
+
+
+COLANG_2 = """\
+import core
+
+flow user expressed greeting
+  user said "hi" or user said "hello"
+"""
+
+
+@pytest.mark.parametrize("name", ["flows.co", "main.co"])
+def test_colang_2_is_told_as_such(name: str) -> None:
+    with pytest.raises(FileError, match="this is Colang 2"):
+        recognised(ForeignInput(Path(name), COLANG_2.encode()))
+    with pytest.raises(FileError, match="this is Colang 2"):
+        read(name, COLANG_2, form="nemo")
+
+
+def test_plain_list_in_utf_16_is_told_as_such() -> None:
+    content = "prompt\texpected\na\ttrue\n".encode("utf-16")
+    source = ForeignInput(Path("unicode.txt"), content)
+    with pytest.raises(FileError, match="the file is UTF-16"):
+        reader_of("lines").read(source, ImportOptions(), Problems())
+
+
+def test_broken_json_lines_are_the_only_problem_told() -> None:
+    said = problems_of("t.jsonl", '{"prompt": "a\nb", "expected": true}\n')
+    assert [line.partition(": ")[0] for line in said] == ["t.jsonl:1", "t.jsonl:2"]

@@ -5,18 +5,28 @@ from __future__ import annotations
 import base64
 import io
 import random
+import sys
 import zlib
 from contextlib import suppress
+from datetime import date, time, timedelta
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from guardtui.domain.prompt_edit import Rewrite
+from guardtui.domain.topic import Intent
+from guardtui.files import trial_read
 from guardtui.files.output_files import load_outputs
+from guardtui.files.output_tables import read_table
 from guardtui.files.parquet import parquet_bytes, parse_parquet
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import prompt_blocks
+from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
+from guardtui.files.source_positions import text_of
 
 # Three prompts as Polars 2.1 writes them, uncompressed and without statistics.
 _SOUND = zlib.decompress(base64.b85decode(
@@ -87,3 +97,91 @@ def test_own_content_needs_no_trial_read(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pl.read_parquet_metadata(io.BytesIO(content))["note"] == "kept"
     # Where no process can be started the file is read all the same.
     assert parse_parquet(Path("p.parquet"), _SOUND).height == 3
+
+
+def nested() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "prompt": ["a", "b"],
+            "expected": [True, False],
+            "list": [["x", "é"], None],
+            "struct": [{"n": 1, "when": date(2026, 1, 2)}, {"n": None, "when": None}],
+            "long": [timedelta(hours=1, seconds=3), None],
+            "bytes": [b"abc", b"\xff\x00"],
+            "inner": [[b"\xff"], []],
+            "time": [time(1, 2), None],
+        }
+    )
+
+
+TEXTS = {
+    "list": ['["x", "é"]', ""],
+    "struct": ['{"n": 1, "when": "2026-01-02"}', '{"n": null, "when": null}'],
+    "long": ["PT1H3S", ""],
+    "bytes": ["abc", "/wA="],
+    "inner": ['["/w=="]', "[]"],
+    "time": ["01:02:00", ""],
+}
+
+
+def test_nested_columns_are_read_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    path.write_bytes(parquet_bytes(nested()))
+    prompts = load_prompts(path, Intent.BLOCK)
+    assert {name: prompts.frame[name].to_list() for name in TEXTS} == TEXTS
+    (block,) = prompt_blocks(path)
+    assert (
+        block.raw.with_columns(pl.all().fill_null(""))[list(TEXTS)].to_dict(as_series=False)
+        == TEXTS
+    )
+
+
+def test_maps_are_read_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    pairs = pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64()))
+    columns = {"prompt": ["a", "b"], "expected": [True, False], "map": pairs}
+    pq.write_table(pa.table(columns), path)
+    # Older releases of Polars have no type for maps.
+    assert load_prompts(path, Intent.BLOCK).frame["map"].to_list() in (
+        ['{"k": 1}', "{}"],
+        ['[{"key": "k", "value": 1}]', "[]"],
+    )
+
+
+def test_convert_gives_nested_columns_the_same_texts() -> None:
+    columns, _, _ = read_table(Path("p.parquet"), parquet_bytes(nested()))
+    for name in ("list", "struct", "long", "bytes"):
+        assert [text_of(value) for value in columns[name]] == TEXTS[name]
+
+
+def test_edits_keep_nested_columns(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    path.write_bytes(parquet_bytes(nested()))
+    prompts = load_prompts(path, Intent.BLOCK)
+    edit_prompts(path, prompts, Rewrite(int(prompts.keys[0]), "new", True, {}))
+    after = pl.read_parquet(path)
+    assert after["prompt"].to_list() == ["new", "b"]
+    assert after.drop("prompt").equals(nested().drop("prompt"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
+def test_small_file_that_needs_too_much_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = pl.DataFrame({"prompt": [f"{'x' * 1_000_000}{number}" for number in range(400)]})
+    stream = io.BytesIO()
+    texts.write_parquet(stream, compression="zstd")
+    assert len(stream.getvalue()) < 1_000_000
+    monkeypatch.setattr("guardtui.files.trial_read._MEMORY", 700 << 20)
+    with pytest.raises(FileError, match="needs too much memory"):
+        parse_parquet(Path("p.parquet"), stream.getvalue())
+
+
+def test_small_file_with_too_many_rows_is_refused() -> None:
+    content = parquet_bytes(pl.select(pl.repeat("x", 50_000_000).alias("prompt")))
+    trial_read._sound.clear()  # this process wrote it
+    assert len(content) < 1_000_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_read, "_MEMORY", 700 << 20)
+        with pytest.raises(FileError, match="needs too much memory"):
+            parse_parquet(Path("p.parquet"), content)

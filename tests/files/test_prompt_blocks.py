@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import guardtui.files.prompt_blocks as prompt_blocks_module
 from guardtui.domain.prompts import PromptSetError
+from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import file_digest, prompt_blocks
-from guardtui.files.prompt_files import RawRows, read_rows
+from guardtui.files.prompt_files import RawRows, load_prompts, read_rows
 
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"])
@@ -109,7 +110,7 @@ def test_block_errors_name_the_line_of_the_file(tmp_path: Path, content: bytes, 
 
 def test_ragged_rows_name_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
-    path.write_text("prompt,expected,intent\na,true,block\nb,true\n", encoding="utf-8")
+    path.write_text("intent,prompt,expected\nblock,a,true\nblock,b\n", encoding="utf-8")
     for size in (5, 1000):
         with pytest.raises(PromptSetError) as caught:
             list(prompt_blocks(path, size))
@@ -142,3 +143,29 @@ def test_file_digest_is_its_sha256(tmp_path: Path) -> None:
     path = tmp_path / "one"
     path.write_bytes(b"abc")
     assert file_digest(path) == hashlib.sha256(b"abc").hexdigest()
+
+
+@pytest.mark.parametrize("size", [5, 17, 40, 1000])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.csv", 'sep=;\nprompt;expected\na;true\n"b\n;";false\nc;true\n'),
+        ("p.csv", "\n\nprompt,expected\na,true\nb,false\nc,true\n"),
+        ("p.tsv", 'prompt\texpected\n"Hi" he said\ttrue\n"two\nlines"\tfalse\n5" pipe\ttrue\n'),
+        (
+            "p.tsv",
+            'prompt\texpected\n"Never closed\ttrue\nwhat "is" it\tfalse\nb"\ttrue\nc\ttrue\n',
+        ),
+    ],
+    ids=["declared", "blank", "quotes", "open quote"],
+)
+def test_blocks_of_spreadsheets_have_the_rows_of_the_whole(
+    tmp_path: Path, name: str, text: str, size: int
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    blocks = list(prompt_blocks(path, size))
+    whole = load_prompts(path, Intent.BLOCK)
+    assert [prompt for rows in blocks for prompt in rows.raw["prompt"]] == whole.prompts.to_list()
+    lines = [line for rows in blocks for line in rows.lines.tolist()]
+    assert lines == whole.frame["line"].to_list()

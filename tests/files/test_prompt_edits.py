@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -668,3 +669,60 @@ def test_workbook_is_read_only(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write(path, SMALL)
     assert not PromptFile.open(path).refusal
+
+
+# --- files as spreadsheets write them -------------------------------------------------------------
+
+PADDED = (
+    "sep=;\r\nprompt;expected;;note;\r\nz;no\r\na;true;;x;\r\n;;;;\r\nb;FALSE\r\n"
+    "c;true;;;;;\r\n;;;;\r\n"
+)
+
+
+def changed(path: Path, edit: Callable[[PromptSet, int], PromptEdit], row: int) -> str:
+    prompts = load_prompts(path, Intent.BLOCK)
+    edit_prompts(path, prompts, edit(prompts, int(prompts.keys[row])))
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("edit", "row", "old", "new"),
+    [
+        (lambda _, key: Relabel(frozenset({key})), 2, "b;FALSE", "b;TRUE"),
+        (lambda _, key: Relabel(frozenset({key})), 3, "c;true;;;;;", "c;false;;;;;"),
+        (lambda _, key: Remove(frozenset({key})), 3, "c;true;;;;;\r\n", ""),
+        (lambda _, key: Duplicate(frozenset({key})), 2, "b;FALSE\r\n", "b;FALSE\r\nb;FALSE\r\n"),
+        (lambda _, key: Rewrite(key, "b;", False, {"note": "y"}), 2, "b;FALSE", '"b;";FALSE;;y;'),
+        (lambda _, key: Rewrite(key, "b", True, {}), 2, "b;FALSE", "b;TRUE"),
+        (lambda _, key: Rewrite(key, "c", True, {"note": "z"}), 3, "c;true;;;;;", "c;true;;z;;;"),
+        (
+            lambda _, key: Add("d", False, {"note": "n"}), 0,
+            "c;true;;;;;\r\n", "c;true;;;;;\r\nd;FALSE;;n;\r\n",
+        ),
+    ],
+)  # fmt: skip
+def test_edits_of_a_padded_file_change_only_their_cells(
+    tmp_path: Path,
+    edit: Callable[[PromptSet, int], PromptEdit],
+    row: int,
+    old: str,
+    new: str,
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_bytes(PADDED.encode())
+    assert changed(path, edit, row) == PADDED.replace(old, new)
+
+
+UNQUOTED = 'prompt\texpected\nHe said "hi" twice\ttrue\n"Deduct" it\tfalse\n5" pipe\ttrue\n'
+
+
+def test_edits_of_unquoted_tsv_change_only_their_cells(tmp_path: Path) -> None:
+    path = tmp_path / "p.tsv"
+    path.write_text(UNQUOTED)
+    after = changed(path, lambda _, key: Relabel(frozenset({key})), 0)
+    assert after == UNQUOTED.replace("twice\ttrue", "twice\tfalse")
+    after = changed(path, lambda _, key: Rewrite(key, 'say "a\tb"', False, {}), 1)
+    assert after.splitlines()[2] == '"say ""a\tb"""\tfalse'
+    assert load_prompts(path, Intent.BLOCK).prompts.to_list() == [
+        'He said "hi" twice', 'say "a\tb"', '5" pipe',
+    ]  # fmt: skip

@@ -141,14 +141,17 @@ def test_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 
 def test_ragged_rows_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.csv", HEADER + '"a\nb",true,block\nc,true\nd,e,true,block\n')
+    path = write(tmp_path / "p.csv", HEADER + '"a\nb",true,block\nc\nd,e,true,block\n')
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
     assert [finding.lines for finding in caught.value.findings] == [(4,), (5,)]
+    short, long = (finding.message for finding in caught.value.findings)
+    assert short.startswith("1 field where the header has 3, so expected is missing")
+    assert long == "4 fields where the header has 3: a text that holds a comma needs quotes"
 
 
 def test_errors_of_ragged_rows_and_labels_are_reported_together(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\nc,true,blok\n,true,block,\n")
+    path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\nc,true,blok\n,true,block,x\n")
     with pytest.raises(PromptSetError) as caught:
         load_prompts(path)
     results = [(finding.lines[0], finding.code) for finding in caught.value.findings]

@@ -119,8 +119,8 @@ def test_delimiter_is_detected_from_the_header() -> None:
         ("p.json", b'[{"text": "a"}]', "the column prompt is missing: the JSON has text"),
         ("p.xlsx", workbook(("text",), ("a",)), "prompt is missing: the first sheet has text"),
         ("p.json", b"[]", "the JSON has no columns"),
-        ("p.csv", delimited(";") + b"a;b\n", ":4: 2 fields where the header has 4: a text that "
-         "holds a semicolon"),
+        ("p.csv", delimited(";") + b"a;1;block;b;c\n", ":4: 5 fields where the header has 4: a "
+         "text that holds a semicolon"),
         ("p.json", b'[{"prompt": "a"},\n 5]', "p.json:2: this element of the array is not a JSON"),
         ("p.jsonl", b'{"prompt": [{"role": "user", "content": "a"}]}', "guardtui convert takes"),
     ],
@@ -135,8 +135,8 @@ def test_wrong_rows_name_their_content(name: str, content: bytes, told: str) -> 
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("p.json", b'[{"prompt": "a"},\n{"prompt": "b"', "p.json:2: the JSON array breaks off"),
-        ("p.json", b'{\n"prompts": [\n{"prompt": "a"}]}', "one JSON object, where rows are"),
+        ("p.json", b'[{"prompt": "a"},\n{"prompt": "b"', "p.json:2: the JSON breaks off"),
+        ("p.json", b'{\n"prompt": "a",\n"expected": true}', "one JSON object, where rows are"),
         ("p.csv.gz", FORMS["p.csv.gz"][:-9], "truncated"),
         ("p.csv.gz", FORMS["p.csv.gz"][:20] + b"\0\0\0" + FORMS["p.csv.gz"][23:], "gzip file"),
         ("p.csv.gz", gzip.compress(b" \n"), "empty"),
@@ -144,7 +144,7 @@ def test_wrong_rows_name_their_content(name: str, content: bytes, told: str) -> 
         ("p.xlsx", FORMS["p.xlsx"][:-30], "not an Excel workbook"),
         ("p.xlsx", workbook(), "first sheet is empty"),
         ("p.xlsx", workbook(("prompt", "expected", "prompt")), "two columns are called 'prompt'"),
-        ("p.xlsx", workbook(("prompt", None, "b"), ("x", "y", "z")), "a column has no name"),
+        ("p.xlsx", workbook(("Tests",), ("prompt", "expected")), "row 1 does not look like a"),
         ("p.xlsx", b"prompt,expected\n", "not an Excel workbook"),
     ],
     ids=range(11),
@@ -178,8 +178,8 @@ def test_distant_cell_is_an_error_without_a_crash(tmp_path: Path) -> None:
 
 
 def test_workbook_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("guardtui.files.workbooks.SIZE_LIMIT", 2000)
-    with pytest.raises(FileError, match="more than the 1 GiB allowed"):
+    monkeypatch.setattr("guardtui.files.workbooks._UNPACKED", 2000)
+    with pytest.raises(FileError, match="more than the 0 MiB allowed"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 

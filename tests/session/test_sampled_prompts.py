@@ -38,7 +38,7 @@ def test_session_of_a_large_set_is_restored(folder: Path) -> None:
     again = Workspace.open(folder / "topic.yaml")
     assert again.large is not None
     assert again.prompts.frame.equals(workspace.prompts.frame)
-    assert load_prompts_of(folder / "set").frame.equals(workspace.prompts.frame)
+    assert load_prompts_of(folder / "topic.yaml", again.store).frame.equals(workspace.prompts.frame)
 
 
 def test_prompts_of_a_sample_cannot_be_edited(folder: Path) -> None:
@@ -52,7 +52,9 @@ def test_prompts_of_a_sample_cannot_be_edited(folder: Path) -> None:
 def test_prompt_file_path_opens_a_prompt_file(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
     assert workspace.large is None
-    assert load_prompts_of(folder / "prompts.csv").frame.equals(workspace.prompts.frame)
+    assert load_prompts_of(folder / "topic.yaml", workspace.store).frame.equals(
+        workspace.prompts.frame
+    )
 
 
 def test_undo_on_a_sample_is_rejected(folder: Path) -> None:

@@ -7,11 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+import xlsxwriter
 
+from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
+from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError, load_topic
 from guardtui.session.recent_topics import last_opened, remember_opened
+from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
@@ -300,3 +305,62 @@ def test_topics_of_a_folder_with_prompts_beside_them_are_found(path: Path) -> No
     other.write_bytes(path.read_bytes())
     other.with_suffix(".csv").write_bytes(path.with_suffix(".csv").read_bytes())
     assert topics_in(folder) == [other, path]
+
+
+PARTLY = PROMPTS + "bread,,block\ntax return,true,block\n"
+
+
+def test_prompts_used_last_are_read_as_they_were(path: Path) -> None:
+    path.with_suffix(".csv").write_text(PARTLY)
+    with pytest.raises(PromptSetError, match="--unlabelled leave-out"):
+        Workspace.open(path)
+    workspace = Workspace.open(path, reading=Reading(Unlabelled.LEAVE_OUT))
+    assert len(workspace.prompts) == 3
+    assert len(load_prompts_of(path, workspace.store)) == 3
+    for prompts in (None, path.with_suffix(".csv")):
+        assert Workspace.open(path, prompts).prompts.prompts.to_list() == [
+            "pay less tax",
+            "soup",
+            "tax return",
+        ]
+    with pytest.raises(PromptSetError, match="--unlabelled"):
+        Workspace.open(path, reading=AS_WRITTEN)
+    other = path.with_name("other.csv")
+    other.write_text(PARTLY)
+    with pytest.raises(PromptSetError, match="--unlabelled"):
+        Workspace.open(path, other)
+
+
+def test_edits_and_undo_keep_rows_that_are_left_out(path: Path) -> None:
+    file = path.with_suffix(".csv")
+    file.write_text(PARTLY)
+    workspace = Workspace.open(path, reading=Reading(Unlabelled.LEAVE_OUT))
+    workspace.edit_prompts(Relabel(frozenset({int(workspace.prompts.keys[2])})))
+    assert file.read_text() == PARTLY.replace("tax return,true", "tax return,false")
+    assert workspace.undo_prompts()
+    assert file.read_text() == PARTLY
+    workspace.changed_prompts()
+    file.write_text(PARTLY + "rent,,block\ncakes,false,block\n")
+    workspace.changed_prompts()
+    changed = workspace.changed_prompts()
+    assert changed is not None
+    assert changed.prompts.to_list() == ["pay less tax", "soup", "tax return", "cakes"]
+    assert changed.left_out[0].lines == (4, 6)
+
+
+@pytest.mark.parametrize("name", ["set.json", "set.xlsx"])
+def test_read_only_formats_say_why_they_cannot_be_edited(path: Path, name: str) -> None:
+    prompts = path.with_name(name)
+    if name.endswith(".json"):
+        rows = '{"prompt": "a", "expected": true}, {"prompt": "b", "expected": false}'
+        prompts.write_text(f'{{"data": [{rows}]}}')
+    else:
+        book = xlsxwriter.Workbook(prompts)
+        sheet = book.add_worksheet()
+        for number, row in enumerate((("prompt", "expected"), ("a", True), ("b", False))):
+            sheet.write_row(number, 0, row)
+        book.close()
+    workspace = Workspace.open(path, prompts)
+    assert f"guardtui convert {name} -o set.csv" in workspace.prompts_refusal
+    with pytest.raises(FileError, match="cannot be edited"):
+        workspace.edit_prompts(Relabel(frozenset({int(workspace.prompts.keys[0])})))

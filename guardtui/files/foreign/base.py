@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol, cast
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
+from guardtui.domain.prompt_reading import Unlabelled
+from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, SPREADSHEET_TRUE, TRUE
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError, decode, json_problem, read_bytes
 from guardtui.files.source_positions import json_lines
@@ -61,7 +64,9 @@ class ImportOptions:
     """How the author wants the input to be read; empty fields are detected.
 
     `true` are the values that mean that a prompt belongs to the topic (all others mean that it does
-    not). `label` applies to every prompt. `intent` is that of the new set.
+    not). `label` applies to every prompt. `intent` is that of the new set. `unlabelled` says what a
+    prompt with an empty label is: by default an error, or false if there are values in `true`.
+    `sheet` is that of a workbook.
     """
 
     prompt_column: str = ""
@@ -70,12 +75,19 @@ class ImportOptions:
     guardrail: str = ""
     label: bool | None = None
     intent: Intent = Intent.BLOCK
+    unlabelled: Unlabelled | None = None
+    sheet: str = ""
+
+    def leaves_out(self, value: Any) -> bool:
+        """Return whether a prompt with this label is left out because it is empty."""
+        return self.unlabelled is Unlabelled.LEAVE_OUT and _is_empty(value)
 
     def label_of(self, value: Any) -> bool | None:
         """Return the label for a value, or None."""
+        if _is_empty(value):
+            as_false = self.unlabelled is Unlabelled.FALSE
+            return False if as_false or (self.true and self.unlabelled is None) else None
         if self.true:
-            if value is None or value == "":
-                return None
             return _word(value) in {_word(true_value) for true_value in self.true}
         word = _word(value)
         return True if word in TRUE else False if word in FALSE else None
@@ -87,9 +99,28 @@ class ImportOptions:
     def not_a_label(self, value: Any) -> str:
         """Return why a value is not a label, and the remedy."""
         shown = _shown(value)
-        if value is None or value == "":
-            return "the label is empty: write one"
-        return f"{shown} is not a label: write true or false, or name true values with --true VALUE"
+        if _is_empty(value):
+            return (
+                "the label is empty: write one, or choose --unlabelled leave-out (without such "
+                "prompts) or --unlabelled false"
+            )
+        true = quote(str(value)) if _word(value) in SPREADSHEET_TRUE else "VALUE"
+        return (
+            f"{shown} is not a label: write true or false, or name true values with --true {true}"
+        )
+
+
+def left_out_note(count: int) -> list[str]:
+    """Return a note on the prompts that were left out because they have no label."""
+    if not count:
+        return []
+    prompts, verb = ("1 prompt has", "is") if count == 1 else (f"{count} prompts have", "are")
+    return [f"{prompts} no label and {verb} left out"]
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a label is missing: null, not a number, or blank."""
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
 def _word(value: Any) -> str:
@@ -231,6 +262,8 @@ def _require_whole(source: ForeignInput) -> None:
     """Raise FileError for a YAML or JSON file, by extension, that cannot be parsed."""
     if source.ending in (".yaml", ".yml"):
         source.yaml  # noqa: B018 - raises FileError with the place of the error
+    elif source.ending == ".co":
+        require_colang_1(source.path, source.text)
     elif source.ending == ".json":
         try:
             json.loads(source.text)
@@ -242,6 +275,16 @@ def _require_whole(source: ForeignInput) -> None:
         except (ValueError, RecursionError) as error:
             problem = "this JSON is nested too deeply, or holds a number that cannot be read"
             raise FileError(source.path, problem, "fix the JSON") from error
+
+
+def require_colang_1(path: Path, text: str) -> None:
+    """Raise FileError for a file in Colang 2, which has flows in place of examples."""
+    if re.search(r"^(?:flow|import|global)\s|^@\w+", text, re.MULTILINE):
+        raise FileError(
+            path,
+            "this is Colang 2, which has no labelled examples to read",
+            "name a file in Colang 1.0 ('define user'), or write the prompts to a CSV",
+        )
 
 
 def _recognises(name: str, source: ForeignInput) -> bool:

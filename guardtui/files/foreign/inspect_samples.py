@@ -12,12 +12,13 @@ from guardtui.files.foreign.base import (
     ForeignRow,
     ImportOptions,
     Problems,
+    left_out_note,
 )
 from guardtui.files.inspect_logs import LogSample, is_inspect_log, read_inspect_log
 from guardtui.files.source_positions import text_of
 
 TITLE = "a log of inspect_ai (.eval, .json)"
-OPTIONS = ("expected_column", "true")
+OPTIONS = ("expected_column", "true", "unlabelled")
 
 
 def recognises(source: ForeignInput) -> bool:
@@ -35,7 +36,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     rows: list[ForeignRow] = []
     seen: set[object] = set()
     intents: set[object] = set()
-    repeated = 0
+    repeated = left_out = 0
     for sample in log.samples:
         name = sample.value["id"]
         if name in seen:
@@ -49,8 +50,11 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
         if problem:
             problems.add(source.path, f"{sample.location} {problem}", sample.line)
             continue
+        if mapped.leaves_out(value):
+            left_out += 1
+            continue
         label = mapped.label_of(value)
-        if lacking or label is None:
+        if label is None or (lacking and mapped.unlabelled is None):
             reason = lacking or f"{location}: {mapped.not_a_label(value)}"
             problems.add(source.path, f"{sample.location}: {reason}", sample.line)
             continue
@@ -60,7 +64,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
         rows.append(
             ForeignRow(source.path, line, prompt, label, _columns(sample, metadata, location))
         )
-    notes = []
+    notes = left_out_note(left_out)
     if repeated:
         samples = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
         epochs = "further epoch" if repeated == 1 else "further epochs"

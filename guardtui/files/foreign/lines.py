@@ -12,7 +12,7 @@ from guardtui.files.foreign.base import (
     Problems,
 )
 from guardtui.files.problems import FileError
-from guardtui.files.source_positions import json_list
+from guardtui.files.source_positions import json_list, numbered_lines
 
 TITLE = "a plain list, one prompt in each line"
 OPTIONS = ("label",)
@@ -25,6 +25,7 @@ def recognises(source: ForeignInput) -> bool:
 
 def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each non-blank line, stripped of blanks."""
+    text = source.text  # raises FileError for UTF-16 and the like
     if mapped.label is None:
         problems.add(
             source.path,
@@ -32,7 +33,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             "or give two lists with --positive and --negative",
         )
         return ForeignPrompts([])
-    if source.text.lstrip().startswith("["):
+    if text.lstrip().startswith("["):
         try:
             return ForeignPrompts(_array(source, mapped.label, problems))
         except RecursionError as error:
@@ -43,9 +44,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
                     source.path, "not a JSON array of texts", "fix it, or rename it to .txt"
                 ) from None
     rows = [
-        ForeignRow(source.path, number, line.strip(), mapped.label)
-        for number, line in enumerate(source.text.split("\n"), start=1)
-        if line.strip()
+        ForeignRow(source.path, number, line, mapped.label) for number, line in numbered_lines(text)
     ]
     return ForeignPrompts(rows)
 

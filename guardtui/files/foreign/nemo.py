@@ -15,6 +15,7 @@ from guardtui.files.foreign.base import (
     ForeignRow,
     ImportOptions,
     Problems,
+    require_colang_1,
 )
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.source_positions import json_lines, plain, text_of
@@ -169,7 +170,9 @@ def _parts(source: ForeignInput, problems: Problems) -> Iterator[_NemoPrompt]:
 
 
 def _examples(source: ForeignInput) -> Iterator[_NemoPrompt]:
-    """Yield the quoted lines below `define user NAME`."""
+    """Yield the quoted lines below `define user NAME`. Raises FileError for Colang 2."""
+    if not re.search(r"^define\s", source.text, re.MULTILINE):
+        require_colang_1(source.path, source.text)
     intent = None
     for line, text in enumerate(source.text.split("\n"), start=1):
         if text.strip() and not text[:1].isspace() and not text.startswith("#"):

@@ -8,11 +8,12 @@ from guardtui.files.foreign.base import (
     ForeignRow,
     ImportOptions,
     Problems,
+    left_out_note,
 )
 from guardtui.files.source_positions import json_lines, text_of
 
 TITLE = "a dataset of openai-guardrails' evaluation tool (JSONL)"
-OPTIONS = ("guardrail",)
+OPTIONS = ("guardrail", "unlabelled")
 
 _KNOWN = ("id", "data", "expected_triggers")
 
@@ -25,8 +26,8 @@ def recognises(source: ForeignInput) -> bool:
 def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each line: `data` is the prompt, `expected_triggers` the labels.
 
-    `guardrail` selects one of several guardrails. A prompt without a label for it is a problem,
-    although the tool itself treats that as false. Columns: `id`, the triggers of the other
+    `guardrail` selects one of several guardrails. `unlabelled` says what a prompt without a label
+    for it is; the tool itself treats that as false. Columns: `id`, the triggers of the other
     guardrails as `expected_triggers.NAME`, and further keys.
 
     Source: openai-guardrails-python, src/guardrails/evals/core/types.py (`Sample`), and README.md
@@ -63,17 +64,22 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             problems.add(source.path, f"{which} (existing: {shown:.300}): name it with --guardrail")
         return ForeignPrompts([])
     rows = []
+    left_out = 0
     for line, value in samples:
         triggers = value["expected_triggers"]
-        if wanted not in triggers:
-            message = f"'expected_triggers' lacks {wanted!r:.60}: write true or false"
+        fires = mapped.label_of(triggers.get(wanted))
+        if fires is None and mapped.leaves_out(None):
+            left_out += 1
+            continue
+        if fires is None:
+            message = f"'expected_triggers' lacks {wanted!r:.60}: {mapped.not_a_label(None)}"
             problems.add(source.path, message, line)
             continue
         extra = {name: text_of(item) for name, item in value.items() if name not in _KNOWN}
         extra = {"id": text_of(value.get("id")), **extra}
-        for name, fires in triggers.items():
+        for name, other in triggers.items():
             if name != wanted:
-                extra[f"expected_triggers.{name}"] = text_of(fires)
-        expected = mapped.expected(triggers[wanted])
+                extra[f"expected_triggers.{name}"] = text_of(other)
+        expected = mapped.expected(fires)
         rows.append(ForeignRow(source.path, line, value["data"], expected, extra))
-    return ForeignPrompts(rows)
+    return ForeignPrompts(rows, None, left_out_note(left_out))

@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from guardtui.domain.prompt_reading import Unlabelled
+from guardtui.domain.prompts import PROMPT_BYTES
 from guardtui.files.foreign.base import (
     ForeignInput,
     ForeignPrompts,
     ForeignRow,
     ImportOptions,
     Problems,
+    left_out_note,
 )
 from guardtui.files.problems import FileError, json_problem
 from guardtui.files.prompt_files import read_rows
 from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
+from guardtui.files.table_formats import SEPARATORS, header_fields
 from guardtui.files.yaml_documents import line_of
 
 TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
-OPTIONS = ("prompt_column", "expected_column", "true")
+OPTIONS = ("prompt_column", "expected_column", "true", "unlabelled")
 
 _PROMPTS = ("prompt", "input", "query", "question", "message", "text")
 """Names of the prompt's variable if there are several and none is given."""
@@ -37,6 +41,9 @@ _FIRES = {
 """Whether a guardrail should trigger if a test has an assertion of this type."""
 
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\([\d.]+\))?(?::(.*))?", re.DOTALL)
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)
+_FILLED_AT_MOST = 100
+"""Number of variables filled into a prompt; they may name each other in a circle."""
 _REFERENCE = "names another file: convert that one"
 
 
@@ -54,9 +61,7 @@ def recognises(source: ForeignInput) -> bool:
     if source.is_folder or source.ending in (".parquet", ".eval", ".co"):
         return False
     if source.ending in (".csv", ".tsv"):
-        header = source.text.split("\n", 1)[0].replace('"', "").lower()
-        names = re.split(r"[,\t]", header)
-        return any(name.strip().startswith(("__expected", "__metadata:")) for name in names)
+        return bool(_special_columns(source))
     if source.ending in (".jsonl", ".ndjson") or (
         source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
     ):
@@ -71,9 +76,19 @@ def recognises(source: ForeignInput) -> bool:
     return False
 
 
+def _special_columns(source: ForeignInput) -> list[str]:
+    """Return the columns that only promptfoo has, with the delimiter that separates them."""
+    for separator in SEPARATORS:
+        names = [name.strip() for name in header_fields(source.content, separator)]
+        special = [name for name in names if name.startswith(("__expected", "__metadata:"))]
+        if special:
+            return special
+    return []
+
+
 def _is_config(document: Any) -> bool:
     if isinstance(document, dict):
-        return "tests" in document
+        return "tests" in document or _is_scenarios(document.get("scenarios"))
     first = document[0] if isinstance(document, list) and document else None
     return isinstance(first, dict) and "vars" in first
 
@@ -86,14 +101,19 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     named by `expected_column`, else it follows from an assertion: one whose value is among `true`,
     or `guardrails` (nothing is blocked), `not-guardrails` (something is), `moderation`,
     `is-refusal` and their opposites, or `equals` with true or false. Columns: the other variables,
-    the metadata, `description`, `assert`.
+    the metadata, `description`, `assert`. Tests without any assertion, which are legal, are left
+    out unless `unlabelled` says otherwise.
 
-    Source: promptfoo, site/docs/configuration/test-cases.md, .../expected-outputs/guardrails.md,
-    and src/csv.ts for the special columns and for assertions in a cell.
+    Source: promptfoo, site/docs/configuration/test-cases.md, .../scenarios.md,
+    .../expected-outputs/guardrails.md, src/csv.ts for the special columns and for assertions in a
+    cell, and src/evaluatorHelpers.ts (`resolveVariables`) for variables in variables.
     """
     tests = list(_tests(source, problems))
     name = _prompt_variable(source, tests, mapped, problems)
     rows: list[ForeignRow] = []
+    left_out = 0
+    if not mapped.expected_column and any(test.asserts for test in tests):
+        mapped = replace(mapped, unlabelled=mapped.unlabelled or Unlabelled.LEAVE_OUT)
     for test in tests if name else ():
         if name not in test.vars:
             names = ", ".join(test.vars) or "none"
@@ -102,12 +122,17 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             )
             continue
         label, used, problem = _label(test, mapped)
+        if label is None and not problem:
+            left_out += 1
+            continue
         if label is None:
             problems.add(source.path, problem, test.line)
             continue
         value = test.vars[name]
         extra = _columns(test, {name, used})
         for prompt in value if isinstance(value, list) else [value]:
+            if isinstance(prompt, str):
+                prompt = _resolved(name, {**test.vars, name: prompt})
             if isinstance(prompt, dict | list):
                 message = f"the variable {name!r} is not text: name another with --prompt-column"
                 problems.add(source.path, message, test.line)
@@ -115,7 +140,23 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
                 problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
             else:
                 rows.append(ForeignRow(source.path, test.line, text_of(prompt), label, extra))
-    return ForeignPrompts(rows)
+    return ForeignPrompts(rows, None, left_out_note(left_out))
+
+
+def _resolved(name: str, variables: Mapping[str, Any]) -> str:
+    """Return a variable with the variables that it names filled in, as promptfoo does."""
+    text = str(variables[name])
+    for _ in range(_FILLED_AT_MOST):
+        known = (
+            match
+            for match in _VARIABLE.finditer(text)
+            if isinstance(variables.get(match[1]), str | int | float)
+        )
+        match = next(known, None)
+        if match is None or len(text) > PROMPT_BYTES:
+            break
+        text = f"{text[: match.start()]}{text_of(variables[match[1]])}{text[match.end() :]}"
+    return text
 
 
 # --- locations of tests -------------------------------------------------------------------------
@@ -156,6 +197,7 @@ def _from_json(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
         if source.text.lstrip().startswith("["):
             return json_list(source.text), None
         members, tests = json_members(source.text, "tests")
+        tests += _from_scenarios(members.get("scenarios"))
     except RecursionError as error:
         raise FileError(source.path, "this JSON is nested too deeply") from error
     except json.JSONDecodeError as error:
@@ -173,13 +215,62 @@ def _from_yaml(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
     document, default = source.yaml, None
     if isinstance(document, dict):
         default = document.get("defaultTest")
+        scenarios = _from_scenarios(document.get("scenarios"))
         document = document.get("tests")
         if isinstance(document, str):
             raise FileError(source.path, f"'tests' {_REFERENCE}", str(document)[:200])
-    if not isinstance(document, list):
-        return [], None
-    tests = enumerate(document)
-    return [(line_of(document, index) or 1, test) for index, test in tests], default
+    else:
+        scenarios = []
+    tests = document if isinstance(document, list) else []
+    numbered = [(line_of(document, index) or 1, test) for index, test in enumerate(tests)]
+    return [*numbered, *scenarios], default
+
+
+def _is_scenarios(value: Any) -> bool:
+    return isinstance(value, list) and any(
+        isinstance(item, dict) and "config" in item for item in value
+    )
+
+
+def _from_scenarios(scenarios: Any) -> list[tuple[int, Any]]:
+    """Return the tests of scenarios, with lines: each test with each of the configurations."""
+    tests: list[tuple[int, Any]] = []
+    for scenario in scenarios if isinstance(scenarios, list) else ():
+        configurations = scenario.get("config") if isinstance(scenario, dict) else scenario
+        if not isinstance(configurations, list):
+            tests.append((1, configurations))  # reported as a test that is not a mapping
+            continue
+        templates = scenario.get("tests") or [{}]
+        tests += (
+            (line_of(configurations, index) or 1, _combined(configuration, template))
+            for index, configuration in enumerate(configurations)
+            for template in (templates if isinstance(templates, list) else [templates])
+        )
+    return tests
+
+
+def _combined(configuration: Any, test: Any) -> Any:
+    """Return a test with the values of a configuration; its own values take precedence.
+
+    A value that is not a mapping is returned as it is.
+    """
+    for part in (configuration, test):
+        if not isinstance(part, dict):
+            return part
+    combined = {**configuration, **test}
+    for name in ("vars", "metadata"):
+        own, common = test.get(name), configuration.get(name)
+        if isinstance(own, dict) and isinstance(common, dict):
+            combined[name] = {**common, **own}
+        elif not own and common:
+            combined[name] = common
+    combined["assert"] = [
+        assertion
+        for part in (configuration, test)
+        if isinstance(part.get("assert"), list)
+        for assertion in part["assert"]
+    ]
+    return combined
 
 
 def _test(value: Any, line: int, default: Any) -> _Test:
@@ -215,7 +306,8 @@ def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
 
 
 def _from_csv(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
-    rows = read_rows(source.path, source.content, ())
+    special = [name.lower() for name in _special_columns(source)]
+    rows = read_rows(source.path, source.content, special)
     for finding in rows.unread:
         problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
     names = rows.raw.columns
@@ -274,16 +366,25 @@ def _prompt_variable(
 
 
 def _label(test: _Test, mapped: ImportOptions) -> tuple[bool | None, str, str]:
-    """Return the label, the name of its variable, and why it is missing or ""."""
+    """Return the label, the name of its variable, and why the label is missing.
+
+    Without a label and a reason, the test is left out.
+    """
     wanted = mapped.expected_column
     if wanted:
         name = wanted.removeprefix("metadata.").removeprefix("vars.")
         for values in (test.vars, test.metadata):
             if name in values:
                 value = values[name]
+                if mapped.leaves_out(value):
+                    return None, name, ""
                 return mapped.label_of(value), name, f"{name}: {mapped.not_a_label(value)}"
         names = ", ".join([*test.vars, *test.metadata]) or "none"
         return None, "", f"no variable or metadata {name!r} (existing: {names:.200})"
+    if not test.asserts and mapped.unlabelled is Unlabelled.FALSE:
+        return False, "", ""
+    if not test.asserts and mapped.unlabelled is Unlabelled.LEAVE_OUT:
+        return None, "", ""
     labels = {
         label
         for assertion in test.asserts

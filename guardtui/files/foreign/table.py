@@ -14,6 +14,7 @@ from guardtui.files.foreign.base import (
     ForeignRow,
     ImportOptions,
     Problems,
+    left_out_note,
 )
 from guardtui.files.json_rows import json_rows
 from guardtui.files.output_tables import read_table
@@ -21,8 +22,9 @@ from guardtui.files.source_positions import text_of
 from guardtui.files.table_formats import TableFormat, detect_format
 
 TITLE = "a table with a column of prompts (CSV, TSV, JSON, JSONL, Parquet, Excel)"
-OPTIONS = ("prompt_column", "expected_column", "true", "label")
+OPTIONS = ("prompt_column", "expected_column", "true", "label", "unlabelled", "sheet")
 
+_OR_PART = ", or after a colon: FILE:COLUMN"
 _DELIMITED = (".csv", ".tsv")
 _JSON_LINES = (".jsonl", ".ndjson")
 
@@ -39,7 +41,7 @@ def recognises(source: ForeignInput) -> bool:
         return source.ending in _DELIMITED
     if kind not in (TableFormat.JSON_LINES, TableFormat.JSON_ARRAY) or source.ending in _JSON_LINES:
         return True
-    rows = [value for _, value in json_rows(source.path, source.text)]
+    rows = [value for _, value in json_rows(source.path, source.text).rows]
     return bool(rows) and all(isinstance(value, dict) for value in rows)
 
 
@@ -53,15 +55,17 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     if mapped.label is None:
         wanted["--expected-column"] = mapped.expected_column or "expected"
     needed = [name.strip().lower() for name in wanted.values()]
-    columns, lines, errors = read_table(source.path, source.content, needed)
+    columns, lines, errors = read_table(source.path, source.content, needed, mapped.sheet)
     for error in errors:
         problems.add(source.path, error.message, error.lines[0] if error.lines else None)
+    if errors and not columns:  # no row can be read, so the columns are unknown
+        return ForeignPrompts([])
     present = ", ".join(columns) or "none"
     if mapped.label is not None and not mapped.prompt_column:
         problems.add(
             source.path,
             f"this is a table, not a plain list (columns: {present:.300}): "
-            "name the column of the prompts with --prompt-column",
+            f"name the column of the prompts with --prompt-column{_OR_PART}",
         )
         return ForeignPrompts([])
     names = {name.strip().lower(): name for name in reversed(columns)}
@@ -72,7 +76,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             problems.add(
                 source.path,
                 f"no column is named {name!r:.60} (existing: {present:.300}): "
-                f"name it with {option}",
+                f"name it with {option}{_OR_PART * (mapped.label is not None)}",
             )
         else:
             chosen.append(column)
@@ -85,9 +89,13 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     intent = _intent(columns, names.get("intent"), others)
     prompts = _Prompts(chosen[0], columns[chosen[0]])
     rows = []
+    left_out = 0
     for index, line in enumerate(lines):
         value = columns[chosen[1]][index] if len(chosen) > 1 else None
         label = mapped.label if mapped.label is not None else mapped.label_of(value)
+        if label is None and mapped.leaves_out(value):
+            left_out += 1
+            continue
         if label is None:
             problems.add(source.path, f"{chosen[1]}: {mapped.not_a_label(value)}", line)
             continue
@@ -98,7 +106,7 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             continue
         extra = {name: text_of(columns[name][index]) for name in others}
         rows.append(ForeignRow(source.path, line, prompt, label, extra | conversation))
-    return ForeignPrompts(rows, intent, prompts.notes())
+    return ForeignPrompts(rows, intent, [*left_out_note(left_out), *prompts.notes()])
 
 
 def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -> Intent | None:
