@@ -16,13 +16,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 NETWORK = {"httpx", "requests", "urllib3", "aiohttp"}
 SCREEN = {"textual"}
 COMMANDS = {"click"}
-SERVING = PACKAGE / "cli" / "serve.py"
-"""The only module outside `http` that may use the network: it serves the app to a browser."""
+SERVING = {PACKAGE / "cli" / f"{name}.py" for name in ("serve", "serve_visitors", "serve_web")}
+"""The only modules outside `http` that may use the network: they serve the app to a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The sandbox server and its command."""
 CLUSTER = PACKAGE / "shards" / "ray_executor.py"
 """The executor for other machines: it checks that they answer before Ray waits for minutes."""
-REMOTE = {PACKAGE / "http" / "client.py", SERVING, CLUSTER, *SANDBOX}
+REMOTE = {PACKAGE / "http" / "client.py", *SERVING, CLUSTER, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
 
 

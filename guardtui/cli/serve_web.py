@@ -87,8 +87,10 @@ class Site:
             async for message in page:
                 if message.type == WSMsgType.TEXT:
                     await _obey(message.data, page, app)
+        except ConnectionError:
+            pass  # the tab was closed
         except OSError as error:
-            warn(f"an app for the browser could not be started or reached: {error.strerror}")
+            warn(f"an app for the browser could not be started: {error.strerror}")
         finally:
             await app.stop()
             await page.close()
