@@ -286,7 +286,7 @@ def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(pending="0")
     batched = run(*NAMED, "--batch", **cloud.all)
-    assert (batched.code, batched.err) == (0, f"2 batches of up to 5 for {COUNT} prompts\n")
+    assert (batched.code, batched.err) == (0, f"1 batch of up to 20 for {COUNT} prompts\n")
     stats = cloud.ask("stats")[1]
     assert run(*NAMED, "--fresh", **cloud.all).out == batched.out
     assert "async" in json.dumps(stats)
