@@ -41,7 +41,7 @@ class _Constructor(RoundTripConstructor):
             raise ConstructorError(None, None, _UNREADABLE, node.start_mark, _VALUE) from error
 
     def construct_unknown(self, node: Any) -> Iterator[Any]:
-        steps = super().construct_unknown(node)
+        steps: Any = super().construct_unknown(node)  # a generator
         value = next(steps)
         try:
             yield value

@@ -91,7 +91,7 @@ class Workspace:
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
         self._signature: tuple[int, int, int] | None = (0, 0, 0)
-        self._seen = self._signature
+        self._seen: tuple[int, int, int] | None = self._signature
         self.store.use_prompt_file(str(self.prompts_path.resolve()))
         remember_reading(self.store, prompt_file.reading)
 
