@@ -45,7 +45,7 @@ def _units(scores: list[SampleScore]) -> list[Sequence[Any]]:
     """Return the ratings of each sample that has at least two."""
     values = [sample.score.value for sample in scores]
     lists = [value for value in values if isinstance(value, list | tuple)]
-    units = [value for value in lists if len(value) > 1]
+    units: list[Sequence[Any]] = [value for value in lists if len(value) > 1]
     if len(lists) < len(values):
         skipped = len(values) - len(lists)
         _logger.warning("krippendorff_alpha: %d values are no lists of ratings: skipped", skipped)

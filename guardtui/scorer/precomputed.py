@@ -90,7 +90,9 @@ def _score(location: str, record: Any) -> tuple[_Key, Score]:
     epoch = record.get("epoch")
     if epoch is not None and not isinstance(epoch, int):
         raise ValueError(f"{location}: the epoch is not a whole number but {epoch!r}")
-    fields = {name: record.get(name) for name in ("answer", "explanation", "metadata")}
+    fields: dict[str, Any] = {
+        name: record.get(name) for name in ("answer", "explanation", "metadata")
+    }
     try:
         return (str(record["id"]), epoch), Score(value=record["value"], **fields)
     except ValueError as error:

@@ -14,7 +14,7 @@ from guardtui.cli.main import cli
 
 from .grading_server import GradingServer, grading_server, said
 
-SCORER = "model_graded_qa(include_history={}, template='Q=[{{question}}]')"
+SCORER = "model_graded_qa(include_history={}, template='Q=[{{question}}]{{answer:.0}}')"
 HISTORY, QUESTION = SCORER.format(True), SCORER.format(False)
 
 CHAT = [
