@@ -12,13 +12,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from guardtui.app.operating_point import OperatingPointError, fit_of, settle_threshold
 from guardtui.domain import comparison
 from guardtui.domain.errors import GuardtuiError as GuardtuiError
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import rate_text, threshold_text
 from guardtui.domain.metrics import RATES
-from guardtui.domain.operating_point import FITTED, SHIPPED, Wanted
+from guardtui.domain.operating_point import FITTED, SHIPPED, OperatingPointError, require_classes
 from guardtui.domain.prompts import Finding, PromptSetError, Severity
 from guardtui.domain.prompts import PromptSet as PromptSet
 from guardtui.domain.significance import observed_changes
@@ -229,23 +228,21 @@ def evaluate(
         )
     if encoder not in ENCODERS:
         raise ValueError(f"unknown encoder {encoder!r}: choose one of {', '.join(ENCODERS)}")
-    wanted: Wanted = threshold
-    if threshold not in (FITTED, SHIPPED):
-        wanted = _between_0_and_1(threshold)
     topic, prompts = _with_one_intent(topic, prompts)
-    scanner = LocalScanner(encoder)
-    try:
-        settle_threshold(scanner, wanted, None, lambda: fit_of(scanner, topic, prompts))
-    except OperatingPointError as error:
-        raise OperatingPointError(
-            f"the threshold cannot be fitted: {error.__cause__}\n"
-            "  label more prompts, or pass threshold='shipped' or a number"
-        ) from error
-    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
-    assert verdicts is not None  # noqa: S101 - nothing stops it
-    evaluation = Evaluation(
-        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-    )
+    if threshold == FITTED:
+        scanner = LocalScanner(encoder, FITTED)
+        try:
+            require_classes(should_trigger(prompts.expected, topic.intent))
+        except ValueError as error:
+            raise OperatingPointError(
+                f"the threshold cannot be fitted: {error}\n"
+                "  label more prompts, or pass threshold='shipped' or a number"
+            ) from error
+    else:
+        number = None if threshold == SHIPPED else _between_0_and_1(threshold)
+        scanner = LocalScanner(encoder, number)
+    evaluation = scanner.evaluate_now(topic, prompts)
+    assert evaluation is not None  # noqa: S101 - nothing stops it
     return EvaluationResult(evaluation, prompts)
 
 
@@ -255,12 +252,13 @@ def compare(a: EvaluationResult, b: EvaluationResult) -> ComparisonResult:
     Prompts that only one of them has, or whose label differs, count as neither fixed nor broken.
     """
     compared = comparison.compare(a._evaluation, b._evaluation)
+    before = EvaluationResult(compared.evaluations[0], a._prompts)  # at its own best threshold
     now = np.arange(len(compared.changes))
     then = now if compared.alignment.index is None else compared.alignment.index
     significance = compared.significance
     interval = significance.intervals["coverage"]
     return ComparisonResult(
-        fixed=a._at(then[compared.changes == comparison.Change.FIX].tolist()),
+        fixed=before._at(then[compared.changes == comparison.Change.FIX].tolist()),
         broke=b._at(now[compared.changes == comparison.Change.REGRESSION].tolist()),
         change=observed_changes(significance.pairs)["coverage"],
         interval=None if interval is None else (interval.low, interval.high),

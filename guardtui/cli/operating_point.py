@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli import diagnostics
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import ENGINE, should_trigger
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
     SHIPPED,
+    OperatingPointError,
     ThresholdFit,
     Wanted,
     fit_threshold,
@@ -57,12 +57,6 @@ def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
     except StoreError as error:
         diagnostics.warn(f"{error}\n  its fitted threshold is unknown")
         return {}
-
-
-class OperatingPointError(GuardtuiError):
-    """A requested threshold cannot be fitted; the message says why."""
-
-    exit_code = 2
 
 
 def unfittable(reason: ValueError) -> OperatingPointError:

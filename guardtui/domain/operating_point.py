@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.sweep import best_threshold, quick_best, stratified_folds, sweep
@@ -40,6 +41,12 @@ SLACK = 0.5
 A fit takes the middle of them, which generalises better than the very best threshold on a few
 labels.
 """
+
+
+class OperatingPointError(GuardtuiError):
+    """A requested threshold cannot be fitted; the message says why."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
