@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.files.sqlite_files import enable_write_ahead_log, is_damage
-
 if TYPE_CHECKING:
     from guardtui.scanners.local.encoder import Encoder
 
@@ -75,7 +73,7 @@ class VectorCache:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 with self._connection() as database:
-                    enable_write_ahead_log(database)
+                    database.execute("PRAGMA journal_mode=WAL")
                     database.execute(
                         "CREATE TABLE IF NOT EXISTS vectors(number INTEGER PRIMARY KEY,"
                         " key BLOB UNIQUE NOT NULL, vector BLOB NOT NULL)"
@@ -83,7 +81,7 @@ class VectorCache:
                     database.execute("SELECT key, vector FROM vectors WHERE number < 2").fetchone()
                 return True
             except (sqlite3.Error, UnicodeDecodeError) as error:
-                if not is_damage(error):
+                if not _is_damage(error):
                     return False
                 self._forget()
             except OSError:
@@ -92,7 +90,7 @@ class VectorCache:
 
     def _failed(self, error: Exception) -> None:
         """Replace the file if it is damaged; otherwise it is no longer used."""
-        damaged = is_damage(error)
+        damaged = _is_damage(error)
         if damaged:
             self._forget()
         self._works = damaged and self._prepare()
@@ -174,6 +172,21 @@ class VectorCache:
                 "DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?",
                 (stay,),
             )
+
+
+_DAMAGE = {
+    sqlite3.SQLITE_ERROR,  # other tables
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return whether the content of the file is the cause, and not the disk or another process."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    return isinstance(error, UnicodeDecodeError)  # raised for damaged names of tables
 
 
 def encode_chunks(
