@@ -417,7 +417,7 @@ ACTIONS: tuple[Action, ...] = (
         "new_topic",
         "alt+shift+e,super+e",
         "New topic",
-        "Write a topic file, for prompts that exist or with the first rows of some, and open it",
+        "Write a topic file for prompts that exist, or with a few to start",
         menu="f n",
     ),
     Action(
