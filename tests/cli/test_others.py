@@ -122,7 +122,7 @@ def test_export_of_an_unknown_iteration(
         (("merge", "none"), "none: not a folder of shards: set.json is missing\n  name the folder"),
         (
             ("eval", "topic.yaml", "--prompts", "twice.csv"),
-            "twice.csv:1: duplicate column 'prompt' in the header\n  rename or remove",
+            "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",
         ),
     ],
 )
