@@ -232,7 +232,7 @@ async def test_transport_faults_are_retried(tmp_path: Path) -> None:
         (answer(["hello"]), "is not a chat completion: it is not a JSON object", 1),
         (answer({"error": {"message": "down"}}, status=500), "HTTP 500: down", 3),
         (reset, "broke", 3),
-        (sends(b"nonsense\r\n\r\n"), "broke", 3),
+        (sends(b"nonsense\r\n\r\n"), "does not answer in HTTP", 3),
         (sends(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<html>hi!"), "it is a web page", 1),
     ],
     ids=["404", "empty", "list", "500", "reset", "no http", "page"],
