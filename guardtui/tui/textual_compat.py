@@ -38,6 +38,7 @@ __all__ = [
     "restart_blink",
     "rewrap",
     "start_with_theme",
+    "stop_reading_keys",
     "visible_regions",
     "wrapped_height",
 ]
@@ -171,3 +172,13 @@ def wrapped_height(area: TextArea, width: int) -> int:
     """
     room = max(1, width - area.gutter_width - 1)
     return WrappedDocument(area.document, room, area.indent_width).height
+
+
+def stop_reading_keys(app: App[Any]) -> None:
+    """End the thread that reads the terminal, if the app ended without doing so.
+
+    A terminal that was closed is always readable: the thread would keep the process, at full speed.
+    """
+    ended = getattr(app._driver, "exit_event", None)
+    if ended is not None:
+        ended.set()

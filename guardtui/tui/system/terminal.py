@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.app import App
 
-from guardtui.tui.textual_compat import accept_stray_bytes
+from guardtui.tui.textual_compat import accept_stray_bytes, stop_reading_keys
 
 EXIT_CODES = {"SIGTERM": 143, "SIGHUP": 129}
 """Signals that end the app, with their exit codes."""
@@ -18,7 +18,10 @@ EXIT_CODES = {"SIGTERM": 143, "SIGHUP": 129}
 def run_in_terminal(app: App[Any]) -> None:
     """Run an app on this process's terminal until it ends."""
     accept_stray_bytes()
-    app.run()
+    try:
+        app.run()
+    finally:
+        stop_reading_keys(app)
 
 
 def on_termination(terminate: Callable[[int], None]) -> None:
