@@ -19,7 +19,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   ├── AirsError, PolicyError, UnreadableJournalError
     │   └── OptionError, TemplateError
     ├── ServiceError                a request to a remote service
-    │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError
+    │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError, DuplicateKeyError
     ├── KeyringError, KeyTextError
     ├── EncoderError, BudgetError, FormError
     ├── OperatingPointError (2)     a threshold that cannot be fitted

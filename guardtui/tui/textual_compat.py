@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.binding import Keymap
 from textual.document._wrapped_document import WrappedDocument
+from textual.driver import Driver
 from textual.events import Resize
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -23,10 +24,14 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets._footer import FooterKey
 
+if TYPE_CHECKING:
+    from textual.drivers.web_driver import WebDriver
+
 __all__ = [
     "FooterKey",  # one key of a Footer: no public module has it
     "accept_stray_bytes",
     "add_line_filter",
+    "app_of",
     "crash_of",
     "drawn_strips",
     "end_crashes_silently",
@@ -41,6 +46,7 @@ __all__ = [
     "stop_reading_keys",
     "visible_regions",
     "wrapped_height",
+    "write_with",
 ]
 
 
@@ -182,3 +188,13 @@ def stop_reading_keys(app: App[Any]) -> None:
     ended = getattr(app._driver, "exit_event", None)
     if ended is not None:
         ended.set()
+
+
+def app_of(driver: Driver) -> App[Any]:
+    """Return the app that a driver is for."""
+    return driver._app
+
+
+def write_with(driver: WebDriver, write: Callable[[bytes], int]) -> None:
+    """Make a driver for browsers write its output by another function."""
+    driver._write = write

@@ -186,7 +186,11 @@ def test_formats_and_options_are_those_of_the_readers() -> None:
     [
         ("half.json", '{"tests": [', "half.json:1: invalid JSON"),
         ("half.yaml", "tests:\n  - vars: {prompt: [\n", "half.yaml:"),
-        ("twice.yaml", "tests: []\ntests: []\n", 'twice.yaml:2: found duplicate key "tests"'),
+        (
+            "twice.yaml",
+            "tests: []\ntests: []\n",
+            "twice.yaml:2: the key 'tests' is given twice",
+        ),
     ],
 )
 def test_half_a_file_tells_where_it_breaks_off(

@@ -15,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.worker import Worker
 
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
@@ -86,15 +87,15 @@ class Waiting(LocalScanner):
         super().__init__("static")
         self.let = threading.Event()
 
-    def scan_now(
+    def evaluate_now(
         self,
         topic: Topic,
         prompts: PromptSet,
-        report: Report,
+        report: Report = lambda progress: None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Verdicts | None:
+    ) -> Evaluation | None:
         self.let.wait(120)
-        return super().scan_now(topic, prompts, report, stopped)
+        return super().evaluate_now(topic, prompts, report, stopped)
 
 
 class Changed(LocalScanner):
@@ -104,15 +105,17 @@ class Changed(LocalScanner):
         super().__init__("static")
         self.change = change
 
-    def scan_now(
+    def evaluate_now(
         self,
         topic: Topic,
         prompts: PromptSet,
-        report: Report,
+        report: Report = lambda progress: None,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Verdicts | None:
-        verdicts = super().scan_now(topic, prompts, report, stopped)
-        return None if verdicts is None else self.change(verdicts, prompts)
+    ) -> Evaluation | None:
+        evaluation = super().evaluate_now(topic, prompts, report, stopped)
+        if evaluation is None:
+            return None
+        return replace(evaluation, verdicts=self.change(evaluation.verdicts, prompts))
 
 
 def all_right(verdicts: Verdicts, prompts: PromptSet) -> Verdicts:

@@ -34,18 +34,21 @@ class ScannerChoice:
 class ScannerDialog(Modal[ScannerChoice | None]):
     """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
 
-    def __init__(self, current: ScannerChoice, fit: ThresholdFit | str) -> None:
+    def __init__(
+        self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
+    ) -> None:
+        """`shown` is the threshold for all definitions, or None."""
         super().__init__()
-        self._current, self._fit = current, fit
+        self._current, self._shown, self._fit = current, shown, fit
 
     def compose(self) -> ComposeResult:
-        shown = "" if self._current.threshold is None else f"{self._current.threshold:.3g}"
-        self._filled_in = shown
+        shown, source = self._shown, self._current.source
+        self._filled_in = "" if self._current.threshold is None else f"{shown:.3g}"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scanner"
             dialog.border_subtitle = "Esc closes"
             yield Label(
-                f"Threshold {' '.join(filter(None, (shown, self._current.source)))}, encoder "
+                f"Threshold {source if shown is None else f'{shown:.3g} ({source})'}, encoder "
                 f"{self._current.encoder}.",
                 markup=False,
             )
@@ -129,16 +132,16 @@ class ScannerSettingsFeature:
     async def scanner_settings(self) -> None:
         """Show the dialog, and apply its threshold and encoder."""
         services, engine = self._services, self._services.engine
-        threshold, source = engine.scanner.threshold
-        current = (
-            ScannerChoice(engine.scanner.encoder_name, threshold, source)
-            if isinstance(threshold, float)
-            else ScannerChoice(engine.scanner.encoder_name, None, threshold or SHIPPED)
+        settings = engine.scanner.settings_for(services.workspace.prompts)
+        current = ScannerChoice(
+            engine.scanner.encoder_name,
+            None if settings.threshold_source == SHIPPED else settings.threshold,
+            settings.threshold_source,
         )
         fit = await asyncio.to_thread(
             engine.fitted, services.session.topic, services.workspace.prompts
         )
-        choice = await self._window.show(ScannerDialog(current, fit))
+        choice = await self._window.show(ScannerDialog(current, settings.threshold, fit))
         if choice is None:
             return
         if choice.encoder != engine.scanner.encoder_name:

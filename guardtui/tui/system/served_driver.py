@@ -11,19 +11,21 @@ from textual.app import App
 from textual.drivers.web_driver import WebDriver
 from textual.messages import ExitApp
 
+from guardtui.tui.textual_compat import app_of, write_with
+
 
 class ServedDriver(WebDriver):
     """A driver behind two pipes, whose other end may be killed at any time."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._write = partial(_write_if_read, self.fileno)
+        write_with(self, partial(_write_if_read, self.fileno))
 
     def run_input_thread(self) -> None:
         """Read until the input ends; then end the app as when its tab is closed."""
         super().run_input_thread()
         if not self.exit_event.is_set():
-            self._app.post_message(ExitApp())
+            app_of(self).post_message(ExitApp())
 
 
 def _write_if_read(descriptor: int, data: bytes) -> int:

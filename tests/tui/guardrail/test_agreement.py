@@ -40,10 +40,10 @@ async def test_the_calibrated_threshold_is_used_and_remembered(
         assert "\x1b" not in shown
         await pilot.press("u")
         await until(pilot, lambda: scanner.settings.threshold != before)
-        assert scanner.settings.threshold_source == "fitted to AIRS"
+        assert scanner.settings.threshold_source == "by hand, to agree with AIRS"
         settings = main.services.workspace.store.settings()
         assert settings["threshold"] == scanner.settings.threshold
-        assert settings["threshold_source"] == "fitted to AIRS"
+        assert settings["threshold_source"] == "by hand, to agree with AIRS"
         await until(pilot, lambda: app.screen is main)
 
 

@@ -65,7 +65,7 @@ async def test_figures_of_a_part_are_marked_wherever_they_stand_and_those_of_all
         assert f"partial: {FIRST} of {COUNT} prompts embedded so far" in shown
         assert "coverage   ≈" in shown
         assert "separation ≈" in shown
-        assert "threshold 0.50, shipped; fitted once all are embedded" in shown
+        assert "threshold 0.50, shipped" in shown
         assert f"open {COUNT - FIRST}" in shown
         assert "⚠ partial" in shown.partition("mistakes")[2]
         shown = await all_shown(app, pilot, held)

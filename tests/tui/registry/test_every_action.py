@@ -309,7 +309,6 @@ CASES: dict[str, Case] = {
     "export": opens(ExportDialog),
     "screenshot": tells("Picture: /"),
     "scanner_settings": opens(ScannerDialog),
-    "fit_threshold": tells("labelled prompts that should trigger: at least 10"),
     "show_difference": Case(lambda stage: stage.main.panes.editor.shows_difference, True, edited),
     "open_editor": tells("does not support suspending"),  # a terminal of a test is none
     "to_regression(1)": Case(cursor, prepare=broken_from_afar),

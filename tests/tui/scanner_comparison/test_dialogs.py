@@ -101,12 +101,12 @@ class Fixed(LocalScanner):
 
     answers = like_labels()
 
-    def scan_now(self, topic, prompts, report, stopped=lambda: False):  # type: ignore[no-untyped-def]
-        verdicts = super().scan_now(topic, prompts, report, stopped)
-        if verdicts is not None:
+    def evaluate_now(self, topic, prompts, *others):  # type: ignore[no-untyped-def]
+        evaluation = super().evaluate_now(topic, prompts, *others)
+        if evaluation is not None:
             for row, answer in enumerate(self.answers):
-                verdicts.triggered[row] = answer == "y"
-        return verdicts
+                evaluation.verdicts.triggered[row] = answer == "y"
+        return evaluation
 
 
 async def play(
@@ -321,7 +321,7 @@ async def test_the_others_are_shown_when_the_engine_fails(tmp_path: Path) -> Non
         def damaged(*_: object) -> None:
             raise ScannerError("the encoder is damaged")
 
-        stage.main.services.engine.scanner.scan_now = damaged  # type: ignore[method-assign, assignment]
+        stage.main.services.engine.scanner.evaluate_now = damaged  # type: ignore[method-assign, assignment]
         await stage.open()
         assert "airs #0, judge #1" in frame(stage.app)
         assert "the encoder is damaged" in stage.told

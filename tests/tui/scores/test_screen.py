@@ -212,7 +212,7 @@ async def test_scorers_are_listed_with_their_signatures_and_written(
         await until(pilot, lambda: "pattern(pattern, ignore_case=True" in frame(screen.app))  # type: ignore[arg-type]
         await pilot.press("end", "enter")
         await until(pilot, lambda: screen.app.screen is screen)
-        assert screen.line.input.value == 'pattern(r"")'
+        assert screen.line.input.value == "precomputed_scores()"
 
     await show(path, run)
 
