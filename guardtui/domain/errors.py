@@ -7,9 +7,11 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── FileError (2)               a file, with place, problem and remedy
     │   ├── ContentError            in its content
     │   ├── ConfigError             in the settings
-    │   ├── NotATopicError          a file that holds no topic
+    │   ├── NotATopicError          a file that holds no topic; PromptsGivenError: prompts
+    │   ├── SeveralTopicsError      a file of several topics where one is needed
     │   ├── PromptsChangedError, ChangedOnDiskError, GoneFromDiskError
     │   └── UnknownPromptsError
+    ├── CannotEditError             a text whose definition cannot be replaced in place
     ├── PromptSetError (2)          the rows of a prompt set, all errors together
     │   └── OutputFileError         the rows of a file of outputs
     ├── FilterError                 a filter line

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from ruamel.yaml import YAML
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import Topic
 from guardtui.files.source_tree import Node, walk
 
@@ -18,7 +19,7 @@ FIELDS = ("name", "description", "examples", "intent")
 """The keys of a topic, in the order of a new file."""
 
 
-class CannotEditError(Exception):
+class CannotEditError(GuardtuiError):
     """The text is laid out in a way in which its definition cannot be replaced."""
 
 
