@@ -14,6 +14,7 @@ from textual.app import App
 from textual.binding import Keymap
 from textual.document._wrapped_document import WrappedDocument
 from textual.driver import Driver
+from textual.drivers._writer_thread import WriterThread
 from textual.events import Resize
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -44,6 +45,7 @@ __all__ = [
     "rewrap",
     "start_with_theme",
     "stop_reading_keys",
+    "survive_a_lost_terminal",
     "visible_regions",
     "wrapped_height",
     "write_with",
@@ -198,3 +200,20 @@ def app_of(driver: Driver) -> App[Any]:
 def write_with(driver: WebDriver, write: Callable[[bytes], int]) -> None:
     """Make a driver for browsers write its output by another function."""
     driver._write = write
+
+
+def survive_a_lost_terminal() -> None:
+    """Let the thread that draws discard what a closed terminal no longer takes.
+
+    Otherwise it ends, its queue fills up, and the app waits for ever to draw its last frame.
+    """
+    draw = WriterThread.run
+
+    def run(thread: WriterThread) -> None:
+        try:
+            draw(thread)
+        except OSError:
+            while thread._queue.get() is not None:
+                pass
+
+    WriterThread.run = run  # type: ignore[method-assign]

@@ -434,7 +434,7 @@ def test_terminated(served: Served) -> None:
     [
         (["gone.yaml"], "no topic file 'gone.yaml'"),
         (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: no such file"),
-        (["prompts.csv"], "prompts.csv"),
+        (["prompts.csv", "--prompts", "prompts.csv"], "a file of prompts, not a topic file"),
         (["topic.yaml", "--host", "0.0.0.0"], "it listens on 127.0.0.1 only"),
         (["topic.yaml", "--host", "::"], "ssh -L 8000:127.0.0.1:8000"),
         (["topic.yaml", "--port", "70000"], "is not in the range"),

@@ -9,7 +9,11 @@ from typing import Any
 
 from textual.app import App
 
-from guardtui.tui.textual_compat import accept_stray_bytes, stop_reading_keys
+from guardtui.tui.textual_compat import (
+    accept_stray_bytes,
+    stop_reading_keys,
+    survive_a_lost_terminal,
+)
 
 EXIT_CODES = {"SIGTERM": 143, "SIGHUP": 129}
 """Signals that end the app, with their exit codes."""
@@ -18,6 +22,7 @@ EXIT_CODES = {"SIGTERM": 143, "SIGHUP": 129}
 def run_in_terminal(app: App[Any]) -> None:
     """Run an app on this process's terminal until it ends."""
     accept_stray_bytes()
+    survive_a_lost_terminal()
     try:
         app.run()
     finally:
