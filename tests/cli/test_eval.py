@@ -272,7 +272,7 @@ async def scan(*parts, **more):
 if place == "load":
     inputs.load_inputs = leave
 elif place == "scan":
-    scanner.LocalScanner.scan = scan
+    scanner.LocalScanner.evaluate = scan
 else:
     os.fsync = leave
 sys.exit(main.main(sys.argv[3:]))
