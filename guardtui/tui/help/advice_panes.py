@@ -32,10 +32,10 @@ means not measured. If coverage falls without the cause, keep it.""",
     "proposals": PaneHelp(
         "What to change next",
         """\
-Edits of the definition, each measured by the embedded engine, or by the forecast while one is
-shown: a prompt added as an example, an example swapped or dropped, a description widened or cut
-after a clause. The figure is the gain of coverage expected on other prompts, with an 80 % interval,
-then ✓ fixes and ✗ regressions on yours. Only edits whose interval is above 0 are listed, the
+Edits of the examples, each measured by the embedded engine, or by the forecast while one is shown:
+a prompt added as an example, an example swapped or dropped. The description stays as you wrote it.
+The figure is the gain of coverage expected on other prompts, with an 80 % interval, then ✓ fixes
+and ✗ regressions on yours. Only edits whose interval is above 0 are listed, the
 greatest lower bound first. A fitted threshold is fitted again for each definition, so that an edit
 which only moves all scores gains nothing. Prompts that become examples are left out of the figures.
 Taking an edit can be undone like any other edit.""",
