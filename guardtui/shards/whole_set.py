@@ -164,8 +164,13 @@ class WholeSet:
         with self._lock:
             if stopped():
                 return None
-            if self._evaluator is None or self._scanner is not scanner:
+            if (
+                self._evaluator is None
+                or self._scanner is None
+                or self._scanner.encoder_name != scanner.encoder_name
+            ):
                 self._evaluator, self._scanner = MappedEvaluator(self.large, scanner), scanner
+            self._scanner.follow(scanner)
             total = self.large.rows
             ready = self._evaluator.prepare(
                 lambda done: report(Progress(EMBEDDING, done, total)), stopped

@@ -601,6 +601,7 @@ async def whole_set(stage: Stage) -> None:
     large = cut(folder / "tax.csv", folder / "set", 2)
     assert large is not None
     whole, topic = WholeSet(large), stage.main.services.session.topic
+    prompts = stage.main.services.workspace.prompts
     engine = stage.main.services.engine
 
     async def export(*_: object) -> None:
@@ -608,7 +609,7 @@ async def whole_set(stage: Stage) -> None:
 
     await pushed(
         stage,
-        LargeSetDialog(engine, whole, draw(large), topic, [], lambda *_: None, export),
+        LargeSetDialog(engine, whole, draw(large), topic, prompts, [], export),
     )
     dialog = stage.app.screen
     assert isinstance(dialog, LargeSetDialog)
