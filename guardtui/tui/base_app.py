@@ -12,10 +12,10 @@ from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
-from textual.events import Event, Key, Paste
+from textual.events import Compose, Event, Key, Paste
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
@@ -182,8 +182,13 @@ class BaseApp(AppDownloads):
             self.clear_notifications()
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             await self._typed.take(event)
-        else:
+            return
+        try:
             await super().on_event(event)
+        except MountError:
+            # Textual mounts what the app composes, nothing here, also if it was left before that.
+            if not isinstance(event, Compose) or self.screen.is_attached:
+                raise
 
     def action_recent_messages(self) -> None:
         """Show the recent messages."""
