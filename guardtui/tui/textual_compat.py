@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -197,7 +198,7 @@ def app_of(driver: Driver) -> App[Any]:
     return driver._app
 
 
-def write_with(driver: WebDriver, write: Callable[[bytes], int]) -> None:
+def write_with(driver: WebDriver, write: partial[int]) -> None:
     """Make a driver for browsers write its output by another function."""
     driver._write = write
 
@@ -216,4 +217,4 @@ def survive_a_lost_terminal() -> None:
             while thread._queue.get() is not None:
                 pass
 
-    WriterThread.run = run  # type: ignore[method-assign]
+    WriterThread.run = run  # type: ignore[method-assign, assignment]
