@@ -141,11 +141,11 @@ class EngineScores:
         if scores is None:
             return None
         matching = np.empty(scores.shape, bool)
-        for index, topic in enumerate(topics):
+        for index, row in enumerate(scores):
             if stopped():
                 return None
-            shown = probability(scores[index])
-            point = settled(self.settings, shown, self.prompts.expected, topic.intent)
+            shown = probability(row)
+            point = settled(self.settings, shown, self.prompts.expected)
             matching[index] = shown >= np.float32(point.threshold)
         return matching
 

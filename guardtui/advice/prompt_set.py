@@ -176,9 +176,8 @@ def survey(
     known = scanner.prompt_vectors(prompts, lambda progress: None, stopped)
     if scored is None or known is None:
         return None
-    intent = evaluation.topic.intent
     settings = scanner.settings_for(prompts)
-    point = settled(settings, probability(scored[0]), prompts.expected, intent)
+    point = settled(settings, probability(scored[0]), prompts.expected)
     threshold = point.threshold or 0.0
     border = float(np.log(threshold) - np.log1p(-threshold)) if 0 < threshold < 1 else 0.0
     try:

@@ -169,11 +169,12 @@ def has_enough_labels(expected: NDArray[np.bool_]) -> bool:
 
 
 def fitted_threshold(
-    scores: NDArray[np.float32], expected: NDArray[np.bool_], intent: Intent
+    scores: NDArray[np.float32], expected: NDArray[np.bool_]
 ) -> tuple[float, str] | None:
     """Return the threshold of `fit_threshold` and its source; None with too few labels.
 
     `scores` are float32 [N], NaN for prompts that do not count, `expected` their labels, bool [N].
+    It is the same for both intents, which turn the rates around together.
     """
     scored = ~np.isnan(scores)
     if not scored.all():
@@ -186,10 +187,7 @@ def fitted_threshold(
 
 
 def settled(
-    settings: ScannerSettings,
-    scores: NDArray[np.float32],
-    expected: NDArray[np.bool_],
-    intent: Intent,
+    settings: ScannerSettings, scores: NDArray[np.float32], expected: NDArray[np.bool_]
 ) -> ScannerSettings:
     """Return the settings with the threshold that is fitted to these scores (float32 [N]).
 
@@ -197,7 +195,7 @@ def settled(
     """
     if settings.threshold is not None:
         return settings
-    fitted = fitted_threshold(scores, expected, intent)
+    fitted = fitted_threshold(scores, expected)
     if fitted is None:
         raise ValueError("too few labels to fit a threshold")
     return replace(settings, threshold=fitted[0], threshold_source=fitted[1])
@@ -241,7 +239,6 @@ def judged_alike(
         fitted = fitted_threshold(
             scores if shared is None else np.where(shared, scores, np.float32(np.nan)),
             baseline.expected if labels is None else labels,
-            baseline.topic.intent,
         )
     if fitted is None or fitted[0] == old.threshold or not _follows_scores(baseline):
         return baseline
@@ -255,7 +252,7 @@ def _own_threshold(evaluation: Evaluation) -> tuple[float, str] | None:
     """Return the threshold fitted to an evaluation's own labels; a baseline is asked often."""
     if evaluation not in _own_thresholds:
         _own_thresholds[evaluation] = fitted_threshold(
-            evaluation.verdicts.score, evaluation.expected, evaluation.topic.intent
+            evaluation.verdicts.score, evaluation.expected
         )
     return _own_thresholds[evaluation]
 

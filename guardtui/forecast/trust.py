@@ -244,7 +244,7 @@ def check_forecasts(
         if before is not None and stored:
             forecast = _as_recorded(forecast, before)
         scores = probability(reading.z)
-        point = settled(engine, scores, prompts.expected, topic.intent)
+        point = settled(engine, scores, prompts.expected)
         matches = scores >= np.float32(point.threshold)
         by_engine = matches == (topic.intent is Intent.BLOCK)
         repeated = any(evaluations[other].topic == topic for other, _ in scans if other < index)

@@ -217,7 +217,7 @@ class LocalScanner:
         if z is None:
             return None
         scores, matched = probability(z[0]), z[1]
-        settings = settled(self.settings_for(prompts), scores, prompts.expected, topic.intent)
+        settings = settled(self.settings_for(prompts), scores, prompts.expected)
         # By the displayed score, so that a prompt shown at or above the threshold has triggered.
         matches = scores >= np.float32(settings.threshold)
         if topic.intent is Intent.ALLOW:
