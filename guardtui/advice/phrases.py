@@ -90,4 +90,7 @@ def tidied(text: str, like: str) -> str:
     text = _TRAILING.sub("", _LEADING.sub("", " ".join(text.split())))
     if text.count("(") != text.count(")"):
         text = " ".join(_PARENTHESES.sub(" ", _BEFORE_SIGN.sub("", text)).split())
-    return text[:1].upper() + text[1:] if like[:1].isupper() else text
+    capital = text[:1].upper()
+    # A sign such as µ is another letter as a capital.
+    same = capital.lower() == text[:1].lower()
+    return capital + text[1:] if like[:1].isupper() and same else text

@@ -124,7 +124,8 @@ def shortened(text: str, characters: int) -> str:
         return text
     start, after = text[: characters - 1], text[characters - 1]
     if not after.isspace() and after not in ",;:.?!":
-        words = start.rsplit(maxsplit=1)[0] if start.strip() else ""
+        _, *last = start.rsplit(maxsplit=1) or [""]
+        words = start[: start.rindex(last[0])].rstrip() if last else ""
         start = words if 2 * len(words) >= characters else start
     return f"{start.rstrip().rstrip(',;:')}…"
 

@@ -30,6 +30,7 @@ def test_phrases_are_split_at_signs_and_conjunctions() -> None:
 
 @given(TEXTS)
 @example("0:0)0")
+@example("A:µ")
 def test_phrases_are_disjoint_ordered_and_not_blank(text: str) -> None:
     end = 0
     for start, stop in pieces(text):

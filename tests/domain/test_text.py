@@ -7,7 +7,7 @@ import unicodedata
 from unicodedata import east_asian_width
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -108,6 +108,7 @@ def test_a_shortened_text_ends_with_a_sign_behind_a_whole_word(text: str, shown:
 
 
 @given(ANY, st.integers(1, 20))
+@example("\r0000", 4)
 def test_a_shortened_text_is_the_start_in_so_many_characters(text: str, most: int) -> None:
     shown = shortened(text, most)
     assert len(shown) <= most
