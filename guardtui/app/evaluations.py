@@ -15,6 +15,7 @@ from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     ThresholdFit,
     held_out_metrics,
@@ -64,7 +65,9 @@ class Evaluations:
 
         decision_fit = self._store.state.decision_fit
 
-        def work_out() -> tuple[Comparison | None, PartialRates | None, ThresholdFit | None]:
+        def work_out() -> tuple[
+            Comparison | None, PartialRates | None, ThresholdFit | None, Metrics | None
+        ]:
             comparison = None
             if baseline is not None:
                 alignment = self._aligned(baseline, evaluation)
@@ -75,13 +78,13 @@ class Evaluations:
             fit = self._engine.own_fit(evaluation)
             if decision_fit is not None and is_fitted_with(evaluation, decision_fit):
                 fit = decision_fit
-            return comparison, partial_rates(evaluation, predicted, estimate), fit
+            # The folds of the fit cover all prompts.
+            held_out = None
+            if fit is not None and not evaluation.is_of_a_part:
+                held_out = held_out_metrics(fit, evaluation)
+            return comparison, partial_rates(evaluation, predicted, estimate), fit, held_out
 
-        comparison, partial, fit = await asyncio.to_thread(work_out)
-        # The folds of the fit cover all prompts.
-        held_out = (
-            None if fit is None or evaluation.is_of_a_part else held_out_metrics(fit, evaluation)
-        )
+        comparison, partial, fit, held_out = await asyncio.to_thread(work_out)
         self._store.publish(
             replace(
                 self._store.state,

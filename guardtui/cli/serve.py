@@ -171,7 +171,7 @@ class _Warnings(logging.Handler):
 
         problem = record.exc_info[1] if record.exc_info else None
         if isinstance(problem, HttpProcessingError):
-            return  # whoever reaches the port can send what is no request
+            return  # anyone who reaches the port can send something that is not a request
         message = record.getMessage().partition("\n")[0]
         if problem is not None:
             message += f" ({type(problem).__name__})"
