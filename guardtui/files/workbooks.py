@@ -63,7 +63,7 @@ def read_workbook(path: Path, content: bytes, sheet: str, needed: Collection[str
 def require_no_sheet(path: Path, sheet: str) -> None:
     """Raise FileError if a sheet is named for a file that is not a workbook."""
     if sheet:
-        raise FileError(path, "--sheet is for Excel workbooks, and this is none", "omit --sheet")
+        raise FileError(path, "--sheet is for Excel workbooks, and this is not one", "omit --sheet")
 
 
 def _below_header(
