@@ -27,7 +27,7 @@ from guardtui.domain.topic import (
 _SOURCES = 400  # maximum number of prompts proposed as examples
 _SHOWN = 60
 _CODE = re.compile(r"[{}<>\[\]\\|`]|://")
-_DRAWN = 16  # prompts for pairs of examples in a draft
+_DRAWN = 48  # prompts for pairs of examples in a draft
 
 
 class CandidateKind(StrEnum):
@@ -158,7 +158,7 @@ def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
     lacking = max(0, EXAMPLES_AT_LEAST - len(given))
     if not lacking or (lacking == 1 and given == topic.examples):
         return  # a single edit is enough
-    for examples in combinations(_sources(topic, material)[: 3 * _DRAWN], lacking):
+    for examples in combinations(_sources(topic, material)[:_DRAWN], lacking):
         whole = topic.model_copy(update={"examples": (*given, *examples)})
         if _fits(whole):
             yield Candidate(whole, CandidateKind.COMPLETE, "; ".join(changes(topic, whole)))
