@@ -1,11 +1,25 @@
-"""The sentence that says which guardrail was measured."""
+"""What a guardrail is made of, and the texts that name it."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import replace
 
 import pytest
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import guardrail_label, measured_by
+from guardtui.domain.guardrail import (
+    AIRS,
+    DECISION,
+    ENGINE,
+    JUDGE,
+    Companion,
+    Guardrail,
+    guardrail_label,
+    matches,
+    measured_by,
+)
+from guardtui.domain.topic import Intent
 
 
 @pytest.mark.parametrize(
@@ -65,3 +79,88 @@ def test_names_from_outside_are_inert_and_quoted_as_the_format_needs_it() -> Non
     assert measured_by(settings, lambda text: f"<{text!r}>") == (
         "Measured by AIRS, profile <'a\\x1b]52;c\\u202e'>, revision <'\\x07'>."
     )
+
+
+PROD = Guardrail(AIRS, "prod", profile="prod", region="de", tenant="acme", epochs=3, reducer="mode")
+PANEL = Guardrail(
+    JUDGE,
+    models=("m1", "m2", "m3", "m4", "m5"),
+    service="a1",
+    template="c964",
+    companions=(Companion("Pay, wages", Intent.ALLOW, "1a2b3c4d"),),
+    otherwise="block",
+)
+
+
+@pytest.mark.parametrize(
+    ("guardrail", "text"),
+    [
+        (Guardrail(ENGINE, encoder="pair", version="pair-2a-3"), "engine, version pair-2a-3"),
+        (PROD, "AIRS, profile prod, region de, tenant acme, 3 epochs by mode"),
+        (Guardrail(AIRS, "eu", profile="prod"), "eu: AIRS, profile prod"),
+        (Guardrail(AIRS, profile="p", sandbox=True), "AIRS on this machine, profile p"),
+        (
+            PANEL,
+            "judge m1, m2, m3 and 2 more, template c964, together with Pay, wages (allow, "
+            "1a2b3c4d); default block",
+        ),
+        (
+            Guardrail(DECISION, models=("d",), answered_by="d-2", api="chat", template="1f"),
+            "decision model d, answered by d-2, chat, template 1f",
+        ),
+        (Guardrail("acme", version="2"), "acme, 2"),
+    ],
+)
+def test_a_guardrail_is_told_with_all_that_it_is_made_of(guardrail: Guardrail, text: str) -> None:
+    assert guardrail.text() == text
+
+
+@pytest.mark.parametrize(
+    ("guardrail", "badge"),
+    [
+        (Guardrail(ENGINE, version="pair-2a-3"), ("ENGINE", "")),
+        (Guardrail(AIRS, profile="prod, eu"), ("AIRS", "prod, eu r3")),
+        (Guardrail(AIRS, "staging", profile="prod, eu"), ("AIRS", "staging r3")),
+        (PANEL, ("JUDGE", "m1")),
+        (Guardrail("acme", version="2"), ("ACME", "2")),
+    ],
+)
+def test_a_badge_names_the_guardrail_and_its_revision(
+    guardrail: Guardrail, badge: tuple[str, str]
+) -> None:
+    assert guardrail.badge("3") == badge
+
+
+@pytest.mark.parametrize("guardrail", [PROD, PANEL, Guardrail(ENGINE)])
+def test_a_guardrail_is_the_same_after_json(guardrail: Guardrail) -> None:
+    again = Guardrail.from_json(json.loads(json.dumps(guardrail.to_json())))
+    assert (again, hash(again), again.title) == (guardrail, hash(guardrail), guardrail.title)
+    assert Guardrail(ENGINE).to_json() == {"kind": "engine"}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [None, [], "airs", {}, {"kind": 1}, {"kind": "airs", "models": 3}, {"kind": "a", "b": 1}],
+)
+def test_other_json_is_not_a_guardrail(stated: object) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        Guardrail.from_json(stated)
+
+
+def test_the_title_does_not_make_another_guardrail() -> None:
+    assert replace(PROD, title="other") == PROD
+
+
+def test_a_guardrail_fits_what_states_less_and_nothing_else() -> None:
+    assert PROD.fits(Guardrail(AIRS, profile="prod"))
+    assert PROD.fits(Guardrail(AIRS))
+    assert not PROD.fits(Guardrail(AIRS, profile="pro"))
+    assert not PROD.fits(Guardrail(AIRS, profile="prod", region="in"))
+    assert not PROD.fits(Guardrail(JUDGE))
+
+
+def test_an_equal_guardrail_precedes_those_that_only_fit() -> None:
+    bare, german = Guardrail(AIRS, profile="prod"), Guardrail(AIRS, profile="prod", region="de")
+    assert matches(bare, [german, bare, german]) == [bare]
+    assert matches(bare, [german, german, PROD]) == [german, PROD]
+    assert matches(bare, [Guardrail(AIRS, profile="preprod")]) == []
