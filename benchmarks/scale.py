@@ -243,7 +243,7 @@ def cold(rows: int, folder: Path, rounds: int) -> dict[str, float]:
                 for path in large.glob(old):
                     shutil.rmtree(path)
             command = guardtui(
-                "eval", topic, "--prompts", large, "--encoder", "static", "--jobs", jobs
+                "eval", topic, "--prompts", large, "--set", "encoder=static", "--jobs", jobs
             )
             taken = measured(command, folder, alone=jobs == 1)
             peak = max(peak, taken["peak_mib"])
@@ -268,7 +268,7 @@ def edits(folder: Path) -> dict[str, float]:
     run = subprocess.run(measure, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(run.stdout)
     topic = write_topic(folder, "edited", "Advice on taxes, as a new command")
-    words = ("eval", topic, "--prompts", folder / "set", "--encoder", "static")
+    words = ("eval", topic, "--prompts", folder / "set", "--set", "encoder=static")
     for name in ("command", "command_again"):  # the second finds its parts
         taken = measured(guardtui(*words), folder)
         found |= {f"{name}_s": taken["s"], f"{name}_peak_mib": taken["peak_mib"]}

@@ -174,6 +174,7 @@ def statements(path: Path) -> set[str]:
             "app",
             (
                 "app",
+                "config",
                 "reports",
                 "shards",
                 "forecast",

@@ -11,5 +11,5 @@ ENCODER=${ENCODER:-static}
 CLUSTER=${CLUSTER:-ray://head:10001}
 JOBS=${JOBS:-16} # workers, of a core each; those too many wait
 
-guardtui eval "$TOPIC" --prompts "$PROMPTS" --encoder "$ENCODER" \
+guardtui eval "$TOPIC" --prompts "$PROMPTS" --set "encoder=$ENCODER" \
     --out "$OUT" --executor ray --address "$CLUSTER" --jobs "$JOBS" "$@"

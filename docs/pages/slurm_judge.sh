@@ -60,6 +60,6 @@ done
 
 # The cache is a database: one for each task, not one for all.
 export GUARDTUI_CACHE="$OUT.cache/$SLURM_ARRAY_TASK_ID"
-guardtui eval "$TOPIC" --prompts "$PROMPTS" --scanner judge \
-    --model "$url#$NAME" --concurrency "$AT_ONCE" \
+guardtui eval "$TOPIC" --prompts "$PROMPTS" \
+    --guardrail "judge:$url#$NAME" --set "concurrency=$AT_ONCE" \
     --shard "$SLURM_ARRAY_TASK_ID/$SHARDS" --out "$OUT"

@@ -21,5 +21,5 @@ threads=${SLURM_CPUS_PER_TASK:-1}
 export OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads MKL_NUM_THREADS=$threads
 export RAYON_NUM_THREADS=$threads POLARS_MAX_THREADS=$threads
 
-srun guardtui eval "$TOPIC" --prompts "$PROMPTS" --encoder "$ENCODER" \
+srun guardtui eval "$TOPIC" --prompts "$PROMPTS" --set "encoder=$ENCODER" \
     --out "$OUT" --shard "$SLURM_ARRAY_TASK_ID/$SHARDS"

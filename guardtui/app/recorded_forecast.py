@@ -27,6 +27,7 @@ from guardtui.forecast.forecaster import (
 )
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
+from guardtui.scanners.configuration import Configuration
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
@@ -92,6 +93,13 @@ def recorded_guardrail(
     chosen = fitting[0]
     others = tuple(settings for settings in answered if settings is not chosen)
     return RecordedGuardrail(chosen, others, tuple(iterations))
+
+
+def recorded_part(configuration: Configuration) -> tuple[str | None, str]:
+    """Return what `recorded_guardrail` needs to find the verdicts of a guardrail."""
+    models = getattr(configuration, "model", ())
+    profile = getattr(configuration, "profile", None) or ""
+    return configuration.kind, models[0].partition("#")[2] if models else profile
 
 
 def fit_recorded(

@@ -44,7 +44,7 @@ from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
 
-NO_DECISION_MODEL = "No decision model is named: start with --scanner decision --model URL#NAME."
+NO_DECISION_MODEL = "No decision model is named: start with --guardrail decision:URL#NAME."
 
 _ASK = "ask"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.airs_scans import AirsRun
+from guardtui.cli.airs_scans import AirsRun, make_run
 from guardtui.cli.audit_airs import AuditResult, audit_profile, say_incomplete
 from guardtui.cli.audit_engine import audit_engine
 from guardtui.cli.audit_gates import AuditGates, gate_options
@@ -17,29 +17,21 @@ from guardtui.cli.audit_inputs import AuditInputs, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
+from guardtui.cli.guardrail_options import AIRS, ENGINE, GuardrailFlags, guardrail_option
 from guardtui.cli.inputs import say_findings
-from guardtui.cli.options import (
-    FILE,
-    declared,
-    engine_options,
-    profile_option,
-    reading_options,
-    require_fitting,
-)
+from guardtui.cli.options import FILE, RunOptions, reading_options, threshold_option
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.cli.progress import watched
+from guardtui.domain.operating_point import Wanted
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import ProfilePrompts, TopicPrompts, all_prompts
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.reports.audit_base import FORMATS, AuditReport, load_writer
-from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
 from guardtui.scanners.base import Scanner
-from guardtui.scanners.options import CONCURRENCY, RATE
 from guardtui.session.profile_scans import ProfileScan
 from guardtui.session.report_reader import session_file
 
-_CONCURRENCY_HELP = "Maximum concurrent requests to AIRS (default 5, or SCAN_CONCURRENCY)."
 _FINDINGS = 3  # of one prompt set, listed one by one
 
 
@@ -67,20 +59,12 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 )
 @outputs_option
 @gate_options
-@click.option(
-    "--scanner",
-    "scanner_name",
-    type=click.Choice(["local", "airs"]),
-    default="local",
-    help="Scanner to use: local (default), or airs with the profile as deployed.",
+@guardrail_option(
+    "engine (default), airs:PROFILE, or the name of a guardrail of kind airs: the profile as "
+    "deployed."
 )
-@engine_options
-@profile_option
-@declared(
-    replace(CONCURRENCY, help=_CONCURRENCY_HELP, high=MOST_CONCURRENT),
-    replace(RATE, help="Maximum requests per second to AIRS."),
-    *SENDING,
-)
+@threshold_option
+@click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
@@ -92,9 +76,9 @@ def command(
     min_topic_coverage: float | None,
     max_conflicts: int | None,
     max_errors: int | None,
-    scanner_name: str,
-    profile: str,
-    **options: Any,
+    guardrail: GuardrailFlags,
+    threshold: Wanted,
+    fresh: bool,
 ) -> int:
     """Evaluate the topics of one profile together, each with its own labelled prompts.
 
@@ -107,8 +91,8 @@ def command(
     completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
     143: ended by a signal.
     """
-    remote = scanner_name == "airs"
-    require_fitting(scanner_name, options)
+    chosen_guardrail = _guardrail(guardrail, topics[0], threshold, fresh=fresh)
+    remote = chosen_guardrail.kind == AIRS
     gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
     chosen = choose(format_name, outputs, "table", FORMATS)
     # An unknown format fails before the work, not after it.
@@ -119,14 +103,15 @@ def command(
     together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
     closed = inputs.closed if default_action is None else default_action == "block"
     if remote:
-        airs = AirsRun.of(options, profile or inputs.name)
+        airs = _airs_run(chosen_guardrail, inputs.name, fresh=fresh)
         profile = airs.profile
         audited = audit_profile(together, airs, closed=closed)
         for notice in audited.notices:
             diagnostics.warn(notice)
     else:
-        profile = profile or inputs.name
-        scanner, notices = audit_engine(inputs.topics, options["encoder"], options["threshold"])
+        profile = inputs.name
+        encoder = getattr(chosen_guardrail.configuration, "encoder", None)
+        scanner, notices = audit_engine(inputs.topics, encoder, threshold)
         audited = _audit_locally(together, scanner, notices, closed)
     evaluation = audited.evaluation
     report = AuditReport(evaluation, audited.settings, profile, audited.notices)
@@ -146,6 +131,29 @@ def command(
     if message := summary(results, code):
         diagnostics.note(message)
     return code
+
+
+def _guardrail(
+    flags: GuardrailFlags, topic: Path, threshold: Wanted, *, fresh: bool
+) -> NamedGuardrail:
+    """Return the guardrail. Raises UsageError for one that cannot be audited, or unfit options."""
+    guardrail = flags.select(topic)
+    if guardrail.kind not in (ENGINE, AIRS):
+        raise click.UsageError(f"{guardrail.title} has no profile to audit: name one of AIRS")
+    unfit = "--fresh" if fresh else ""
+    if guardrail.kind == AIRS:
+        unfit = "--threshold" if threshold is not None else ""
+    if unfit:
+        raise click.UsageError(f"{unfit} does not fit {guardrail.title}: omit it")
+    return guardrail
+
+
+def _airs_run(guardrail: NamedGuardrail, profile: str, *, fresh: bool) -> AirsRun:
+    """Return the run of AIRS, by default with the profile that the audited files name."""
+    configuration = guardrail.configuration
+    if profile and not getattr(configuration, "profile", None):
+        guardrail = replace(guardrail, configuration=configuration.changed({"profile": profile}))
+    return make_run(guardrail, RunOptions(fresh=fresh))
 
 
 def _all_read(inputs: AuditInputs) -> list[Path]:

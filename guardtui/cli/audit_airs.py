@@ -43,7 +43,7 @@ def audit_profile(prompts: ProfilePrompts, airs: AirsRun, *, closed: bool | None
     with open_verdicts() as cache:
 
         async def audit() -> AuditResult:
-            connection = AirsConnection(airs.settings, rate=airs.rate, revisions=known_revisions())
+            connection = AirsConnection(airs.access, rate=airs.rate, revisions=known_revisions())
             state = await _look(connection)
             scanner = _scanner(connection, state, cache, airs)
             return await _evaluated(prompts, scanner, state, airs, closed=closed)

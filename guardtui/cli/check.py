@@ -127,7 +127,7 @@ def command(
     if prompts is None:
         for option, given in (
             ("--clusters", clusters),
-            ("--encoder", encoder is not None),
+            ("--set", encoder is not None),
             ("--threshold", threshold is not None),
             ("--unlabelled or --sheet", reading is not None),
         ):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -16,9 +15,8 @@ from guardtui.app.recorded_forecast import (
     forecast_recorded,
     recorded_forecast_before,
     recorded_guardrail,
+    recorded_part,
 )
-from guardtui.cli.airs_scans import AirsRun, say_notes
-from guardtui.cli.decision_scans import DecisionRun
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
@@ -27,12 +25,10 @@ from guardtui.cli.expressions import own_metrics
 from guardtui.cli.flip_rounds import FlipRounds
 from guardtui.cli.gates import Gates
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
-from guardtui.cli.judge_scans import JudgeRun
-from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.operating_point import threshold_for_shards
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose
 from guardtui.cli.plugins import load_plugins
-from guardtui.cli.scan_run import Repetition, ScanRun
+from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
 from guardtui.cli.shards import (
     cut_prompts,
     evaluate_by_others,
@@ -45,7 +41,7 @@ from guardtui.cli.shards import (
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.domain.operating_point import FITTED, ThresholdFit
+from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
@@ -60,14 +56,6 @@ from guardtui.session.report_reader import RecordedError, session_file
 from guardtui.session.scan_order import forecast_order
 from guardtui.shards.shard import Shard
 
-RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
-    "local": LocalRun.of,
-    "airs": AirsRun.of,
-    "judge": JudgeRun.of,
-    "decision": DecisionRun.of,
-}
-"""Factories of a scanner's run, from the values of its options and the profile."""
-
 
 def evaluate(request: EvalRequest) -> int:
     """Evaluate and deliver the reports; return the exit code.
@@ -81,8 +69,8 @@ def evaluate(request: EvalRequest) -> int:
     metrics = own_metrics(request.metrics)
     in_shards = request.shards.wanted(request.prompts)
     if in_shards:
-        refuse(request.scanner, _unfit_for_shards(request))
-    run = RUNS[request.scanner](request.options, request.profile)
+        refuse(_unfit_for_shards(request))
+    run = make_run(request.guardrail, request.options)
     if in_shards:
         return _evaluate_in_shards(request, run, outputs, files)
     report = _report(request, run, epochs, metrics, outputs)
@@ -103,7 +91,7 @@ def evaluate(request: EvalRequest) -> int:
         outputs,
         request.gates,
         files,
-        encoder=request.options["encoder"],
+        encoder=getattr(request.guardrail.configuration, "encoder", None),
         say_incomplete=say_incomplete if run.remote else None,
     )
 
@@ -111,10 +99,10 @@ def evaluate(request: EvalRequest) -> int:
 def _files_read(request: EvalRequest) -> list[Path]:
     """Return the files that are read, the prompts first and then the topic."""
     baseline = request.baseline
-    templates = (request.options["judge_template"], request.options["decision_template"])
+    template = getattr(request.guardrail.configuration, "template", None)
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
-    more = [template for template in templates if template is not None]
-    companions = [file for path in request.companion_paths for file in files_of(path)]
+    more = [] if template is None else [template]
+    companions = [file for path in request.options.companion_paths for file in files_of(path)]
     return [request.prompts, request.topic, *compared, *companions, *more]
 
 
@@ -146,18 +134,13 @@ def _report(
     say_blank_texts(request.topic, topic)
     _require_cluster(request, prompts)
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
-    if isinstance(run, LocalRun):
-        run = run.settled(topic, prompts)
-    elif isinstance(run, DecisionRun):
-        run = run.settled(request.topic, before)
+    run = run.settled(request.topic, topic, prompts, before)
     rounds = _flip_rounds(request, topic, prompts)
     rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
-    fit = run.fit_of(evaluation) if isinstance(run, LocalRun) else None
-    if isinstance(run, DecisionRun):
-        evaluation, fit = run.fitted(evaluation)
+    evaluation, fit = run.fitted(evaluation)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     forecast = None
@@ -182,7 +165,7 @@ def _report(
         fit=fit,
         checked=None if rounds is None else rounds.checked,
         before=forecast,
-        template=run.template if isinstance(run, DecisionRun) else "",
+        template=run.template,
     )
 
 
@@ -203,9 +186,7 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
-    models = request.options["models"] if request.scanner in ("judge", "decision") else ()
-    part = models[0].rpartition("#")[2] if models else request.profile
-    guardrail = recorded_guardrail(request.topic, request.scanner, part)
+    guardrail = recorded_guardrail(request.topic, *recorded_part(request.guardrail.configuration))
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
     note(
@@ -217,7 +198,7 @@ def _rows_in_doubt(
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:
     """Return the other topics of the profile. Raises `InputError` with all their problems."""
-    paths = [kept_path(request.topic, path) for path in request.companion_paths]
+    paths = [kept_path(request.topic, path) for path in request.options.companion_paths]
     loaded = load_companions(request.topic, paths, topic)
     if loaded.problems:
         raise InputError("\n".join(map(str, loaded.problems)))
@@ -258,11 +239,10 @@ def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], floa
 
 def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
     return {
-        "--with": request.companion_paths,
+        "--with": request.options.companion_paths,
         "--epochs": request.repeats.epochs,
         "--cluster": request.cluster,
         "--flips": request.flips or None,
-        "--profile": request.profile,
         "--metric": request.metrics,
         "--all": request.every_mistake or None,
     }
@@ -274,7 +254,7 @@ def _evaluate_in_shards(
     """Evaluate one shard and print a line about it, or evaluate all and report on their sum."""
     gates, shards = request.gates, request.shards
     if run.remote:
-        shards.require_one_process(request.scanner)
+        shards.require_one_process(request.guardrail.kind)
     shard = find_shard(shards)
     only_errors = gates == Gates(max_errors=gates.max_errors)
     if shard is not None and (request.baseline is not None or not only_errors):
@@ -282,28 +262,22 @@ def _evaluate_in_shards(
     before, number = _baseline(request)
     large = cut_prompts(shards, request.prompts, shard, request.topic)
     topic = topic_for(request.topic, large)
-    fit: ThresholdFit | None = None
-    if isinstance(run, DecisionRun):
-        if run.wanted == FITTED:
-            raise click.UsageError(
-                "--threshold fitted needs all scores at once: give shards a number, or shipped"
-            )
-        run = run.settled(request.topic, before)
-        fit = run.fit
-    if isinstance(run, JudgeRun | DecisionRun):
-        models = run
+    run = run.settled_for_shards(request.topic, before)
+    fit = run.fit
+    if run.remote:
 
         def judged(prompts: PromptSet, part: Shard) -> Evaluation:
-            return models.evaluate(topic, prompts, journal=large.folder / "journals" / part.name)
+            return run.evaluate(topic, prompts, journal=large.folder / "journals" / part.name)
 
         merged, unfinished = evaluate_by_others(
-            large, topic, models.settings, shard, judged, gates.max_errors
+            large, topic, run.settings, shard, judged, gates.max_errors
         )
         if unfinished is not None:
-            models.say_incomplete(unfinished, allowed=False)
+            run.say_incomplete(unfinished, allowed=False)
             return Exit.NOT_COMPLETED
     else:
-        encoder, wanted = request.options["encoder"], request.options["threshold"]
+        encoder = getattr(request.guardrail.configuration, "encoder", None)
+        wanted = request.options.threshold
         threshold = threshold_for_shards(wanted)
         if shard is not None and threshold.unfitted and wanted == FITTED:
             raise click.UsageError(

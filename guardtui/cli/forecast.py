@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.options import FILE, declared, reading_options
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import FILE, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
-from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedGuardrail
@@ -32,16 +32,9 @@ _FORMATS = ("table", "md", "html", "json")
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
 @reading_options
-@click.option(
-    "--scanner",
-    type=click.Choice(["airs", "judge", "decision"]),
-    help="Kind of guardrail to forecast (default: the one that answered last).",
-)
-@click.option(
-    "--guardrail",
-    default="",
-    metavar="TEXT",
-    help="Part of the name of the guardrail's profile or model, if several have answered.",
+@guardrail_option(
+    "Guardrail to forecast: a name, airs:PROFILE, judge:URL#MODEL or decision:URL#MODEL "
+    "(default: the one that answered last)."
 )
 @click.option(
     "--trust",
@@ -54,17 +47,14 @@ _FORMATS = ("table", "md", "html", "json")
     type=click.Choice(_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
-@declared(ENCODER)
 @outputs_option
 def command(
     topic: Path,
     prompts: Path,
     reading: Reading | None,
-    scanner: str | None,
-    guardrail: str,
+    guardrail: GuardrailFlags,
     trust: bool,
     format_name: str | None,
-    encoder: str | None,
     outputs: tuple[Path, ...],
 ) -> int:
     """Forecast the verdicts of AIRS, a judge or a decision model on the definition of a topic file.
@@ -73,7 +63,7 @@ def command(
     has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
     definition, need a full scan. --trust compares earlier scans with their forecasts.
     """
-    from guardtui.app.recorded_forecast import names_of, recorded_guardrail
+    from guardtui.app.recorded_forecast import names_of, recorded_guardrail, recorded_part
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
@@ -83,7 +73,9 @@ def command(
     chosen = choose(format_name, outputs, "table", _FORMATS)
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
-    recorded = recorded_guardrail(topic, scanner, guardrail)
+    wanted, encoder, _ = guardrail.with_encoder(topic)
+    part = (None, "") if guardrail.name is None else recorded_part(wanted.configuration)
+    recorded = recorded_guardrail(topic, *part)
     make = _trust if trust else _forecast
     render = make(topic, definition, prompt_set, recorded, encoder)
     if recorded.others:

@@ -1,15 +1,16 @@
-"""Scans of `eval` by the embedded scanner."""
+"""Scans of `eval` by the embedded engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guardtui.cli import signals
 from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.options import RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -17,31 +18,53 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import ALONE, Companions
 from guardtui.session.profile_scans import WithCompanions
 
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> LocalRun:
+    """Return the run of the embedded engine."""
+    encoder = getattr(guardrail.configuration, "encoder", None)
+    return LocalRun(encoder, options.threshold)
+
 
 @dataclass(frozen=True)
 class LocalRun:
-    """The embedded scanner with the options of the command line; `profile` is only a label."""
+    """The embedded engine with the options of the command line."""
 
     encoder: str | None
     threshold: Wanted
-    profile: str
     scanner: LocalScanner | None = None
     remote = False
+    profile = template = ""
+    fit = None
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], profile: str) -> LocalRun:
-        """Create it from values of declared options."""
-        return cls(values["encoder"], values["threshold"], profile)
+    @property
+    def settings(self) -> ScannerSettings:
+        """Settings of the engine."""
+        return self._settled.settings
 
-    def settled(self, topic: Topic, prompts: PromptSet) -> LocalRun:
-        """Return it with the threshold for these prompts. Raises `OperatingPointError`."""
+    @property
+    def _settled(self) -> LocalScanner:
+        """The engine. Raises RuntimeError before the threshold is `settled`."""
+        if self.scanner is None:
+            raise RuntimeError("the threshold is not settled")
+        return self.scanner
+
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> LocalRun:
+        """Return a copy that uses the threshold for these prompts. Raises `OperatingPointError`."""
         engine = settled_engine(self.encoder, self.threshold, topic, prompts)
         return replace(self, scanner=engine)
 
-    def fit_of(self, evaluation: Evaluation) -> ThresholdFit | None:
-        """Return the fit behind the threshold of an evaluation by this engine, or None."""
-        assert self.scanner is not None  # noqa: S101 - it has evaluated
-        return own_fit(evaluation, self.scanner.shipped_threshold)
+    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> LocalRun:
+        """Return it unchanged: the threshold is fitted once all shards have scores."""
+        return self
+
+    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return the evaluation, and the fit behind its threshold, or None."""
+        return evaluation, own_fit(evaluation, self._settled.shipped_threshold)
 
     def evaluate(
         self,
@@ -49,14 +72,13 @@ class LocalRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
+        journal: Path | None = None,
     ) -> Evaluation:
         """Evaluate a topic together with its companions. Raises ScannerError.
 
         Raises RuntimeError before the threshold is `settled`.
         """
-        if self.scanner is None:
-            raise RuntimeError("the threshold is not settled")
-        together = WithCompanions(self.scanner, companions.topics, companions.closed)
+        together = WithCompanions(self._settled, companions.topics, companions.closed)
         return signals.run(evaluated(together, topic, prompts, repetition))
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:

@@ -78,8 +78,8 @@ class ShardFlags:
                 raise click.UsageError(f"{option} needs --out: a folder for the shards")
         return False
 
-    def require_one_process(self, scanner: str) -> None:
-        """Raise a usage error for options of several processes, which this scanner does not use."""
+    def require_one_process(self, kind: str) -> None:
+        """Raise a usage error for options of several processes, which this kind does not use."""
         given = {
             "--jobs": (self.jobs or 1) > 1,
             "--executor": self.executor not in (None, "serial"),
@@ -87,8 +87,8 @@ class ShardFlags:
         for option, is_given in given.items():
             if is_given:
                 raise click.UsageError(
-                    f"{option} does not fit --scanner {scanner}, which evaluates one shard after "
-                    "the other: start a process for each --shard I/N instead"
+                    f"{option} does not fit a guardrail of kind {kind}, which evaluates one shard "
+                    "after the other: start a process for each --shard I/N instead"
                 )
 
     def _others(self) -> dict[str, object]:

@@ -288,13 +288,8 @@ def topic_for(path: Path, large: LargeSet) -> Topic:
     return file.topic
 
 
-def refuse(scanner: str, unfit: Mapping[str, object]) -> None:
+def refuse(unfit: Mapping[str, object]) -> None:
     """Raise a usage error for options that cannot be combined with shards."""
-    if scanner == "airs":
-        raise click.UsageError(
-            "--scanner airs is not distributed: its rate limit is one for all, more workers only "
-            "share it; leave out what speaks of shards"
-        )
     for option, value in unfit.items():
         if value:
             raise click.UsageError(f"{option} does not fit prompts in shards: omit it")

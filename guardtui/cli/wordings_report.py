@@ -1,4 +1,4 @@
-"""The result of `guardtui refine --scanner decision` as a table, Markdown or JSON."""
+"""The result of `guardtui refine` with a decision model as a table, Markdown or JSON."""
 
 from __future__ import annotations
 

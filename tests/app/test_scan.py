@@ -59,7 +59,8 @@ class Desk:
         self.store = Store(AppState(self.session.topic, self.workspace.prompts))
         engine = Engine(LocalScanner("static"), self.author)
         self.editing = Editing(self.store, self.session, self.author)
-        self.connections = Connections(self.store, self.workspace.store, self.author, options)
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
         changes = ProfileChanges(
             lambda connection: AppliedLog(self.workspace.store, connection.key)
         )

@@ -15,8 +15,8 @@ from .test_eval_airs import Cloud, cloud
 
 __all__ = ["cloud"]
 
-AUDIT = ("audit", "--encoder", "static")
-AIRS = ("audit", "--scanner", "airs", "--profile", "sandbox")
+AUDIT = ("audit", "--set", "encoder=static")
+AIRS = ("audit", "--guardrail", "airs:sandbox")
 BREAD, HOME = NEGATIVE[0], POSITIVE[2]
 
 
@@ -59,7 +59,7 @@ def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
     result = document(done.out)
     assert [one["prompt_file"] for one in result["topics"]] == ["tax.csv", "baking.csv"]
     alone = run(
-        "eval", "tax.yaml", "--prompts", "tax.csv", "--encoder", "static", "--format", "json"
+        "eval", "tax.yaml", "--prompts", "tax.csv", "--set", "encoder=static", "--format", "json"
     )
     metrics, tax = json.loads(alone.out)["metrics"], result["topics"][0]["alone"]
     assert {name: tax[name] for name in ("tp", "fn", "fp", "tn")} == {
@@ -266,10 +266,14 @@ def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
 
 
 def test_options_that_do_not_fit(run: Run, profile: Path) -> None:
-    for line in ((*AUDIT, ".", "--fresh"), (*AIRS, ".", "--encoder", "static")):
+    for line, told in (
+        ((*AUDIT, ".", "--fresh"), "--fresh does not fit engine"),
+        ((*AIRS, ".", "--threshold", "0.5"), "--threshold does not fit airs:sandbox"),
+        ((*AIRS, ".", "--set", "encoder=static"), "encoder: unknown key of airs"),
+    ):
         done = run(*line)
         assert (done.code, done.out) == (2, "")
-        assert "does not fit --scanner" in done.err
+        assert told in done.err
 
 
 def test_files_have_the_form_of_their_ending(run: Run, profile: Path) -> None:
@@ -362,9 +366,9 @@ def test_other_yaml_in_a_folder_is_skipped_and_named_alone_it_is_an_error(
     )
     other = tmp_path / "compose.yaml"
     other.write_text("services: {}\n", "utf-8")
-    result = run("audit", str(tmp_path), "--encoder", "static")
+    result = run("audit", str(tmp_path), "--set", "encoder=static")
     assert result.code == 0
     assert "compose.yaml: not a topic file, skipped" in result.err
-    alone = run("audit", str(other), "--encoder", "static")
+    alone = run("audit", str(other), "--set", "encoder=static")
     assert alone.code == 2
     assert "compose.yaml: not a topic: it has none of its keys" in alone.err

@@ -113,12 +113,12 @@ def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
 def test_the_clusters_are_those_of_the_wanted_engine(files: list[str]) -> None:
     arguments = (*files, "--clusters", "--format", "json")
     default = json.loads(run(*arguments))["prompt_set"]
-    static = json.loads(run(*arguments, "--encoder", "static"))["prompt_set"]
+    static = json.loads(run(*arguments, "--set", "encoder=static"))["prompt_set"]
     assert "static" in static["scanner"]
     assert "static" not in default["scanner"]
     assert static["silhouette"] != default["silhouette"]
     # At this threshold every prompt matches: those that do not belong are false positives.
-    low = json.loads(run(*arguments, "--encoder", "static", "--threshold", "0.000001"))
+    low = json.loads(run(*arguments, "--set", "encoder=static", "--threshold", "0.000001"))
     counts = [cluster["counts"] for cluster in low["prompt_set"]["clusters"]]
     assert sum(count["fp"] for count in counts) == 13
     assert sum(count["fn"] + count["tn"] for count in counts) == 0

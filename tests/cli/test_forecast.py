@@ -17,7 +17,7 @@ from tests.sessions import AIRS, DESCRIPTIONS, JUDGE, Scanned, answers
 
 from .conftest import POSITIVE, Run
 
-COMMAND = ("forecast", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMAND = ("forecast", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     assert "not verdicts of AIRS, profile staging" in result.err
     assert "AIRS, profile prod" in result.err
     assert document(run)["other_guardrails"][0]["identity"] == "airs, profile staging"
-    assert "AIRS, profile staging" in run(*COMMAND, "--scanner", "airs").out
-    chosen = run(*COMMAND, "--scanner", "airs", "--guardrail", "PROD").out
+    assert "AIRS, profile staging" in run(*COMMAND, "--guardrail", "airs:staging").out
+    chosen = run(*COMMAND, "--guardrail", "airs:prod").out
     assert "AIRS, profile prod" in chosen
 
 
@@ -201,8 +201,8 @@ def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--scanner", "judge"), "no verdicts of a judge are recorded"),
-        (("--guardrail", "staging"), "no verdicts of a guardrail with 'staging' in its name"),
+        (("--guardrail", "judge:http://h/v1#m"), "no verdicts of a judge with 'm'"),
+        (("--guardrail", "airs:staging"), "no verdicts of AIRS with 'staging' in its name"),
     ],
 )
 def test_another_guardrail_than_the_recorded_ones(
@@ -224,14 +224,17 @@ def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanne
     assert "has given a verdict on 5 of these prompts" in result.err
     assert "others have verdicts too: a judge: model-1" in result.err
     assert "(--guardrail chooses)" in result.err
-    assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "model-1").out
+    assert (
+        "Forecast of a judge: model-1"
+        in run(*COMMAND, "--guardrail", "judge:http://localhost/v1#model-1").out
+    )
 
 
 def test_other_prompts_than_the_scanned_ones_are_refused(
     run: Run, scanned: Scanned, folder: Path
 ) -> None:
     scanned.scan("Tax")
-    result = run("forecast", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    result = run("forecast", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     assert (result.code, result.out) == (2, "")
     assert "AIRS was asked other prompts than these: scan once with this prompt set" in result.err
     assert POSITIVE[0] in (folder / "prompts.csv").read_text("utf-8")
@@ -296,7 +299,10 @@ def test_labels_that_changed_since_are_not_compared(
         (("topic.yaml",), "Missing option '--prompts'"),
         (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
         (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
-        (("topic.yaml", "--prompts", "tax.csv", "--scanner", "local"), "is not one of"),
+        (
+            ("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"),
+            "there is no guardrail 'local'",
+        ),
         (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
     ],
 )

@@ -29,7 +29,7 @@ from tests.examples import up_to
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
 WORKFLOW_COMMAND = re.compile(r"^\s*::([\w-]+)(?: (.*?))?::(.*)$")
 
 

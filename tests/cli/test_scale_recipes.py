@@ -132,7 +132,7 @@ def test_the_script_for_ray_is_called_as_the_page_says(
     code, out, err = script(here, "ray_scale.sh", **programs, PROMPTS="p.csv", CLUSTER="ray://x:1")
     assert (code, err) == (0, "")
     assert out == (
-        "eval topic.yaml --prompts p.csv --encoder static --out big --executor ray "
+        "eval topic.yaml --prompts p.csv --set encoder=static --out big --executor ray "
         "--address ray://x:1 --jobs 16\n"
     )
 
@@ -143,7 +143,7 @@ def test_a_judge_by_shards_asks_for_each_prompt_once(here: Path) -> None:
     with grading_server(judge, message=-1) as server:
         words = [
             *("eval", "topic.yaml", "--prompts", "prompts.csv", "--out", "judged"),
-            *("--scanner", "judge", "--model", f"{server.url}#m"),
+            *("--guardrail", f"judge:{server.url}#m"),
         ]
         codes = [run(here, *words, "--shard", f"{one}/3", GUARDTUI_CACHE=f"c{one}")[0]
                  for one in range(3)]  # fmt: skip

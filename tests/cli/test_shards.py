@@ -89,7 +89,7 @@ def run(here: Path, *words: str, **environment: str) -> tuple[int, str, str]:
 
 
 def evaluate(*more: str, prompts: str = "prompts.csv") -> list[str]:
-    return ["eval", "topic.yaml", "--prompts", prompts, "--encoder", "static", *more]
+    return ["eval", "topic.yaml", "--prompts", prompts, "--set", "encoder=static", *more]
 
 
 def sayings(folder: Path) -> tuple[bytes, object]:
@@ -335,7 +335,16 @@ def test_options_that_cannot_be_combined_are_reported(
 
 
 def test_a_service_with_a_quota_is_not_distributed(here: Path) -> None:
-    words = ["eval", "topic.yaml", "--prompts", "prompts.csv", "--out", "set", "--scanner", "airs"]
+    words = [
+        "eval",
+        "topic.yaml",
+        "--prompts",
+        "prompts.csv",
+        "--out",
+        "set",
+        "--guardrail",
+        "airs",
+    ]
     code, _, err = run(here, *words)
     assert code == 2
     assert "its rate limit is one for all" in err
@@ -386,7 +395,7 @@ def test_a_merged_run_in_several_forms_at_once(here: Path) -> None:
 
 def test_the_sweep_of_shards_is_that_of_their_scores(here: Path) -> None:
     assert run(here, *evaluate("--out", "set", "--shards", "3"))[0] == 0
-    words = ["sweep", "topic.yaml", "--encoder", "static", "--format", "json", "--prompts"]
+    words = ["sweep", "topic.yaml", "--set", "encoder=static", "--format", "json", "--prompts"]
     code, out, err = run(here, *words, "set")
     assert code == 0, err
     result = json.loads(out)

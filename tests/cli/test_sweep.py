@@ -17,7 +17,7 @@ from guardtui.session.workspace import sample_folder
 
 from .conftest import Run, prompts_csv
 
-COMMAND = ("sweep", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMAND = ("sweep", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
 
 
 @pytest.fixture

@@ -174,9 +174,12 @@ session remembers it, and does not list the prompt again.""",
     "guardrail": PaneHelp(
         "The guardrail",
         """\
-The guardrail of scans: a security profile of AIRS, a judge (a language model that judges each
-prompt), or none. Values of flags, environment variables and the files of airs-cli are filled in,
-with their origin beside each line. Separate several models by blanks.
+The guardrail of scans: a security profile of AIRS, judges (language models that judge each prompt),
+a decision model, or the engine alone. The list has those that have a name, with the file and line
+that they come from: `guardrails.yaml` beside the topic, or the settings. The form shows the values
+of the one under the cursor; empty ones are those of variables and of the files of airs-cli, or the
+defaults. A guardrail with a name is written to its file when you use it, one without a name is for
+this topic only. Separate several models by blanks.
 
 A key typed here is masked. It stays in memory until you quit, or is stored in the keyring of the
 system if you choose that; it requires the extra 'keyring' of guardtui and a keyring that encrypts.
@@ -187,7 +190,7 @@ Check scans one harmless prompt (with a judge two), which is not recorded. Using
 its recorded verdicts at once, or forecasts from them.""",
         keys=(
             NEXT,
-            ("Enter, Space", "On the first line: another kind of guardrail"),
+            ("Enter", "In the list: use this guardrail"),
             ("^k", "Check it"),
             ("^s", "Use it from now on"),
             CLOSE,
