@@ -30,7 +30,8 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.session.session import Decision, Iteration
 
 RUNS = 5

@@ -49,11 +49,15 @@ class ReportSubject:
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """A report to write: `name` is a path, relative to the folder of the topic file."""
+    """A report to write: `name` is a path, relative to the folder of the topic file.
+
+    `variant` says whether the variant of the format is wanted, such as CSV for Excel.
+    """
 
     format: str
     subject: ReportSubject
     name: str
+    variant: bool = False
 
 
 MakeReport = Callable[[ReportRequest], ReportInput]
@@ -173,7 +177,7 @@ class Reporting:
         if not overwrite:
             _require_free(target)
         report = self._with_survey(make(request), request.format)
-        data = report_bytes(request.format, report)
+        data = report_bytes(request.format, report, variant=request.variant)
         if not overwrite:
             _require_free(target)  # making the report took a while
         write_atomically(target, data)

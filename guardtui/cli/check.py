@@ -32,7 +32,7 @@ from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
 from guardtui.reports.clusters_document import survey_document
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
 from guardtui.scanners.local.scanner import LocalScanner
 
 SCHEMA_VERSION = 1

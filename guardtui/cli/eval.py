@@ -21,7 +21,7 @@ from guardtui.cli.options import (
     scanner_options,
     values_of,
 )
-from guardtui.cli.output_options import format_option, outputs_option
+from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
 from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.domain.prompt_reading import Reading
@@ -43,6 +43,7 @@ class EvalRequest:
     profile: str
     format_name: str | None
     outputs: tuple[Path, ...]
+    variants: frozenset[str]
     every_mistake: bool
     baseline: str | None
     metrics: tuple[str, ...]
@@ -78,12 +79,14 @@ class EvalRequest:
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         companion_paths = options.pop("companion_paths")
+        variants = variants_of(values)
         return cls(
             options=options,
             gates=gates,
             shards=shards,
             repeats=repeats,
             companion_paths=companion_paths,
+            variants=variants,
             **values,
         )
 

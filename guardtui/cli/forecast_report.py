@@ -24,9 +24,9 @@ from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
+from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_report import definition_of, scanner_of
 from guardtui.reports.json_text import dumps
-from guardtui.reports.renderers import render as render_document
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedForecast

@@ -25,8 +25,8 @@ from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, CrossValidated, Sweep
+from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_report import RATE_KEYS
-from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 1
 

@@ -21,9 +21,9 @@ from guardtui.domain.document import (
 )
 from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
+from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_report import definition_of, scanner_of
 from guardtui.reports.json_text import dumps
-from guardtui.reports.renderers import render as render_document
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedTrust

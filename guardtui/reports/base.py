@@ -1,12 +1,10 @@
-"""Input of reports, the rows shared by all formats, and the registry of writers."""
+"""Input of the reports of an evaluation, and the rows shared by all formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,25 +30,6 @@ from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
     from guardtui.advice.prompt_set import Survey
-
-GROUP = "guardtui.reports"
-"""Entry-point group by which other packages add formats: a name and a `Writer`."""
-
-_BUILT_IN = {
-    "table": "guardtui.reports.topic_text",
-    "json": "guardtui.reports.json_report",
-    "csv": "guardtui.reports.csv_report",
-    "tsv": "guardtui.reports.tsv_report",
-    "md": "guardtui.reports.topic_markdown",
-    "html": "guardtui.reports.html.report",
-    "inspect-log": "guardtui.reports.inspect_log",
-    "junit": "guardtui.reports.junit",
-    "sarif": "guardtui.reports.sarif",
-    "airs-json": "guardtui.reports.airs_json",
-    "litellm": "guardtui.reports.litellm",
-    "csv-excel": "guardtui.reports.csv_excel",
-    "junit-regressions": "guardtui.reports.junit_regressions",
-}
 
 
 class ReportError(GuardtuiError):
@@ -432,45 +411,3 @@ def verdict_text(row: ReportRow) -> str:
     if row.was and row.change:
         parts.append(f"was {row.was}")
     return ", ".join(parts)
-
-
-Writer = Callable[[ReportInput], str]
-"""Writer of a report's text; the same input gives the same text."""
-
-
-def report_formats() -> tuple[str, ...]:
-    """Return all formats: the built-in ones, then those that other packages add, sorted."""
-    from importlib.metadata import entry_points
-
-    added = {point.name for point in entry_points(group=GROUP)} - set(_BUILT_IN)
-    return (*_BUILT_IN, *sorted(added))
-
-
-def load_writer(name: str) -> Writer:
-    """Return the writer of a format. Raises `ReportError` if it is unknown or cannot be loaded."""
-    if name in _BUILT_IN:
-        writer: Writer = import_module(_BUILT_IN[name]).write
-        return writer
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=GROUP, name=name):
-        try:
-            loaded: Writer = point.load()
-        except Exception as error:
-            raise ReportError(
-                f"the report format {name!r} of {point.value} cannot be loaded "
-                f"({type(error).__name__})"
-            ) from error
-        return loaded
-    raise ReportError(
-        f"unknown report format {name!r}: choose one of {', '.join(report_formats())}"
-    )
-
-
-def write_report(name: str, report: ReportInput, path: Path) -> None:
-    """Write a report to a file atomically. Raises `ReportError` and `FileError`."""
-    from guardtui.files.atomic import write_atomically
-
-    text = load_writer(name)(report)
-    # A lone surrogate of a topic is not valid in UTF-8.
-    write_atomically(path, text.encode("utf-8", "replace"), backup_folder=None)

@@ -10,7 +10,8 @@ import pickle
 import subprocess
 import sys
 
-from guardtui.reports.base import ReportError, ReportInput, load_writer
+from guardtui.reports.base import ReportError, ReportInput
+from guardtui.reports.formats import load_writer
 
 LARGE = 1000
 """Number of prompts from which a subprocess is worth its start."""
@@ -24,15 +25,15 @@ _BEGIN = (
 """Command of the subprocess. It has this process's module path: any package may add formats."""
 
 
-def report_bytes(name: str, report: ReportInput) -> bytes:
+def report_bytes(name: str, report: ReportInput, *, variant: bool = False) -> bytes:
     """Return the report in a format. Blocks, but other threads run meanwhile.
 
     Raises `ReportError` for an unknown or failing format.
     """
     load_writer(name)  # raises for an unknown name before the process starts
     if len(report.evaluation.keys) < LARGE:
-        return _made(name, report)
-    given = pickle.dumps(sys.path) + pickle.dumps((name, report))
+        return _made(name, report, variant)
+    given = pickle.dumps(sys.path) + pickle.dumps((name, report, variant))
     try:
         done = subprocess.run(  # noqa: S603 - this interpreter, and no text of others
             [sys.executable, "-c", _BEGIN],
@@ -41,17 +42,17 @@ def report_bytes(name: str, report: ReportInput) -> bytes:
             check=False,
         )
     except OSError:  # no memory for a second process, or an interpreter without a file
-        return _made(name, report)
+        return _made(name, report, variant)
     if done.returncode == 0:
         return done.stdout
     kind = done.stderr.decode("utf-8", "replace") if done.returncode == _FAILED else ""
     raise ReportError(_failure(kind or f"exit code {done.returncode}"))
 
 
-def _made(name: str, report: ReportInput) -> bytes:
+def _made(name: str, report: ReportInput, variant: bool) -> bytes:
     try:
         # A lone surrogate of a topic is not valid in UTF-8.
-        return load_writer(name)(report).encode("utf-8", "replace")
+        return load_writer(name, variant=variant)(report).encode("utf-8", "replace")
     except ReportError:
         raise
     except Exception as error:  # the writer may be of another package
@@ -70,8 +71,8 @@ def answer() -> None:
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     try:
-        name, report = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process above
-        data = load_writer(name)(report).encode("utf-8", "replace")
+        name, report, variant = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process above
+        data = load_writer(name, variant=variant)(report).encode("utf-8", "replace")
     except Exception as error:  # noqa: BLE001 - only its kind is told: its text may be a prompt
         os.write(errors, type(error).__name__.encode())
         os._exit(_FAILED)

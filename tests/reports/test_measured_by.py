@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
 from guardtui.reports.compared import base as compared_base
+from guardtui.reports.formats import load_writer
 from guardtui.session.evaluation_refs import RecordedEvaluation
 from tests.reports.html.reading import read
 

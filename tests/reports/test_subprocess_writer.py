@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from guardtui.reports import subprocess_writer
-from guardtui.reports.base import _BUILT_IN, ReportError, ReportInput, load_writer
+from guardtui.reports.base import ReportError, ReportInput
+from guardtui.reports.formats import FORMATS, load_writer
 from guardtui.reports.subprocess_writer import report_bytes
 
 pytestmark = pytest.mark.process
@@ -42,7 +43,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "acme_plugin.py"
 
 
-@pytest.mark.parametrize("name", _BUILT_IN)
+@pytest.mark.parametrize("name", FORMATS)
 def test_the_bytes_are_those_of_the_writer(report: ReportInput, elsewhere: None, name: str) -> None:
     assert report_bytes(name, report) == load_writer(name)(report).encode("utf-8", "replace")
 

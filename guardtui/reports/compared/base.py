@@ -14,7 +14,7 @@ from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Outcome, is_wrong
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation, mistake_keys
 
 Side: TypeAlias = "RecordedEvaluation | Mistakes"

@@ -26,8 +26,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.problems import FileError
-from guardtui.reports.base import report_formats
-from guardtui.reports.formats import in_order
+from guardtui.reports.formats import report_formats
 from guardtui.reports.merged_report import report_of
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.shards.merge import Merged, category_metrics
@@ -394,7 +393,7 @@ class LargeSetFeature:
         """Ask for a format and a name, and write a report on a whole run."""
         title = f"all {merged.run.large.rows} prompts, run {merged.run.id}"
         await self._export.ask_and_write(
-            [name for name in in_order(report_formats()) if name not in UNFIT],
+            [name for name in report_formats() if name not in UNFIT],
             [ReportSubject(title, f"all-{merged.run.id}")],
             lambda request: report_of(merged, WholeSet.baseline(change)),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from rich.text import Text
@@ -14,6 +13,7 @@ from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.free_name import free_name, names_in
 from guardtui.files.output_files import OutputSet
 from guardtui.reports.score_base import ScoreReport
+from guardtui.reports.score_document import write_scores
 from guardtui.scorer.aggregate import Reducers
 from guardtui.scorer.expression import parse_reducer
 from guardtui.session.score_run import ScorerResult
@@ -121,6 +121,5 @@ def report_of(
 
 def write_report(report: ScoreReport, form: str, target: Path) -> None:
     """Write a report as `guardtui score` does. Raises FileError; blocks."""
-    writer = import_module(f"guardtui.reports.score_{form}").write
     refuse_overwriting(target, Path(report.outputs.source))
-    write_atomically(target, writer(report).encode("utf-8", "replace"))
+    write_atomically(target, write_scores(report, form).encode("utf-8", "replace"))

@@ -21,7 +21,8 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Usage
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.reports.html import charts
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.session.session import Decision, Iteration
