@@ -23,7 +23,7 @@ from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
-from guardtui.reports.subprocess_writer import report_bytes
+from guardtui.reports.formats import load_writer
 from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
@@ -165,7 +165,7 @@ class Reporting:
     def write(
         self, make: MakeReport, request: ReportRequest, target: Path, *, overwrite: bool = False
     ) -> None:
-        """Make a report and write it. Blocks.
+        """Make a report and write it. Blocks, but other threads run meanwhile.
 
         Raises FileError, ReportError and, without `overwrite`, ExistsError.
         """
@@ -177,10 +177,11 @@ class Reporting:
         if not overwrite:
             _require_free(target)
         report = self._with_survey(make(request), request.format)
-        data = report_bytes(request.format, report, variant=request.variant)
+        text = load_writer(request.format, variant=request.variant)(report)
         if not overwrite:
             _require_free(target)  # making the report took a while
-        write_atomically(target, data)
+        # A lone surrogate of a topic is not valid in UTF-8.
+        write_atomically(target, text.encode("utf-8", "replace"))
 
     def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
         """Return the report with its groups of similar prompts, for a format that shows them."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 
-from guardtui.domain.document import Document
+from guardtui.domain.document import Depth, Document
 from guardtui.reports.base import ReportError, ReportInput
 
 GROUP = "guardtui.reports"
@@ -42,14 +42,14 @@ class ReportFormat:
     - `ending`: suffix of its files, without the first dot.
     - `about`: its purpose, one line.
     - `module`: module with the function `write`; "" for a format of another package.
-    - `of_document`: whether `write` takes any `Document`; otherwise it takes a `ReportInput`.
+    - `depth`: level of detail if `write` takes any `Document`; None if it takes a `ReportInput`.
     - `variant`: a switch of the format, or None.
     """
 
     ending: str
     about: str
     module: str = ""
-    of_document: bool = False
+    depth: Depth | None = None
     variant: Variant | None = None
 
 
@@ -57,19 +57,20 @@ FORMATS: dict[str, ReportFormat] = {
     "html": ReportFormat(
         "html",
         "one page to read and pass on, with charts and a search",
-        "guardtui.reports.html.report",
+        "guardtui.reports.html.as_page",
+        Depth.PAGE,
     ),
     "md": ReportFormat(
         "md",
         "to read, in a pull request: metrics, changes, mistakes",
         "guardtui.reports.as_markdown",
-        of_document=True,
+        Depth.FULL,
     ),
     "table": ReportFormat(
         "txt",
         "plain text, as 'guardtui eval' prints it",
         "guardtui.reports.as_text",
-        of_document=True,
+        Depth.BRIEF,
     ),
     "json": ReportFormat(
         "json",
@@ -146,10 +147,11 @@ def load_writer(name: str, *, variant: bool = False) -> Writer:
     if known is None:
         return _added_writer(name)
     write = import_module(known.module).write
-    if known.of_document:
+    depth = known.depth
+    if depth is not None:
         from guardtui.reports.topic_document import topic_document
 
-        return lambda report: str(write(topic_document(report)))
+        return lambda report: str(write(topic_document(report, depth)))
     if variant and known.variant is not None:
         return partial(write, **{known.variant.keyword: True})
     writer: Writer = write
@@ -175,6 +177,5 @@ def _added_writer(name: str) -> Writer:
 
 def render(document: Document, name: str) -> str:
     """Return a document as "table", "md" or "html"; it ends with a line feed."""
-    module = "guardtui.reports.html.as_page" if name == "html" else FORMATS[name].module
-    text: str = import_module(module).write(document)
+    text: str = import_module(FORMATS[name].module).write(document)
     return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -33,6 +33,7 @@ from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
 from guardtui.reports.clusters_document import clusters_table, near_duplicates_text
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
+from guardtui.reports.rate_charts import iterations_chart, threshold_blocks
 from guardtui.reports.rates import Row as RateRow
 from guardtui.reports.rates import change_interval_text, counts_text, rates_table
 from guardtui.reports.topic_prompts import topic_prompts
@@ -48,24 +49,20 @@ _ALLOWED = (
 )
 
 
-def topic_document(report: ReportInput) -> Document:
-    """Return the result, the edit, what it broke and fixed, and every prompt."""
+def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
+    """Return the result, the edit, what it broke and fixed, and every prompt.
+
+    Sections beyond `depth` are left out.
+    """
     sections = [
-        Section("Metrics", "metrics", tuple(_metrics(report)), titled=False),
-        Section("Gates", "gates", tuple(_gates(report)), Depth.FULL),
-        Section("Confusion matrix", "confusion", tuple(_confusion(report)), Depth.PAGE),
-        Section("Definition", "definition", tuple(_definition(report)), Depth.FULL),
-        Section("History", "history", tuple(_history(report)), Depth.FULL),
-        Section("Threshold", "threshold", (), Depth.PAGE),
-        Section("By category", "categories", tuple(_categories(report)), titled=False),
-        Section("Clusters", "clusters", tuple(_clusters(report)), Depth.PAGE),
-        Section("Prompts", "prompts", (topic_prompts(report),), titled=False),
-        Section("Provenance", "provenance", (Facts(tuple(_provenance(report))),), Depth.FULL),
+        Section(title, anchor, tuple(blocks(report)), of, titled=of is not Depth.BRIEF)
+        for title, anchor, of, blocks in _SECTIONS
+        if of <= depth
     ]
     return Document(
         ("Guardrail topic report: ", Foreign(report.topic.name)),
         tuple(_lead(report)),
-        tuple(part for part in sections if part.blocks or part.anchor == "threshold"),
+        tuple(part for part in sections if part.blocks),
         made_with=Facts(tuple(_made_with(report))),
         cautions=report.cautions,
         next_step=_next_step(report),
@@ -283,6 +280,7 @@ def _definition(report: ReportInput) -> Iterator[Block]:
 def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
+    yield from iterations_chart(list(report.iterations)[-LIMIT:])
     texts = ("decision", "measured by", "edit", "recorded")
     titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
     signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}
@@ -386,3 +384,18 @@ def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     if prompts is not None:
         for finding in prompts.findings:
             yield "about the prompts", Foreign(finding.message)
+
+
+_SECTIONS: tuple[tuple[str, str, Depth, Callable[[ReportInput], Iterable[Block]]], ...] = (
+    ("Metrics", "metrics", Depth.BRIEF, _metrics),
+    ("Gates", "gates", Depth.FULL, _gates),
+    ("Confusion matrix", "confusion", Depth.PAGE, _confusion),
+    ("Definition", "definition", Depth.FULL, _definition),
+    ("History", "history", Depth.FULL, _history),
+    ("Threshold", "threshold", Depth.PAGE, threshold_blocks),
+    ("By category", "categories", Depth.BRIEF, _categories),
+    ("Clusters", "clusters", Depth.PAGE, _clusters),
+    ("Prompts", "prompts", Depth.BRIEF, lambda report: [topic_prompts(report)]),
+    ("Provenance", "provenance", Depth.FULL, lambda report: [Facts(tuple(_provenance(report)))]),
+)
+"""Title, anchor, depth and blocks of each section; one without blocks is left out."""

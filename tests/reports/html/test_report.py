@@ -23,7 +23,6 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.reports.html import charts
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.session.session import Decision, Iteration
 from tests.examples import up_to
@@ -185,20 +184,6 @@ def test_charts_follow_the_page_and_hold_nothing_else(report: ReportInput) -> No
     assert "now 0.500" in root.at("threshold").text
 
 
-@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
-def test_without_the_extra_the_report_is_whole(
-    report: ReportInput, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    whole = read(write(report))
-    monkeypatch.setitem(sys.modules, missing, None)
-    root = read(write(report))
-    assert root.all("svg") == []
-    for anchor in ("history", "threshold"):
-        assert "pip install 'guardtui[html]'" in root.at(anchor).text
-        assert root.at(anchor).all("table")[0].cells() == whole.at(anchor).all("table")[0].cells()
-    assert data(root) == data(whole)
-
-
 def test_a_report_without_anything_more(report: ReportInput) -> None:
     verdicts = replace(report.evaluation.verdicts, score=np.full(8, np.nan, np.float32))
     alone = ReportInput(
@@ -299,11 +284,8 @@ def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(TEXTS, TEXTS)
-def test_hostile_texts_do_not_act(
-    report: ReportInput, monkeypatch: pytest.MonkeyPatch, first: str, second: str
-) -> None:
+def test_hostile_texts_do_not_act(report: ReportInput, first: str, second: str) -> None:
     """Each place that holds a text not ours: `read` checks what the page is made of."""
-    monkeypatch.setitem(sys.modules, "vl_convert", None)  # charts hold numbers only, and take long
     prompts = hostile_prompts(report, first, second)
     topic = Topic(name=first, description=second, examples=(second, first))
     before = Topic(name=second, description=first, examples=(first,))
@@ -347,18 +329,3 @@ def hostile_prompts(report: ReportInput, first: str, second: str) -> PromptSet:
     name = f"col {texts[0]}"
     frame = frame.with_columns(prompts, pl.Series("category", prompts), prompts.alias(name))
     return replace(report.prompts, frame=frame)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "ticks"),
-    [
-        (0, 2, [0, 1, 2]),
-        (1, 1, [1]),
-        (0, 12, [0, 2, 4, 6, 8, 10, 12]),
-        (40, 60, list(range(40, 61, 2))),
-    ],
-)
-def test_iterations_are_marked_at_whole_numbers_only(
-    first: int, last: int, ticks: list[int]
-) -> None:
-    assert charts.whole_ticks(first, last) == ticks

@@ -26,7 +26,7 @@ from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.tax_app import ROWS, TOPIC, drive, frame, ready, settled, until
 from tests.tui.tax_app import topic_path as topic_path
 
-REPORTS = "guardtui.app.reporting.report_bytes"
+WRITERS = "guardtui.app.reporting.load_writer"
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> ExportDialog:
@@ -227,7 +227,7 @@ async def test_a_failed_write_loses_nothing(
         await pilot.press("tab", *" on money")
         await until(pilot, lambda: settled(main))
         with monkeypatch.context() as patch:
-            patch.setattr(REPORTS, fail)
+            patch.setattr(WRITERS, fail)
             dialog = await opened(pilot, app)
             status = await write(pilot, dialog)
             assert words in status
@@ -330,12 +330,12 @@ async def test_the_screen_goes_on_while_a_report_is_written(
 ) -> None:
     let, began = threading.Event(), threading.Event()
 
-    def slow(name: str, report: ReportInput, *, variant: bool) -> bytes:
+    def slow(report: ReportInput) -> str:
         began.set()
         assert let.wait(120)
-        return b"done"
+        return "done"
 
-    monkeypatch.setattr(REPORTS, slow)
+    monkeypatch.setattr(WRITERS, lambda name, variant: slow)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)

@@ -17,7 +17,6 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.as_markdown import code_span
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.reports.html import report as html_report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.history import ImportedRow, history
 from guardtui.session.imported import add_imported, read_imported
@@ -276,7 +275,7 @@ async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -
         shown, as_markdown, as_html = (
             frame(app),
             load_writer("md")(report),
-            html_report.write(report),
+            load_writer("html")(report),
         )
         for edit in edits:
             assert edit[:24] in shown
