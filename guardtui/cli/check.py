@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -33,9 +32,8 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
 from guardtui.reports.clusters_document import survey_document
 from guardtui.reports.formats import render
+from guardtui.reports.json_data import encode
 from guardtui.scanners.local.scanner import LocalScanner
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,15 +303,14 @@ def _prompt_remark(path: Path, finding: Finding) -> Remark:
 
 
 def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
-    document: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
+    data: dict[str, object] = {
         "errors": sum(remark.severity == "error" for remark in remarks),
         "warnings": sum(remark.severity != "error" for remark in remarks),
-        "findings": [asdict(remark) for remark in remarks],
+        "findings": remarks,
     }
     if survey is not None:
-        document["prompt_set"] = clusters.document(survey)
-    return json.dumps(document, indent=2) + "\n"
+        data["prompt_set"] = clusters.document(survey)
+    return encode("check", data)
 
 
 def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:

@@ -26,7 +26,7 @@ from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, CrossValidated, Sweep
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.json_data import RATE_KEYS
 
 SCHEMA_VERSION = 1
 

@@ -10,7 +10,7 @@ from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportError, ReportInput, ReportRow
-from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
     claim,

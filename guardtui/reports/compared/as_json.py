@@ -5,27 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from guardtui.reports.compared.base import ComparedPrompt, ComparisonReport
-from guardtui.reports.json_report import (
-    RATE_KEYS,
-    counts_of,
-    definition_of,
-    dumps,
-    intervals_of,
-    rates_of,
-    scanner_of,
-    significance_of,
-)
+from guardtui.reports.json_data import RATE_KEYS, Counts, Intervals, Rates, Scanner, encode
+from guardtui.reports.json_report import SignificanceData
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
-
-SCHEMA_VERSION = 1
 
 
 def write(compared: ComparisonReport) -> str:
     """Return JSON with every differing prompt; undefined rates are null."""
     comparison = compared.comparison
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "comparison",
+    data = {
         "compared_by": "mistakes" if comparison is None else "prompts",
         "a": _side(compared.before),
         "b": _side(compared.after),
@@ -34,12 +22,12 @@ def write(compared: ComparisonReport) -> str:
         | {"wrong_in_both": compared.still_wrong},
         "p_value": comparison and comparison.p_value,
         "sentence": compared.sentence,
-        "significance": comparison and significance_of(comparison.significance),
+        "significance": comparison and SignificanceData.of(comparison.significance),
         "caveats": list(compared.caveats),
         "definition_changes": list(compared.changes),
         **{group.key: [_item(item) for item in group.first()] for group in compared.groups},
     }
-    return dumps(document, indent=2) + "\n"
+    return encode("comparison", data)
 
 
 def _side(side: RecordedEvaluation | Mistakes) -> dict[str, Any]:
@@ -63,15 +51,15 @@ def _side(side: RecordedEvaluation | Mistakes) -> dict[str, Any]:
             "iteration": side.number,
             "topic": evaluation.topic.name,
             "intent": evaluation.topic.intent.value,
-            "scanner": scanner_of(settings),
+            "scanner": Scanner.of(settings),
             "threshold": settings.threshold,
-            "definition": definition_of(evaluation.topic),
+            "definition": evaluation.topic,
             "prompt_set_fingerprint": evaluation.prompt_set,
         }
     return result | {
-        "counts": counts_of(side.metrics),
-        "rates": rates_of(side.metrics),
-        "intervals": intervals_of(side.metrics),
+        "counts": Counts.of(side.metrics),
+        "rates": Rates.of(side.metrics),
+        "intervals": Intervals.of(side.metrics),
     }
 
 
