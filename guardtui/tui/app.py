@@ -87,7 +87,8 @@ class GuardtuiApp(BaseApp):
 
     def secrets(self) -> dict[str, str]:
         """Return secrets by name, those of the configured guardrails included."""
-        options = self._main.services.connections.options
+        main = self._main
+        options = self._remote if main.features is None else main.services.connections.options
         return {**super().secrets(), **options.secrets()}
 
     # --- another topic --------------------------------------------------------------------
@@ -173,7 +174,7 @@ class GuardtuiApp(BaseApp):
     def refusal_of(self, action: Action) -> str:
         """Return why the main screen cannot run an action now; "" if it can."""
         screen = self.screen
-        return screen.availability.refusal(action.name) if isinstance(screen, MainScreen) else ""
+        return screen.refusal_of(action.name) if isinstance(screen, MainScreen) else ""
 
     def call_on(self, target: DOMNode, name: str) -> str:
         """Return the call that runs an action; the features of the main screen run theirs."""
