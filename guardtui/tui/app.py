@@ -15,13 +15,9 @@ from textual.widget import Widget
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.topic_opening import choose_scanner
-from guardtui.config import Config
-from guardtui.domain.operating_point import Wanted
-from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
 from guardtui.session.threshold_fits import wanted_threshold
-from guardtui.session.workspace import Workspace
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.messages import SwitchTopic
@@ -37,7 +33,11 @@ from guardtui.tui.registry.actions import (
 )
 
 if TYPE_CHECKING:
+    from guardtui.config import Config
+    from guardtui.domain.operating_point import Wanted
+    from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.own_metrics import OwnMetric
+    from guardtui.session.workspace import Workspace
 
 
 _MODE = "topic-{}"

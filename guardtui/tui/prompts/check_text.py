@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from guardtui.domain.figures import rate_text
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_start, display_text
-from guardtui.domain.topic import Violation
+
+if TYPE_CHECKING:
+    from guardtui.domain.metrics import Metrics
+    from guardtui.domain.topic import Violation
 
 _NAME_CELLS = 18
 

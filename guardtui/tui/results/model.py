@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,14 +14,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterRows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.tui.table.rows import Cell, OrderedRows
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
 
 FILTERS: dict[str, str] = {  # text on the screen, by name
     "mistakes": "mistakes",
