@@ -246,21 +246,6 @@ narrow the list.""",
             ("Esc", "Close it"),
         ),
     ),
-    "columns": PaneHelp(
-        "Columns",
-        """\
-The columns of the results, their widths and their order; x marks the visible ones. Any column of
-your prompt set can be shown. The table is updated at once. A column without room on a narrow screen
-is omitted.""",
-        keys=(
-            ("↑ ↓, j k", "Choose a column"),
-            ("Space", "Show or hide it"),
-            ("alt+↑ alt+↓, K J", "Move it"),
-            ("+ - 0", "Wider, narrower, its own width"),
-            ("r", "All as at first"),
-            ("Esc, Enter", "Leave; the columns stay as you see them"),
-        ),
-    ),
     "prompt": PaneHelp(
         "A prompt",
         """\
@@ -276,19 +261,6 @@ it.""",
             ("^s or F2", "Save it"),
             ("Space", "On the label: turn it"),
             CLOSE,
-        ),
-    ),
-    "views": PaneHelp(
-        "Views",
-        """\
-A view is the group, category, filter, sorting and columns of the results under a name, such as the
-regressions of one category. A view saved under an existing name replaces it. A view is removed
-without a question.""",
-        keys=(
-            ("↑ ↓", "Choose a view"),
-            ("Enter", "Apply it; after typing a name: save"),
-            ("Del, d, x", "In the list: remove it"),
-            ("Esc", "Close it"),
         ),
     ),
     "theme": PaneHelp(
@@ -399,8 +371,6 @@ _BY_CLASS = {
     "ConfirmDialog": "confirm",
     "ScannerDialog": "scanner",
     "CommandPalette": "palette",
-    "ColumnsDialog": "columns",
-    "SavedViewsDialog": "views",
     "PromptDialog": "prompt",
     "SettingsScreen": "settings",
     "ThemeScreen": "theme",

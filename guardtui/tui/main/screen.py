@@ -187,7 +187,6 @@ class MainScreen(Screen[None]):
     def use_config(self, config: Config) -> None:
         """Apply the settings, at the start and after a change."""
         self.services.preview.pause = config.preview_pause / 1000
-        self.panes.editor.vim = config.vim
 
     # --- keys and actions -----------------------------------------------------------------
 
@@ -328,14 +327,6 @@ class MainScreen(Screen[None]):
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:
         self.services.sync.remember(event.settings)
-
-    @on(messages.SaveView)
-    def save_view(self, event: messages.SaveView) -> None:
-        self.files.save_view(event)
-
-    @on(messages.RemoveView)
-    def remove_view(self, event: messages.RemoveView) -> None:
-        self.files.remove_view(event)
 
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:

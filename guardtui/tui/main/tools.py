@@ -1,4 +1,4 @@
-"""Screens and pages that do not depend on the topic: help, jump, settings, advice."""
+"""Screens and pages that do not depend on the topic: help, settings, advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.help.screen import show_help
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.registry.jump import show_jump
 
 
 class ToolsFeature:
@@ -20,7 +19,6 @@ class ToolsFeature:
             "next_pane": window.panes.show_next,
             "zoom_pane": window.panes.zoom,
             "show_help": lambda: show_help(window.app),
-            "jump": lambda: show_jump(window.app),
             "screenshot": lambda: window.app.run_action("screenshot"),
             "open_menu": lambda: window.app.run_action("open_menu"),
             "recent_messages": lambda: window.app.run_action("recent_messages"),

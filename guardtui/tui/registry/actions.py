@@ -238,15 +238,6 @@ ACTIONS: tuple[Action, ...] = (
         menu="N",
     ),
     Action(
-        "jump",
-        "alt+g,ctrl+underscore",
-        "Jump",
-        "Show a letter at everything that can be reached; press it to go there",
-        shown=True,
-        rank=40,
-        menu="v j",
-    ),
-    Action(
         "tour",
         "alt+i,ctrl+backslash",
         "Tour",
@@ -572,14 +563,6 @@ ACTIONS: tuple[Action, ...] = (
         "undo_prompts", "u", "Undo in the prompts", "Undo the last edit of the prompts", RESULTS
     ),
     Action(
-        "choose_columns",
-        "C",
-        "Columns",
-        "Visible columns, their order and width",
-        RESULTS,
-        menu="v c",
-    ),
-    Action(
         "resize_column(-2)",
         "less_than_sign",
         "Narrower",
@@ -588,15 +571,6 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "resize_column(2)", "greater_than_sign", "Wider", "Make the sorted column wider", RESULTS
-    ),
-    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS, menu="v v"),
-    Action(
-        "save_view",
-        "V",
-        "Save the view",
-        "Filter, sorting and columns under a name",
-        RESULTS,
-        menu="v V",
     ),
     Action(
         "step_back",

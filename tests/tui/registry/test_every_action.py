@@ -58,7 +58,6 @@ from guardtui.tui.history.trials import TrialList
 from guardtui.tui.kit.dialogs import (
     ChoiceDialog,
     ConfirmDialog,
-    LineDialog,
     TextPage,
 )
 from guardtui.tui.large_set.dialog import LargeSetDialog
@@ -77,10 +76,7 @@ from guardtui.tui.registry.actions import (
     TABLE,
     Action,
 )
-from guardtui.tui.registry.jump import JumpScreen
 from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.results.columns_dialog import ColumnsDialog
-from guardtui.tui.results.views_dialog import SavedViewsDialog
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
@@ -234,10 +230,6 @@ async def connected(stage: Stage) -> None:
     stage.main.services.connections.use(options.connect(options.settings(), "sandbox"))
 
 
-async def with_a_view(stage: Stage) -> None:
-    stage.pane._views = (stage.pane._as_saved("mine"),)
-
-
 def examples(stage: Stage) -> object:
     return stage.main.services.session.topic.examples
 
@@ -274,7 +266,6 @@ CASES: dict[str, Case] = {
     "open_editor": tells("does not support suspending"),  # a terminal of a test is none
     "to_regression(1)": Case(cursor, prepare=broken_from_afar),
     "to_regression(-1)": Case(cursor, prepare=broken_from_afar),
-    "jump": opens(JumpScreen),
     "tour": Case(lambda stage: stage.main.tour.box is not None, True),
     "settings": opens(SettingsScreen),
     "choose_theme": opens(ThemeScreen),
@@ -351,11 +342,8 @@ CASES: dict[str, Case] = {
     "duplicate_prompts": Case(prompts, 15),
     "remove_prompts": Case(prompts, 13),
     "undo_prompts": Case(prompts, 14, duplicated),
-    "choose_columns": opens(ColumnsDialog),
-    "resize_column(-2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
-    "resize_column(2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
-    "show_views": opens(SavedViewsDialog, with_a_view),
-    "save_view": opens(LineDialog),
+    "resize_column(-2)": Case(lambda stage: dict(stage.pane.widths), prepare=by_score),
+    "resize_column(2)": Case(lambda stage: dict(stage.pane.widths), prepare=by_score),
     "step_back": Case(marks, 0, marked),
     "zoom_pane": Case(lambda stage: bool(stage.main.panes.zoomed), True),
     "clear_field": Case(lambda stage: field_of(stage).text, ""),
@@ -557,11 +545,6 @@ async def whole_set(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
-async def views(stage: Stage) -> None:
-    await with_a_view(stage)
-    await by_key("v")(stage)
-
-
 async def tour(stage: Stage) -> None:
     await stage.focus("#table")
     await stage.pilot.press("alt+i")
@@ -723,9 +706,7 @@ OPENED: dict[str, Prepare] = {
     "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
-    "columns": by_key("C"),
     "prompt": by_key("i"),
-    "views": views,
     "theme": by_key("shift+f8"),
     "palette": by_key("ctrl+p"),
     "tour": tour,
