@@ -155,7 +155,6 @@ class MainScreen(Screen[None]):
         self.config = config
         if self.features is not None:
             self.services.preview.pause = config.preview_pause / 1000
-        self.panes.editor.vim = config.vim
 
     # --- keys and actions -----------------------------------------------------------------
 
@@ -337,14 +336,6 @@ class MainScreen(Screen[None]):
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:
         self.services.sync.remember(event.settings)
-
-    @on(messages.SaveView)
-    def save_view(self, event: messages.SaveView) -> None:
-        self._loaded.files.save_view(event)
-
-    @on(messages.RemoveView)
-    def remove_view(self, event: messages.RemoveView) -> None:
-        self._loaded.files.remove_view(event)
 
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:

@@ -16,15 +16,12 @@ from textual.widgets import OptionList
 from guardtui.domain.figures import bracketed
 from guardtui.domain.statistics import wilson_interval
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.views import SavedView
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.kit.dialogs import LineDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.survey import PromptSetDialog
 from guardtui.tui.prompts.survey_text import bar
-from guardtui.tui.results.views_dialog import SavedViewsDialog
 from tests.tui.results_app import notes
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import TOPIC, frame, ready, settled, until
@@ -157,29 +154,6 @@ async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -
         await pilot.press("escape")
         await until(pilot, lambda: pane.view.picked is None)
         assert pane.view.filter == "fp"
-
-    await on_pages(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_a_selection_is_never_part_of_a_saved_view(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.panes.results
-        await pilot.press("enter")
-        await until(pilot, lambda: pane.view.picked is not None)
-        await pilot.press("V")
-        await until(pilot, lambda: isinstance(app.screen, LineDialog))
-        await pilot.press(*"mine", "enter")
-        await closed(pilot, app, main)
-        await until(pilot, lambda: "saved_views" in main.services.workspace.store.settings())
-        saved = main.services.workspace.store.settings()["saved_views"]
-        assert [sorted(one) for one in saved] == [sorted(SavedView.model_fields)]
-        assert "picked" not in SavedView.model_fields
-        await pilot.press("v")
-        await until(pilot, lambda: isinstance(app.screen, SavedViewsDialog))
-        await pilot.press("enter")
-        await until(pilot, lambda: pane.view.picked is None)
-        await until(pilot, lambda: len(shown(main)) == 41)
 
     await on_pages(topic_path, run)
 
