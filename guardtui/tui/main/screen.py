@@ -53,7 +53,6 @@ from guardtui.tui.main.workspace import WorkspaceFeature
 from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
 from guardtui.tui.prompts.category_list import CategoryList
 from guardtui.tui.prompts.check_page import CheckFeature
-from guardtui.tui.prompts.survey import PromptSetFeature
 from guardtui.tui.registry.actions import SCREEN, performed
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
@@ -156,7 +155,6 @@ class MainScreen(Screen[None]):
             RefinementFeature(services, window),
             NextStepFeature(services, window),
             WordingRunFeature(services, window),
-            PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
             AgreementFeature(services, window),
