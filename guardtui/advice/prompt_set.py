@@ -190,7 +190,7 @@ def _spots(
     unsure = np.abs(margin[rows]) <= UNSURE
     vectors = matrix.vectors(rows)
     left = np.ones(len(rows), bool)
-    suggestions = []
+    suggestions: list[LabelSuggestion] = []
     for index in np.argsort(-scores, kind="stable").tolist():
         if scores[index] < _LEAST_SCORE or len(suggestions) == SPOTS_AT_MOST:
             break
