@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.advice.report_survey import survey_for_report
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.connections import Connections
 from guardtui.app.engine import Engine
@@ -172,18 +171,11 @@ class Reporting:
             raise FileError(target, "this folder is for sessions", "name another folder")
         if not overwrite:
             _require_free(target)
-        report = self._with_survey(make(request), request.format)
+        report = make(request)
         data = report_bytes(request.format, report)
         if not overwrite:
             _require_free(target)  # making the report took a while
         write_atomically(target, data)
-
-    def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
-        """Return the report with its groups of similar prompts, for a format that shows them."""
-        if name != "html" or report.survey is not None or report.category_metrics is not None:
-            return report
-        survey = survey_for_report(self._engine.scanner, report.prompts, report.evaluation)
-        return replace(report, survey=survey)
 
 
 def _require_free(target: Path) -> None:

@@ -103,7 +103,6 @@ def evaluate(request: EvalRequest) -> int:
         outputs,
         request.gates,
         files,
-        encoder=request.options["encoder"],
         say_incomplete=say_incomplete if run.remote else None,
     )
 

@@ -1,4 +1,4 @@
-"""Help texts about advice: proposals, effects, curves, clusters, history."""
+"""Help texts about advice: proposals, effects, curves, history."""
 
 from __future__ import annotations
 
@@ -217,29 +217,6 @@ definition, but no verdicts.""",
             ("c", "Compare the two marked, or the marked with the highlighted one"),
             ("p", "Pin it as the baseline"),
             ("i", "Import a results.tsv; Export on the main screen writes one"),
-            CLOSE,
-        ),
-    ),
-    "prompt_set": PaneHelp(
-        "The prompt set",
-        """\
-Similar prompts form a cluster, by the vectors of the embedded engine. Each has its error rate with
-its 95 % interval: the rate of a small cluster is unreliable. ! marks a cluster without negatives,
-which does not show where your topic ends. Words are those that are frequent here and rare
-elsewhere.
-
-Near-duplicates count twice in every rate; ! marks a pair with contradictory labels, of which one is
-wrong. Label next lists groups of many prompts on which the engine is uncertain and few of which
-have one of the labels: labels of similar prompts, from your logs, would help most. The score is
-uncertainty × density × scarcity, from 0 to 1.
-
-Enter shows only these prompts in the results table; Esc there shows the others again.""",
-        ("coverage", "FP", "FN", "threshold"),
-        (),
-        (
-            ("↑ ↓ PgUp PgDn", "Choose a line"),
-            ("1 2 3, Tab", "Clusters, near-duplicates, where to label next"),
-            ("Enter", "Show these prompts in the results table"),
             CLOSE,
         ),
     ),

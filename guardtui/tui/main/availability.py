@@ -18,7 +18,6 @@ NEEDS_ALL = frozenset(
         "show_effects",
         "show_lint",
         "show_panel",
-        "show_prompt_set",
         "show_suspects",
         "show_sweep",
         "suggest",

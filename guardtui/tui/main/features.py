@@ -53,7 +53,6 @@ ON_DEMAND = {
     "show_forecast_trust": "guardrail.forecast_trust:ForecastTrustFeature",
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
-    "show_prompt_set": "prompts.survey:PromptSetFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
     "show_trials": "history.trials:TrialsFeature",
     "try_wordings": "advice.wording_run:WordingRunFeature",

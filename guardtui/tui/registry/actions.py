@@ -172,7 +172,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_check",
         "f6,ctrl+l",
         "Check the data",
-        "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
+        "Limits, duplicates, contradictory labels, leakage, where to label; rates by category",
         footer="Check",
         shown=True,
         rank=36,
@@ -693,13 +693,6 @@ ACTIONS: tuple[Action, ...] = (
         "d",
         "Advice on the definition",
         "Known weaknesses of the definition, each with the coverage without it",
-        ADVICE,
-    ),
-    Action(
-        "show_prompt_set",
-        "c",
-        "The prompt set",
-        "Clusters with their error rates, near-duplicates, where a label would teach most",
         ADVICE,
     ),
     Action(

@@ -82,7 +82,7 @@ _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcom
 
 @dataclass(frozen=True, eq=False)
 class PromptSelection:
-    """Prompts selected by something other than the filter line, such as a cluster.
+    """Prompts selected by something other than the filter line, such as a finding.
 
     `name` describes them, and may contain text of others; `keys` are their ids, uint64 [n].
     """

@@ -64,7 +64,6 @@ from guardtui.tui.large_set.dialog import LargeSetDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
-from guardtui.tui.prompts.survey import PromptSetDialog
 from guardtui.tui.registry.actions import (
     ACTIONS,
     ADVICE,
@@ -293,7 +292,6 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_prompt_set": opens(PromptSetDialog),
     "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "show_forecast_trust": tells("No guardrail has judged anything here yet"),
@@ -683,7 +681,6 @@ OPENED: dict[str, Prepare] = {
     "wording_run": wording_run,
     "wordings": better_wordings,
     "effects": by_letter("e"),
-    "prompt_set": by_letter("c"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),
     "search": by_letter("r"),
