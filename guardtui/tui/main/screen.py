@@ -39,7 +39,6 @@ from guardtui.tui.guardrail.forecast_trust import ForecastTrustFeature
 from guardtui.tui.history.dialog import HistoryFeature
 from guardtui.tui.history.trials import TrialsFeature
 from guardtui.tui.kit.screen_size import classes_for
-from guardtui.tui.large_set.dialog import LargeSetFeature
 from guardtui.tui.main.availability import NEEDS_ALL, Availability
 from guardtui.tui.main.engine_progress import POLL_EVERY, EngineProgress
 from guardtui.tui.main.exit_report import exit_report
@@ -161,7 +160,6 @@ class MainScreen(Screen[None]):
             SuspectsFeature(services, window, panel),
             AgreementFeature(services, window),
             ForecastTrustFeature(services, window),
-            LargeSetFeature(services, window, self.export),
             self.tour,
             TopicsFeature(services, window),
             ToolsFeature(window),

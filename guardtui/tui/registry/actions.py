@@ -782,13 +782,6 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
-        "show_whole",
-        "f",
-        "All of the large set",
-        "Every prompt of the set behind this sample: rates, changes, all mistakes, a report",
-        ADVICE,
-    ),
-    Action(
         "run_scorer",
         "f2,ctrl+r",
         "Score",
