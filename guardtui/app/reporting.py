@@ -101,7 +101,7 @@ class Reporting:
         large = self._workspace.large
         of_sample = ""
         if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, Advice → All of the large set"
+            of_sample = f"a {large[1].text}: of all, guardtui eval"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:

@@ -14,9 +14,7 @@ from guardtui.app.services import Services
 from guardtui.tui.advice.next_steps import NextStepFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
-from guardtui.tui.export.feature import ExportFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
-from guardtui.tui.large_set.dialog import LargeSetFeature
 from guardtui.tui.main.availability import NEEDS_ALL, Availability
 from guardtui.tui.main.engine_progress import EngineProgress
 from guardtui.tui.main.feature import ActionMethod, Feature, StateObserver
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from guardtui.tui.main.window import Window
 
 ON_DEMAND = {
+    "export": "export.feature:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
     "new_topic": "topics.feature:TopicsFeature",
     "open_topic": "topics.feature:TopicsFeature",
@@ -98,7 +97,6 @@ class Features:
         guardrail = GuardrailFeature(services, window)
         self.scanning = ScanFeature(services, window, guardrail)
         self.tour = TourFeature(window)
-        export = ExportFeature(services, window)
         panel = ScannerComparisonFeature(services, window)
         self.loaded: dict[str, Feature] = {}
         """Features of `ON_DEMAND` that were needed so far, by their entry."""
@@ -123,8 +121,6 @@ class Features:
             NextStepFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
-            export,
-            LargeSetFeature(services, window, export),
             self.tour,
             ToolsFeature(window),
         )

@@ -738,13 +738,6 @@ ACTIONS: tuple[Action, ...] = (
         "Prompts whose label at least two independent scanners contradict",
         ADVICE,
     ),
-    Action(
-        "show_whole",
-        "f",
-        "All of the large set",
-        "Every prompt of the set behind this sample: rates, changes, all mistakes, a report",
-        ADVICE,
-    ),
 )
 
 

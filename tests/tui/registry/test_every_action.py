@@ -37,9 +37,6 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.shards.large_set import cut
-from guardtui.shards.sample import draw
-from guardtui.shards.whole_set import WholeSet
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.next_steps import NextStepList
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
@@ -60,7 +57,6 @@ from guardtui.tui.kit.dialogs import (
     ConfirmDialog,
     TextPage,
 )
-from guardtui.tui.large_set.dialog import LargeSetDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
@@ -292,7 +288,6 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "show_forecast_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
@@ -520,29 +515,6 @@ async def agreement_dialog(stage: Stage) -> None:
     await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
 
 
-async def whole_set(stage: Stage) -> None:
-    """All of a large set, which the prompts here are no sample of."""
-    folder = stage.main.services.workspace.topic_file.path.parent
-    large = cut(folder / "tax.csv", folder / "set", 2)
-    assert large is not None
-    whole, topic = WholeSet(large), stage.main.services.session.topic
-    prompts = stage.main.services.workspace.prompts
-    engine = stage.main.services.engine
-
-    async def export(*_: object) -> None:
-        """Nothing is written here."""
-
-    await pushed(
-        stage,
-        LargeSetDialog(engine, whole, draw(large), topic, prompts, [], export),
-    )
-    dialog = stage.app.screen
-    assert isinstance(dialog, LargeSetDialog)
-    assert await stage.comes(lambda: len(dialog.table.source) > 0)
-    dialog.action_view("prompts")
-    await stage.pilot.pause()
-
-
 async def tour(stage: Stage) -> None:
     await stage.focus("#table")
     await stage.pilot.press("alt+i")
@@ -695,7 +667,6 @@ OPENED: dict[str, Prepare] = {
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
-    "whole_set": whole_set,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
     "remote_topics": remote_list,
