@@ -10,8 +10,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from guardtui.advice.lint import Advice
-from guardtui.advice.lint_advice import NO_EFFECT
+from guardtui.advice.lint_advice import NO_EFFECT, Advice
 from guardtui.domain.figures import rate_text
 from guardtui.domain.text import display_text
 from guardtui.tui.kit.styled_text import themed
