@@ -121,7 +121,7 @@ def wordings_of(name: str, texts: list[str]) -> list[Wording]:
     edits = candidates(weak, material, 2000)
     step = len(edits) / (WORDINGS - 2)
     spread = [edits[int(place * step)] for place in range(WORDINGS - 2)]
-    others = [Wording(one.topic, one.change, "search", one.sources) for one in spread]
+    others = [Wording(one.topic, one.change, "search") for one in spread]
     return [
         Wording(weak, "", CURRENT),
         *others[:29],

@@ -42,15 +42,11 @@ _SMALLEST = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A definition to try, with its change in words and its origin.
-
-    `sources` are the prompts with words of the wording; they are not counted for it.
-    """
+    """A definition to try, with its change in words and its origin."""
 
     topic: Topic
     change: str
     origin: str
-    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +178,7 @@ def sweep_wordings(
 
 
 def _candidate(wording: Wording) -> Candidate:
-    return Candidate(wording.topic, CandidateKind.COMPLETE, wording.change, wording.sources)
+    return Candidate(wording.topic, CandidateKind.COMPLETE, wording.change)
 
 
 def _logits(probabilities: NDArray[np.float32]) -> Array:

@@ -104,14 +104,14 @@ def shortlist(
     current = objective.appraise(unchanged(topic), stopped)
     if current is None:
         return []
-    wordings: list[Wording] = []
     several = advise(
         objective, topic, MeasuredRows(rows, np.zeros(0, np.intp), split.source), stopped
     )
-    for proposal in several.proposals if several is not None else ():
-        if len(proposal.kinds) > 1:
-            taken = tuple(prompts.prompts.gather(proposal.left_out).to_list())
-            wordings.append(Wording(proposal.topic, "; ".join(proposal.changes), "search", taken))
+    wordings = [
+        Wording(proposal.topic, "; ".join(proposal.changes), "search")
+        for proposal in (several.proposals if several is not None else ())
+        if len(proposal.kinds) > 1
+    ]
     single = candidates(topic, material_of(objective, current.matches), _MOST)
     values = objective.values(single, stopped)
     if values is None:
@@ -119,7 +119,7 @@ def shortlist(
     kinds: dict[CandidateKind, list[Wording]] = {}
     for index in np.argsort(-values, kind="stable").tolist():
         edit = single[index]
-        wording = Wording(edit.topic, edit.change, "search", edit.sources)
+        wording = Wording(edit.topic, edit.change, "search")
         kinds.setdefault(edit.kind, []).append(wording)
     in_turn = (
         wording for turn in zip_longest(*kinds.values()) for wording in turn if wording is not None

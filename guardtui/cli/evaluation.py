@@ -289,7 +289,6 @@ def _evaluate_in_shards(
                 "--threshold fitted needs all scores at once: give shards a number, or shipped"
             )
         run = run.settled(request.topic, before)
-        fit = run.fit
     if isinstance(run, JudgeRun | DecisionRun):
         models = run
 

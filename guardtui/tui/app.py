@@ -18,9 +18,9 @@ from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
-from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
