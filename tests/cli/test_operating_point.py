@@ -59,7 +59,7 @@ def test_a_given_threshold_is_not_fitted(run: Run) -> None:
     assert document(run, "--threshold", "shipped")["threshold_source"] == "shipped"
     fitted = document(run, "--threshold", "fitted")
     assert fitted == document(run)
-    sweep = run("sweep", *EVAL[1:], "--format", "json")
+    sweep = run(*EVAL, "--thresholds", "--format", "json")
     assert json.loads(sweep.out)["current"]["threshold"] == fitted["threshold"]
 
 
