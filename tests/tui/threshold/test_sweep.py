@@ -22,6 +22,7 @@ from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts
+from guardtui.reports.thresholds import Floors
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace, sample_folder
@@ -31,7 +32,6 @@ from guardtui.tui.results.pane import ResultsPane
 from guardtui.tui.threshold.sweep import ThresholdDialog, ThresholdFeature
 from guardtui.tui.threshold.sweep_text import (
     VIEWS,
-    Floors,
     best_text,
     chart_text,
     read_floors,
@@ -258,7 +258,7 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
             if key != "1":
                 assert "◆" in frame(app)
             await pilot.press("t")
-            await until(pilot, lambda: pattern.search(frame(app)) is not None)
+            await until(pilot, lambda: bool(pattern.search(frame(app))))
             await pilot.press("t")
 
     await drive(topic_path, run, size)
