@@ -15,9 +15,9 @@ from textual.widget import Widget
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.topic_opening import choose_scanner
+from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
-from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.messages import SwitchTopic

@@ -11,8 +11,8 @@ from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
+from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import scratch_sample, topics_in
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting

@@ -19,7 +19,7 @@ from guardtui.tui.metrics.pane import delta
 from guardtui.tui.prompts.check_text import lines_text
 
 if TYPE_CHECKING:
-    from guardtui.advice.lint import Advice
+    from guardtui.advice.lint_advice import Advice
 
 ROOMY = (100, 30)
 """Columns and lines of the smallest terminal with `MOST` lines of advice."""

@@ -227,7 +227,7 @@ TPR and TNR at every threshold, from the scores of all prompts: with intent bloc
 trigger at a higher threshold. Coverage is the lower of the two, so it is best where they meet.
 While you move, the rates and the table behind are those of the threshold shown. ROC shows the false
 positives that a TPR costs; precision-recall, the share of triggered prompts that should trigger.
-Each chart has a table with the same numbers.
+A table has the numbers.
 
 Best has the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then
 the lowest) within your floors. It was chosen by the labels it is measured on, which flatters it:

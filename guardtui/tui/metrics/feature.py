@@ -149,7 +149,6 @@ class MetricsFeature:
             and new.figures is old.figures
             and new.iterations is old.iterations
             and new.fit is old.fit
-            and new.decision_fit is old.decision_fit
         ):
             return
         dashboard = self._dashboard(new, evaluation)

@@ -18,12 +18,11 @@ from rich.text import Text
 from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
-from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.model_objective import MeasuredWording, WordingSweep
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import Proposal
+from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.splits import Split
-from guardtui.advice.wording_sweep import HeldOutResult as WordingReport
-from guardtui.advice.wording_sweep import MeasuredWording, Wording, WordingSweep
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
@@ -565,10 +564,13 @@ async def proposals(stage: Stage) -> None:
 async def better_wordings(stage: Stage) -> None:
     here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
     none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    report = WordingReport(metrics, metrics, Gain(0.1, 0.05, 0.15), none, none)
+    gain, held = Gain(0.1, 0.05, 0.15), HeldOut(metrics, Metrics(9, 9, 1, 1))
+    edits = (CandidateKind.DROP_EXAMPLE,), ("Drop example 2",)
+    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none, held, 0.5, "search")
     split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
-    known = MeasuredWording(Wording(here, "", "the definition"), 0.5, 0.5, metrics)
-    better = MeasuredWording(Wording(here, "Drop example 2", "search"), 0.6, 0.5, metrics, report)
+    candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
+    known = MeasuredWording(candidate, 0.5, 0.5, metrics)
+    better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
     settings = ScannerSettings("decision", "decision, m, template 0")
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
@@ -606,7 +608,10 @@ async def writing(stage: Stage) -> None:
 
 async def wording_plan(stage: Stage) -> None:
     here = stage.main.services.session.topic
-    wordings = (Wording(here, "", "the definition"), Wording(here, "Drop example 2", "search"))
+    wordings = (
+        Candidate(here, CandidateKind.COMPLETE, "", origin="the definition"),
+        Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search"),
+    )
     await pushed(stage, WordingPlanDialog(WordingPlan(here, wordings, "2 wordings", ("a note",))))
 
 
