@@ -266,8 +266,6 @@ class OperatingPoint:
     threshold: Share
     shipped: Share
     labels: Count
-    kept: Annotated[bool, _said("Whether it is that of the session; false: of this report.")]
-    prompts: Annotated[str | None, _said("The file it was fitted to, if it is the session's.")]
     cross_validated: Annotated[
         Rates | None,
         _said("With thresholds fitted without each prompt; null if these are other labels."),
@@ -416,8 +414,6 @@ def _operating_point(report: ReportInput) -> OperatingPoint | None:
         threshold=fit.threshold,
         shipped=fit.shipped,
         labels=fit.labels,
-        kept=bool(fit.prompts),
-        prompts=fit.prompts or None,
         cross_validated=None if report.held_out is None else Rates.of(report.held_out),
     )
 

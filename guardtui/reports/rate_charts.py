@@ -12,26 +12,24 @@ from guardtui.domain.document import (
     Block,
     Chart,
     Charts,
-    Column,
     Join,
     Mark,
     Paragraph,
     Series,
-    Table,
     Tone,
 )
 from guardtui.domain.evaluation import ENGINE
 from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
 from guardtui.domain.metrics import Metrics
 from guardtui.reports.base import ReportInput
+from guardtui.reports.thresholds import thresholds_table
 from guardtui.session.session import Decision, Iteration
 
 if TYPE_CHECKING:
-    from guardtui.advice.curves import CurvePoint
+    from guardtui.domain.curves import CurvePoint
     from guardtui.domain.sweep import Best, Sweep
 
 _POINTS = 150
-_LISTED = 20
 _MOST_TICKS = 12  # of iterations
 _SERIES = {"TPR": "true_positive_rate", "TNR": "true_negative_rate", "coverage": "coverage"}
 _SIGNS = {Decision.KEEP: "●", Decision.DISCARD: "□", Decision.UNDECIDED: "△"}
@@ -133,15 +131,14 @@ def threshold_charts(curve: Sweep, threshold: float | None, best: Best | None) -
 
     `threshold` is the current one, which is marked, or None.
     """
-    from guardtui.advice.curves import curve_points
+    from guardtui.domain.curves import curve_points
 
     index = None if threshold is None else curve.index(threshold)
     marked = tuple(cut for cut in (index, best.index if best else None) if cut is not None)
     points = curve_points(curve, _POINTS, marked)
-    few = curve_points(curve, _LISTED, marked) if len(curve) > _LISTED else points
     now = None if index is None or threshold is None else (threshold, curve.metrics(index))
     charts = (_by_threshold(points, threshold), *_roc(curve, points, now), *_pr(curve, points, now))
-    return Charts(charts, _table(few, curve, now and now[0], index, best))
+    return Charts(charts, thresholds_table(curve, threshold, best))
 
 
 Now = tuple[float, Metrics]
@@ -234,37 +231,6 @@ def _pr(curve: Sweep, points: Sequence[CurvePoint], now: Now | None) -> Iterator
         (Series("", tuple(line), Join.LEVEL_FIRST),),
         marks,
     )
-
-
-def _table(
-    points: Sequence[CurvePoint],
-    curve: Sweep,
-    threshold: float | None,
-    index: int | None,
-    best: Best | None,
-) -> Table:
-    now_cut = None if index is None else float(str(curve.cuts[index]))
-    best_cut = None if best is None else float(str(curve.cuts[best.index]))
-    rates = ("coverage", "true_positive_rate", "true_negative_rate", "precision", "f1")
-    rows = []
-    for point in points:
-        notes = []
-        if point.threshold == now_cut:
-            notes.append(f"now ({threshold:g})")
-        if best is not None and point.threshold == best_cut:
-            notes.append(f"best ({best.threshold:g})")
-        metrics = point.metrics
-        rows.append(
-            (
-                f"{point.threshold:.4g}",
-                ", ".join(notes),
-                *(rate_text(getattr(metrics, name)) for name in rates),
-                *(str(count) for count in (metrics.tp, metrics.fn, metrics.fp, metrics.tn)),
-            )
-        )
-    figures = ("coverage", "TPR", "TNR", "precision", "F1", "TP", "FN", "FP", "TN")
-    columns = (Column("threshold"), Column("", figure=False), *map(Column, figures))
-    return Table(columns, tuple(rows), named="Thresholds")
 
 
 def _rate(metrics: Metrics, name: str) -> float | None:

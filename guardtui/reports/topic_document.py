@@ -26,12 +26,11 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.evaluation import ENGINE
-from guardtui.domain.figures import UNDEFINED, capitalized, count_text, interval_text, rate_text
+from guardtui.domain.figures import capitalized, count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
-from guardtui.reports.clusters_document import clusters_table, near_duplicates_text
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.rate_charts import iterations_chart, threshold_blocks
 from guardtui.reports.rates import Row as RateRow
@@ -41,7 +40,7 @@ from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
 
 LIMIT = 200
-"""Iterations, categories and clusters in one table."""
+"""Iterations and categories in one table."""
 
 _ALLOWED = (
     "This topic allows: what does not belong to it should be stopped. A false negative is such a "
@@ -274,7 +273,7 @@ def _definition(report: ReportInput) -> Iterator[Block]:
         )
 
 
-# --- history, categories, clusters --------------------------------------------------------
+# --- history, categories ------------------------------------------------------------------
 
 
 def _history(report: ReportInput) -> Iterator[Block]:
@@ -337,24 +336,6 @@ def _categories(report: ReportInput) -> Iterator[Block]:
     yield from _cut(len(report.by_category), "more categories")
 
 
-def _clusters(report: ReportInput) -> Iterator[Block]:
-    survey = report.survey
-    if survey is None:
-        yield Paragraph(
-            f"{UNDEFINED}: nobody looked for groups of alike prompts here. guardtui does, with the "
-            "embedded engine, for up to 5 000 prompts that are all at hand; for more, see "
-            "guardtui check TOPIC --prompts FILE --clusters.",
-            Tone.ASIDE,
-        )
-        return
-    yield Paragraph(
-        "Prompts that are alike, worst error rate first; true and false count labels. "
-        "The vectors are those of the embedded engine."
-    )
-    yield clusters_table(survey)
-    yield Paragraph(near_duplicates_text(survey))
-
-
 def _cut(count: int, noun: str) -> Iterator[Block]:
     if count > LIMIT:
         yield Paragraph(f"… and {count - LIMIT} {noun}.")
@@ -394,7 +375,6 @@ _SECTIONS: tuple[tuple[str, str, Depth, Callable[[ReportInput], Iterable[Block]]
     ("History", "history", Depth.FULL, _history),
     ("Threshold", "threshold", Depth.PAGE, threshold_blocks),
     ("By category", "categories", Depth.BRIEF, _categories),
-    ("Clusters", "clusters", Depth.PAGE, _clusters),
     ("Prompts", "prompts", Depth.BRIEF, lambda report: [topic_prompts(report)]),
     ("Provenance", "provenance", Depth.FULL, lambda report: [Facts(tuple(_provenance(report)))]),
 )

@@ -67,7 +67,7 @@ def test_a_switch_of_a_format_is_for_that_format_only(run: Run, folder: Path) ->
 
 COMMANDS = (
     "eval topic.yaml --prompts prompts.csv",
-    "sweep topic.yaml --prompts prompts.csv",
+    "eval topic.yaml --prompts prompts.csv --thresholds",
     "refine topic.yaml --prompts prompts.csv --single",
     "check topic.yaml --prompts prompts.csv",
     "audit topic.yaml --prompts topic.yaml=prompts.csv",
