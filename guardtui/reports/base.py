@@ -79,7 +79,9 @@ class ReportInput:
 
     `prompts` gives the texts, found by content: its rows may have another order than those of
     `evaluation`, and may lack some. `comparison` compares `evaluation` with `baseline`, whose
-    iteration has the number `baseline_number`; `changes` says what was edited in between.
+    iteration has the number `baseline_number`; `changes` says what was edited in between. If two
+    recorded evaluations are compared, `name` and `baseline_title` say where each is from, and
+    `baseline_prompts` has the texts of prompts that only the baseline has.
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
@@ -118,6 +120,9 @@ class ReportInput:
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
     template: str = ""
+    name: str = ""
+    baseline_title: str = ""
+    baseline_prompts: PromptSet | None = None
 
     @property
     def baseline_name(self) -> str:
@@ -272,6 +277,24 @@ class ReportInput:
         groups = codes[self._places[known]]
         return metrics_by_group(self.evaluation.codes[known], groups, names)
 
+    @cached_property
+    def removed(self) -> tuple[RemovedPrompt, ...]:
+        """Prompts that only the baseline has, in its order."""
+        if self.baseline is None or self.comparison is None or not self.comparison.removed:
+            return ()
+        baseline, prompts = self.baseline, self.baseline_prompts
+        rows = np.flatnonzero(~np.isin(baseline.keys, self.evaluation.keys))
+        removed = []
+        for row in rows.tolist():
+            text, line = None, None
+            place = None if prompts is None else prompts.row_of(int(baseline.keys[row]))
+            if prompts is not None and place is not None:
+                text = str(prompts.frame["prompt"][place])
+                line = int(prompts.frame["line"][place]) or None
+            was = Outcome(int(baseline.codes[row])).name
+            removed.append(RemovedPrompt(text, line, was, bool(baseline.expected[row])))
+        return tuple(removed)
+
     def row(self, number: int) -> ReportRow:
         """Return the prompt at this place (from 0) of the evaluation."""
         evaluation, verdicts = self.evaluation, self.evaluation.verdicts
@@ -330,6 +353,16 @@ class ReportInput:
         if self.comparison is None:
             return ReportRows(self, np.empty(0, np.intp))
         return ReportRows(self, np.flatnonzero(self.comparison.changes == change))
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPrompt:
+    """A prompt that only the baseline has; text and line are None if they are unknown."""
+
+    prompt: str | None
+    line: int | None
+    was: str
+    expected_label: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,13 @@ from guardtui.domain.statistics import CONFIDENCE, Interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Usage
 from guardtui.reports.airs_json import mirrored, mistake
-from guardtui.reports.base import ReportInput, ReportRow
+from guardtui.reports.base import RemovedPrompt, ReportInput, ReportRow
 from guardtui.reports.json_data import (
     RATE_KEYS,
     Count,
     Counts,
     Intervals,
+    Measured,
     Rate,
     Rates,
     Scanner,
@@ -129,6 +130,8 @@ class Result:
         Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"],
         _said("ERROR: asked without a verdict. OPEN: not asked."),
     ]
+    change: Annotated[Text, _details("Change against the baseline.")] = ""
+    was: Annotated[Text, _details("Outcome in the baseline.")] = ""
     error: Error = ""
     note: Note = ""
     stopped_by: StoppedBy = ()
@@ -239,11 +242,23 @@ class SignificanceData:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineData:
+    """The baseline itself; `name` says where a compared evaluation is from."""
+
+    name: str
+    scanner: Scanner
+    threshold: Rate
+    definition: Topic
+    prompt_set_fingerprint: str
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonData:
     """Comparison with the baseline."""
 
     baseline_iteration: Annotated[int | None, _said("Null if the baseline is not an iteration.")]
-    baseline_topic_fingerprint: Sha256 | None
+    baseline_topic_fingerprint: Sha256
     deltas: dict[str, float | None]
     regressions: Count
     fixes: Count
@@ -255,6 +270,11 @@ class ComparisonData:
     p_value: Share | None
     sentence: str
     significance: SignificanceData
+    wrong_in_both: Count
+    removed_prompts: Annotated[
+        tuple[RemovedPrompt, ...], _said("Prompts that only the baseline has.")
+    ]
+    baseline: BaselineData
     caveats: tuple[str, ...]
     changes: Annotated[tuple[str, ...], _said("What was edited since the baseline.")]
 
@@ -297,11 +317,12 @@ class IterationData:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationData:
-    """What `guardtui eval` and `guardtui export` write with `--format json`.
+    """What `guardtui eval`, `export` and `compare` write with `--format json`.
 
     Further keys may be added within a version; what is described here stays.
     """
 
+    name: Annotated[str, _said("Where a compared evaluation is from; else empty.")]
     profile: Annotated[str, _said("The security profile, or a label for it; empty without one.")]
     topic: Annotated[str, _said("Name of the topic.")]
     intent: Literal["block", "allow"]
@@ -362,6 +383,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
     evaluation, mirror = report.evaluation, mirrored(report)
     metrics, settings = evaluation.metrics, evaluation.settings
     return EvaluationData(
+        name=report.name,
         profile=mirror["profile"],
         topic=mirror["topic"],
         intent=mirror["intent"],
@@ -465,14 +487,12 @@ def _examples_in_prompts(report: ReportInput) -> ExamplesInPrompts | None:
 
 
 def _comparison(report: ReportInput) -> ComparisonData | None:
-    comparison = report.comparison
-    if comparison is None:
+    comparison, baseline = report.comparison, report.baseline
+    if comparison is None or baseline is None:
         return None
     return ComparisonData(
         baseline_iteration=report.baseline_number,
-        baseline_topic_fingerprint=(
-            None if report.baseline is None else report.baseline.topic.fingerprint
-        ),
+        baseline_topic_fingerprint=baseline.topic.fingerprint,
         deltas={key: comparison.deltas.get(name) for name, key in RATE_KEYS.items()},
         regressions=comparison.regressions,
         fixes=comparison.fixes,
@@ -484,6 +504,16 @@ def _comparison(report: ReportInput) -> ComparisonData | None:
         p_value=comparison.p_value,
         sentence=comparison.sentence,
         significance=SignificanceData.of(comparison.significance),
+        wrong_in_both=comparison.wrong_in_both,
+        removed_prompts=report.removed,
+        baseline=BaselineData(
+            name=report.baseline_title,
+            scanner=Scanner.of(baseline.settings),
+            threshold=baseline.settings.threshold,
+            definition=baseline.topic,
+            prompt_set_fingerprint=baseline.prompt_set,
+            measured=Measured.of(baseline.metrics),
+        ),
         caveats=tuple(comparison.caveats),
         changes=report.changes,
     )
@@ -536,6 +566,8 @@ def _result(row: ReportRow) -> Result:
         score=row.score,
         matched=row.matched or None,
         outcome=row.outcome,  # type: ignore[arg-type]
+        change=row.change,
+        was=row.was,
         **_more(row),
     )
 
