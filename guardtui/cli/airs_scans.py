@@ -62,7 +62,6 @@ class AirsRun:
     batches: bool
     remote = True
     template = ""
-    fit = None
 
     @property
     def profile(self) -> str:

@@ -15,12 +15,13 @@ from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
     FILE,
+    Fraction,
     RunOptions,
     budget_options,
     reading_options,
     threshold_option,
 )
-from guardtui.cli.output_options import format_option, outputs_option
+from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
 from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.domain.prompt_reading import Reading
@@ -52,11 +53,15 @@ class EvalRequest:
     repeats: EpochFlags
     format_name: str | None
     outputs: tuple[Path, ...]
+    variants: frozenset[str]
     every_mistake: bool
     baseline: str | None
     metrics: tuple[str, ...]
     plugins: tuple[Path, ...]
     cluster: str | None
+    thresholds: bool
+    min_tpr: float | None
+    min_tnr: float | None
     flips: bool
     within: float | None
     max_calls: int | None
@@ -86,12 +91,16 @@ class EvalRequest:
             raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
+        variants = variants_of(values)
+        if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
+            raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
             guardrail=guardrail,
             options=options,
             gates=gates,
             shards=shards,
             repeats=repeats,
+            variants=variants,
             **values,
         )
 
@@ -148,6 +157,23 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
 @budget_options
 @click.option(
+    "--thresholds",
+    is_flag=True,
+    help="Report every threshold instead, with the best one (table, json or csv).",
+)
+@click.option(
+    "--min-tpr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TPR of the best threshold.",
+)
+@click.option(
+    "--min-tnr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TNR of the best threshold.",
+)
+@click.option(
     "--flips",
     is_flag=True,
     help="Scan only prompts whose verdict is in doubt after the edit, by the forecast from the "
@@ -178,6 +204,10 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
+
+    With --thresholds the report is on the thresholds of the engine or of a decision model. The best
+    one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
+    labels that chose it is optimistic, so the cross-validated coverage is reported too.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
     completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough

@@ -26,7 +26,7 @@ from guardtui.cli.flip_rounds import FlipRounds
 from guardtui.cli.gates import Gates
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.operating_point import threshold_for_shards
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
 from guardtui.cli.shards import (
@@ -38,15 +38,22 @@ from guardtui.cli.shards import (
     report_of,
     topic_for,
 )
+from guardtui.cli.thresholds import (
+    report_thresholds,
+    sweep_of,
+    sweep_of_shards,
+    threshold_outputs,
+)
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.domain.operating_point import FITTED
+from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.profile_files import files_of
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
@@ -74,6 +81,11 @@ def evaluate(request: EvalRequest) -> int:
     if in_shards:
         return _evaluate_in_shards(request, run, outputs, files)
     report = _report(request, run, epochs, metrics, outputs)
+    if request.thresholds:
+        evaluation = report.evaluation
+        if run.remote and evaluation.metrics.missing:
+            run.say_incomplete(evaluation, allowed=False)
+        return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
 
     def say_incomplete() -> None:
         metrics = report.evaluation.metrics
@@ -91,7 +103,6 @@ def evaluate(request: EvalRequest) -> int:
         outputs,
         request.gates,
         files,
-        encoder=getattr(request.guardrail.configuration, "encoder", None),
         say_incomplete=say_incomplete if run.remote else None,
     )
 
@@ -109,11 +120,11 @@ def _files_read(request: EvalRequest) -> list[Path]:
 def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
     check_outputs(request.outputs, *files, session_file(request.topic))
-    outputs = choose(request.format_name, request.outputs, "table")
-    if request.baseline is None and any(
-        output.format_name == "junit-regressions" for output in outputs
-    ):
-        raise click.UsageError("junit-regressions needs --baseline")
+    if request.thresholds:
+        return threshold_outputs(request)
+    outputs = with_variants(choose(request.format_name, request.outputs, "table"), request.variants)
+    if request.baseline is None and "junit" in request.variants:
+        raise click.UsageError("--only-regressions needs --baseline")
     for output in outputs:
         load_writer(output.format_name)
     return outputs
@@ -263,7 +274,7 @@ def _evaluate_in_shards(
     large = cut_prompts(shards, request.prompts, shard, request.topic)
     topic = topic_for(request.topic, large)
     run = run.settled_for_shards(request.topic, before)
-    fit = run.fit
+    fit: ThresholdFit | None = None
     if run.remote:
 
         def judged(prompts: PromptSet, part: Shard) -> Evaluation:
@@ -282,10 +293,12 @@ def _evaluate_in_shards(
         if shard is not None and threshold.unfitted and wanted == FITTED:
             raise click.UsageError(
                 "--threshold fitted is for all shards together: give each the number that "
-                "'guardtui sweep' finds"
+                "'guardtui eval --thresholds' finds"
             )
         merged, fit = evaluate_locally(shards, large, topic, encoder, threshold, wanted, shard)
     if merged is None:
         return Exit.DONE
+    if request.thresholds:
+        return report_thresholds(request, sweep_of_shards(merged), merged.evaluation, outputs)
     report = report_of(merged, before, number, path_from_here(request.prompts))
     return deliver(replace(report, fit=fit), outputs, gates, files)

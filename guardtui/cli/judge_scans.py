@@ -41,7 +41,6 @@ class JudgeRun:
     fresh: bool
     remote = True
     profile = template = ""
-    fit = None
 
     @property
     def settings(self) -> ScannerSettings:

@@ -37,7 +37,6 @@ class LocalRun:
     scanner: LocalScanner | None = None
     remote = False
     profile = template = ""
-    fit = None
 
     @property
     def settings(self) -> ScannerSettings:

@@ -29,7 +29,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "merge": ("merge", "Merge the shards of a large evaluation and report on it."),
         "audit": ("audit", "Evaluate the topics of one profile together."),
         "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
-        "sweep": ("sweep", "Measure every threshold, and find the best one."),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
         "score": ("score", "Score a model's outputs against their targets."),
     },
@@ -61,6 +60,7 @@ COMMANDS: dict[str, str] = {
 """Module in this package, by the name of a command; `completion` is not listed."""
 
 FORMER_COMMANDS = {
+    "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
     "judge-template": "guardtui guardrails template judge",
     "decision-template": "guardtui guardrails template decision",
 }

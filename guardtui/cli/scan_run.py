@@ -76,10 +76,6 @@ class ScanRun(Protocol):
     def settings(self) -> ScannerSettings:
         """Everything that the verdicts depend on besides topic, prompts and what a service says."""
 
-    @property
-    def fit(self) -> ThresholdFit | None:
-        """The fit that the threshold is from, if it was known before the scan."""
-
     def settled(
         self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
     ) -> ScanRun:
