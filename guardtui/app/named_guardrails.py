@@ -141,7 +141,8 @@ def unknown_name(text: str, names: Sequence[str]) -> str:
 def _read(path: Path) -> list[NamedGuardrail]:
     """Return the guardrails of a file. Raises `ConfigError` and FileError."""
     section = _section(path, load_document(path, read_text(path)))
-    known, problems = [], []
+    known: list[NamedGuardrail] = []
+    problems: list[FileError] = []
     for name, node in section.items():
         try:
             known.append(_entry(path, section, name, node))

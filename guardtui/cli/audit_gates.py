@@ -9,7 +9,8 @@ import click
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import MAX_ERRORS, Result, State, errors_gate
-from guardtui.cli.options import Fraction, Function
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import Fraction
 from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.profile_evaluation import ProfileEvaluation

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from guardtui.cli.options import FILE, Function
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
 
 _EXECUTORS = ("serial", "processes", "ray")
 

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
@@ -75,7 +75,7 @@ class GuardrailDialog(Modal[bool]):
         self._why = Label(display_text(why, newlines=True), classes="why", markup=False)
         self._why.display = bool(why)
         self._list = OptionList(id="guardrails", markup=False, compact=True)
-        self._name = LineInput(id="name", placeholder="none", compact=True)
+        self._name_field = LineInput(id="name", placeholder="none", compact=True)
         self._turn = ToggleButton(id="kind", compact=True)
         self._fields = {name: self._field(key) for name, key in _FIELDS.items()}
         self._key = SecretInput(id="key")
@@ -87,7 +87,7 @@ class GuardrailDialog(Modal[bool]):
         """Return the field of a key: a button for choices, else an input."""
         if key.choices or key.is_flag:
             return ToggleButton(id=key.name, compact=True)
-        suggester = None
+        suggester: Suggester | None = None
         if key.name == "template":
             suggester = PathSuggester()
         elif key.name == "tenant" and self._offer.tenants:
@@ -100,7 +100,7 @@ class GuardrailDialog(Modal[bool]):
             dialog.border_subtitle = "^s uses it · ^k checks it · Esc closes"
             yield self._why
             yield self._list
-            yield self._row("name", self._name)
+            yield self._row("name", self._name_field)
             yield self._row("kind", self._turn)
             for name, field in self._fields.items():
                 yield self._row(name, field)
@@ -151,7 +151,7 @@ class GuardrailDialog(Modal[bool]):
         self._kind = guardrail.kind
         texts = _texts(guardrail)
         with self.prevent(Input.Changed):
-            self._name.value = guardrail.name
+            self._name_field.value = guardrail.name
             self._key.value = ""
             for name, field in self._fields.items():
                 if isinstance(field, Input):
@@ -205,7 +205,7 @@ class GuardrailDialog(Modal[bool]):
                 text = field.value if isinstance(field, Input) else self._choices.get(key.name, "")
                 if text.strip():
                     values[key.name] = _options(text) if key.name == MODEL_OPTION else text
-        name = self._name.value.strip()
+        name = self._name_field.value.strip()
         known = {each.name: each for each in self._offer.guardrails if each.name}
         configuration = configure(self._kind, values)
         if name in known:
@@ -239,7 +239,7 @@ class GuardrailDialog(Modal[bool]):
         if event.option_index < len(self._offer.guardrails):
             self.action_use()
         else:
-            self._name.focus()
+            self._name_field.focus()
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
