@@ -5,39 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.flip_check import FlipGoal
-from guardtui.app.recorded_forecast import (
-    forecast_recorded,
-    recorded_forecast_before,
-    recorded_guardrail,
-    recorded_part,
-)
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
-from guardtui.cli.flip_rounds import FlipRounds
 from guardtui.cli.gates import Gates
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
-from guardtui.cli.operating_point import threshold_for_shards
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
-from guardtui.cli.shards import (
-    cut_prompts,
-    evaluate_by_others,
-    evaluate_locally,
-    find_shard,
-    refuse,
-    report_of,
-    topic_for,
-)
 from guardtui.cli.thresholds import (
     report_thresholds,
     sweep_of,
@@ -46,7 +29,6 @@ from guardtui.cli.thresholds import (
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
@@ -60,8 +42,10 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
-from guardtui.session.scan_order import forecast_order
-from guardtui.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from guardtui.cli.flip_rounds import FlipRounds
+    from guardtui.shards.shard import Shard
 
 
 def evaluate(request: EvalRequest) -> int:
@@ -76,6 +60,8 @@ def evaluate(request: EvalRequest) -> int:
     metrics = own_metrics(request.metrics)
     in_shards = request.shards.wanted(request.prompts)
     if in_shards:
+        from guardtui.cli.shards import refuse
+
         refuse(_unfit_for_shards(request))
     run = make_run(request.guardrail, request.options)
     if in_shards:
@@ -156,6 +142,8 @@ def _report(
     comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and any(output.format_name == "json" for output in outputs):
+        from guardtui.app.recorded_forecast import recorded_forecast_before
+
         # This scan is not in the session, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
     return ReportInput(
@@ -184,6 +172,9 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
     """Return a check in rounds if --flips has a goal, or None."""
     if request.within is None and request.max_calls is None:
         return None
+    from guardtui.app.flip_check import FlipGoal
+    from guardtui.cli.flip_rounds import FlipRounds
+
     goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
     return FlipRounds(request.topic, topic, prompts, goal)
 
@@ -197,6 +188,14 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
+    from guardtui.app.recorded_forecast import (
+        forecast_recorded,
+        recorded_guardrail,
+        recorded_part,
+    )
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.session.scan_order import forecast_order
+
     guardrail = recorded_guardrail(request.topic, *recorded_part(request.guardrail.configuration))
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
@@ -263,6 +262,16 @@ def _evaluate_in_shards(
     request: EvalRequest, run: ScanRun, outputs: Sequence[ReportOutput], files: Sequence[Path]
 ) -> int:
     """Evaluate one shard and print a line about it, or evaluate all and report on their sum."""
+    from guardtui.cli.operating_point import threshold_for_shards
+    from guardtui.cli.shards import (
+        cut_prompts,
+        evaluate_by_others,
+        evaluate_locally,
+        find_shard,
+        report_of,
+        topic_for,
+    )
+
     gates, shards = request.gates, request.shards
     if run.remote:
         shards.require_one_process(request.guardrail.kind)

@@ -14,6 +14,7 @@ from guardtui.cli.old_options import REPLACEMENTS
 
 from .conftest import Run
 
+FILES = ("topic.yaml", "--prompts", "prompts.csv")
 HEAVY = ("textual", "polars", "numpy", "pydantic", "scipy", "onnxruntime", "asyncio", "ruamel")
 
 
@@ -34,6 +35,32 @@ def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str,
     )
     assert done.stderr.strip() == "[]"
     assert done.stdout
+
+
+@pytest.mark.process
+def test_a_local_evaluation_imports_no_other_guardrail(
+    environment: dict[str, str], folder: Path
+) -> None:
+    words = ["eval", *FILES, "--set", "encoder=static", "-o", "r.json"]
+    program = (
+        "import sys\n"
+        "from guardtui.cli.main import main\n"
+        "try:\n"
+        f"    main({words!r})\n"
+        "except SystemExit as leave:\n"
+        "    assert leave.code == 0, leave.code\n"
+        "print(*[name for name in sys.modules if name.startswith('guardtui')])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment, cwd=folder, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    modules = done.stdout.split()
+    assert len(modules) <= 150
+    others = ("scanners.airs", "scanners.judge", "scanners.decision", "forecast", "http.client")
+    assert [
+        name for name in modules if name.startswith(tuple(f"guardtui.{o}" for o in others))
+    ] == []
 
 
 def test_help_names_every_command(run: Run) -> None:
@@ -112,9 +139,6 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
     assert run(**words, COMP_WORDS="guardtui ev").out.splitlines() == ["plain,eval", "file,ev"]
     options_ = run(**{**words, "COMP_CWORD": "2"}, COMP_WORDS="guardtui eval --max").out
     assert "plain,--max-regressions" in options_
-
-
-FILES = ("topic.yaml", "--prompts", "prompts.csv")
 
 
 @pytest.mark.parametrize("option", REPLACEMENTS)

@@ -42,10 +42,11 @@ from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
-_FIELDS: Mapping[str, Key] = {
-    key.name: key for kind in KINDS if kind != "engine" for key in keys_of(kind)
-}
-"""The keys with a field; kinds share the fields of keys of one name."""
+_REMOTE = [kind for kind in KINDS if kind != "engine"]
+_COMMON = set.intersection(*({key.name for key in keys_of(kind)} for kind in _REMOTE))
+_ALL = {key.name: key for kind in _REMOTE for key in keys_of(kind)}
+_FIELDS: Mapping[str, Key] = {name: _ALL[name] for name in sorted(_ALL, key=_COMMON.__contains__)}
+"""The keys with a field, those of all kinds last; kinds share the fields of keys of one name."""
 
 _NEW = "another guardrail …"
 _DEFAULT = "default"
