@@ -48,8 +48,7 @@ class ProfileMember:
     All columns are over the N prompts of the profile. `labels` is int8 [N], values
     of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
     `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
-    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row. `given` is
-    False for a topic that was not named by the caller but read from the profile.
+    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row.
     """
 
     topic: Topic
@@ -58,7 +57,6 @@ class ProfileMember:
     lines: NDArray[np.int32]
     source: str = ""
     repeats: int = 0
-    given: bool = True
 
     @cached_property
     def own(self) -> NDArray[np.intp]:
@@ -173,14 +171,6 @@ class ProfileEvaluation:
         """Metrics of the profile if all undecided rows are counted as right."""
         should_stop = np.where(self.undecided, self.stopped == _YES, self.should_stop)
         return metrics_of(outcomes(should_stop, self.stopped)[~self.contradictory])
-
-    @cached_property
-    def against_rule(self) -> NDArray[np.intp]:
-        """Rows whose verdict contradicts the topics that the service reported, intp [k]."""
-        explained = self._decided([member.matches for member in self.members])
-        return np.flatnonzero(
-            (explained != self.stopped) & is_answered(explained) & is_answered(self.stopped)
-        )
 
     @cached_property
     def stopped_by(self) -> StoppedBy:
@@ -334,15 +324,12 @@ def evaluate_profile(
     matches: Sequence[_Codes],
     *,
     closed: bool,
-    stopped: _Codes | None = None,
-    errors: Mapping[int, str] = _NOTHING,
     notes: Mapping[int, str] = _NOTHING,
 ) -> ProfileEvaluation:
     """Return the evaluation of a profile from what each of its topics matches.
 
-    `matches` has int8 [N] for each topic of `prompts`, values of `Triggered`. `stopped` (int8 [N])
-    are the verdicts of a service; by default they follow from the matches. `errors` and `notes`
-    are by row. Raises ValueError if the numbers of topics or prompts differ.
+    `matches` has int8 [N] for each topic of `prompts`, values of `Triggered`. `notes` are by row.
+    Raises ValueError if the numbers of topics or prompts differ.
     """
     members = []
     for topic, labels, column in zip(prompts.topics, prompts.labels, matches, strict=True):
@@ -356,13 +343,11 @@ def evaluate_profile(
                 labels.lines,
                 labels.source,
                 labels.repeats,
-                topic.given,
             )
         )
-    if stopped is None:
-        stopped = _decided(members, matches, closed=closed)
+    stopped = _decided(members, matches, closed=closed)
     explained = {
-        row: errors.get(row, NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT)
+        row: NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT
         for row in np.flatnonzero(~is_answered(stopped)).tolist()
     }
     return ProfileEvaluation(

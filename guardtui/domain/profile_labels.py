@@ -26,14 +26,10 @@ class Label(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class TopicPrompts:
-    """A topic and its labelled prompts; without prompts it is measured on those of the others.
-
-    `given` is False for a topic that was not named by the caller but read from the profile.
-    """
+    """A topic and its labelled prompts; without prompts it is measured on those of the others."""
 
     topic: Topic
     prompts: PromptSet | None = None
-    given: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +60,6 @@ class ProfilePrompts:
 
     def __len__(self) -> int:
         return len(self.prompts)
-
-    def with_topics(self, topics: Sequence[Topic]) -> ProfilePrompts:
-        """Return the same prompts with further topics that were read from the profile."""
-        further = tuple(TopicPrompts(topic, given=False) for topic in topics)
-        none = unlabelled(len(self))
-        return ProfilePrompts(
-            self.prompts, self.topics + further, self.labels + (none,) * len(further)
-        )
 
 
 def all_prompts(topics: Sequence[TopicPrompts]) -> ProfilePrompts:
