@@ -23,7 +23,7 @@ from guardtui.domain.profile import (
     matches_of,
 )
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind, find_conflicts
-from guardtui.domain.profile_labels import Label, ProfilePrompts
+from guardtui.domain.profile_labels import Label, ProfileMember, ProfilePrompts
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_answered, is_wrong, outcomes
 
@@ -39,49 +39,6 @@ _Codes: TypeAlias = "NDArray[np.int8]"
 _Flags: TypeAlias = "NDArray[np.bool_]"
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, eq=False)
-class ProfileMember:
-    """A topic of the profile, its labels, and the prompts it matches.
-
-    All columns are over the N prompts of the profile. `labels` is int8 [N], values
-    of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
-    `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
-    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row.
-    """
-
-    topic: Topic
-    labels: _Codes
-    matches: _Codes
-    lines: NDArray[np.int32]
-    source: str = ""
-    repeats: int = 0
-
-    @cached_property
-    def own(self) -> NDArray[np.intp]:
-        """Rows that its set labels unambiguously, intp [k]."""
-        labelled = (self.labels == Label.NO) | (self.labels == Label.YES)
-        return np.flatnonzero(labelled)
-
-    @cached_property
-    def should_trigger(self) -> _Flags:
-        """Whether the topic should stop each of its own rows, bool [k]."""
-        belongs: _Flags = self.labels[self.own] == Label.YES
-        return belongs if self.topic.intent is Intent.BLOCK else ~belongs
-
-    @cached_property
-    def alone(self) -> Metrics:
-        """Metrics of the topic by itself, over its own rows."""
-        answers = self.matches[self.own]
-        if self.topic.intent is Intent.ALLOW:
-            answers = np.where(is_answered(answers), np.int8(1) - answers, answers)
-        return metrics_of(outcomes(self.should_trigger, answers))
-
-    @property
-    def labelled(self) -> bool:
-        """Whether the topic has a prompt set."""
-        return bool(len(self.own))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.profile import any_of, decided
-from guardtui.domain.profile_evaluation import ProfileEvaluation, ProfileMember
+from guardtui.domain.profile_evaluation import ProfileEvaluation
+from guardtui.domain.profile_labels import ProfileMember
 from guardtui.domain.topic import Intent, Topic
 from guardtui.reports.audit import AuditReport, audit_document
 from guardtui.reports.audit_json import audit_json
