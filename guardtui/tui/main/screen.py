@@ -37,7 +37,6 @@ from guardtui.tui.guardrail.agreement import AgreementFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
 from guardtui.tui.guardrail.forecast_trust import ForecastTrustFeature
 from guardtui.tui.history.dialog import HistoryFeature
-from guardtui.tui.history.trials import TrialsFeature
 from guardtui.tui.kit.screen_size import classes_for
 from guardtui.tui.large_set.dialog import LargeSetFeature
 from guardtui.tui.main.availability import NEEDS_ALL, Availability
@@ -149,7 +148,6 @@ class MainScreen(Screen[None]):
             ScannerSettingsFeature(services, window),
             CompanionsFeature(services, window),
             HistoryFeature(services, window),
-            TrialsFeature(services, window),
             self.export,
             LintFeature(services, window),
             ThresholdFeature(services, window),
