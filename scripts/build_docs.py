@@ -1,6 +1,6 @@
-"""Make the generated parts of docs/pages: keys, the table of settings, and the pictures.
+"""Make the generated parts of docs/pages: keys, help of the panes, tables, and the pictures.
 
-python scripts/build_docs.py            keys.md, and the table in settings.md
+python scripts/build_docs.py            everything but the pictures
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
 """
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
+GLOSSARY = PAGES / "index.md"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -36,6 +37,43 @@ SEARCHED = "muss ich den gewinn"
 
 _SIZE = (120, 40)
 _CLOCK = "2026-01-05T09:00:00+00:00"
+
+HELP_PAGES = {
+    "editor": ("definition", "intent"),
+    "metrics": ("metrics", "beside"),
+    "results": ("results", "filter"),
+    "detail": ("detail",),
+}
+"""Pages of the panes of the main screen: the names of the help that each has."""
+
+_PLAIN_DIALOGS = (
+    "choice",
+    "confirm",
+    "dialog",
+    "menu",
+    "messages",
+    "one_prompt",
+    "page",
+    "palette",
+)
+"""Help that says no more than the page of keys."""
+
+_COMMON_KEYS = (
+    "Move or scroll; g G: first, last; ^d ^u: half a page",
+    "Go to the next place; Shift and Tab: to the one before",
+    "Close it; nothing is changed",
+)
+"""What keys do everywhere: the page of keys says it."""
+
+_HELP_HEAD = (
+    "<!-- Made by scripts/build_docs.py from guardtui/tui/help/: edit there, then run it. -->\n\n"
+)
+_DIALOGS_HEAD = """\
+# Dialogs
+
+What each dialog shows and its keys, as F1 explains them there.
+
+"""
 
 _KEYS_HEAD = """\
 <!-- Made by scripts/build_docs.py from tui/registry/actions.py: edit there, then run it. -->
@@ -80,6 +118,58 @@ def keys_page() -> str:
                 f"| {keys} | {menu} | {_cell(action.title)} | {_cell(action.tooltip)} | {ids} |\n"
             )
     return "".join(parts)
+
+
+def help_pages() -> dict[Path, str]:
+    """The texts of the pages that have the help of the panes and dialogs."""
+    from guardtui.tui.help.panes import panes
+
+    pages = {
+        PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
+        for page, names in HELP_PAGES.items()
+    }
+    shown = {name for names in HELP_PAGES.values() for name in names} | {*_PLAIN_DIALOGS}
+    dialogs = sorted((pane.title, name) for name, pane in panes().items() if name not in shown)
+    pages[PAGES / "dialogs.md"] = (
+        _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)
+    )
+    return pages
+
+
+def _help(name: str, number: int) -> str:
+    """The help of a pane in Markdown; its title is that of the page if it is the first there."""
+    from guardtui.tui.help.panes import panes, with_keys
+    from guardtui.tui.registry.actions import SCOPE_TITLES
+
+    pane = panes()[name]
+    deeper = "#" * min(number, 1)
+    parts = [f"#{deeper} {pane.title}", with_keys(pane.prose)]
+    keys = [(key, meaning) for key, meaning in pane.keys if meaning not in _COMMON_KEYS]
+    if keys:
+        parts.append("Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + ".")
+    if pane.scopes:
+        titles = (SCOPE_TITLES[scope] for scope in pane.scopes)
+        links = (f"[{title}](keys.md#{title.lower().replace(' ', '-')})" for title in titles)
+        parts.append(f"More keys: {', '.join(links)}.")
+    if pane.more:
+        parts.append(re.sub("^##", f"##{deeper}", with_keys(pane.more), flags=re.MULTILINE))
+    return "\n\n".join(parts) + "\n"
+
+
+def glossary_page() -> str:
+    """The text of index.md, with the table of the words of the help."""
+    from guardtui.tui.help.panes import words
+
+    rows = "".join(f"| {word} | {_cell(meaning)} |\n" for word, meaning in words().items())
+    table = f"| word | meaning |\n|---|---|\n{rows}"
+    text = GLOSSARY.read_text("utf-8")
+    return re.sub(r"^\| word .*?\n(?=\n|\Z)", lambda _: table, text, flags=re.M | re.S)
+
+
+def generated() -> dict[Path, str]:
+    """The texts of all pages that are made, or have a part that is made, by their paths."""
+    made = {KEYS: keys_page(), SETTINGS: settings_page(), GLOSSARY: glossary_page()}
+    return {**made, **help_pages()}
 
 
 def settings_page() -> str:
@@ -196,9 +286,9 @@ def build_pictures() -> None:
 
 def main() -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
-    KEYS.write_text(keys_page(), "utf-8")
-    SETTINGS.write_text(settings_page(), "utf-8")
-    print(KEYS, SETTINGS, sep="\n")
+    for path, text in generated().items():
+        path.write_text(text, "utf-8")
+        print(path)
     if "pictures" in sys.argv[1:]:
         build_pictures()
         print(*sorted(PICTURES.iterdir()), sep="\n")
