@@ -32,12 +32,11 @@ def add_markdown(text: Text, markdown: str, width: int) -> None:
         elif block.startswith("- "):
             for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]:
                 words = plain(" ".join(item.split()))
-                text.append(f"{textwrap.fill(words, width, **_ITEM)}\n")
+                text.append(
+                    f"{textwrap.fill(words, width, initial_indent='- ', subsequent_indent='  ')}\n"
+                )
         else:
             text.append(f"{plain(block.replace(chr(10), ' '))}\n")
-
-
-_ITEM = {"initial_indent": "- ", "subsequent_indent": "  "}
 
 
 def add_rows(text: Text, width: int, rows: Iterable[tuple[str, str]]) -> None:

@@ -111,11 +111,16 @@ def _pane(path: Path) -> PaneHelp:
     front = dict(line.split(": ", 1) for line in (head["front"] or "").splitlines())
     prose, mark, more = text[head.end() :].partition("\n## ")
     keys = _KEYS.search(prose)
+
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(front[name].split("; ")) if name in front else ()
+
     return PaneHelp(
-        head["title"],
-        _KEYS.sub("", prose).strip(),
-        f"## {more}".strip() if mark else "",
-        *(tuple(filter(None, front.get(name, "").split("; "))) for name in ("words", "scopes")),
+        title=head["title"],
+        prose=_KEYS.sub("", prose).strip(),
+        more=f"## {more}".strip() if mark else "",
+        words=listed("words"),
+        scopes=listed("scopes"),
         keys=tuple(table_rows(keys[0])) if keys else (),
     )
 
