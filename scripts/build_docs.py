@@ -1,4 +1,4 @@
-"""Make the generated parts of docs/pages: keys, help of the panes, tables, and the pictures.
+"""Make the generated parts of docs/pages: keys, help, tables, the schema of reports, the pictures.
 
 python scripts/build_docs.py            everything but the pictures
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from guardtui.reports.json_report import report_schema
+
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
@@ -27,6 +29,7 @@ PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
+SCHEMA = PAGES / "report.schema.json"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -168,7 +171,12 @@ def glossary_page() -> str:
 
 def generated() -> dict[Path, str]:
     """The texts of all pages that are made, or have a part that is made, by their paths."""
-    made = {KEYS: keys_page(), SETTINGS: settings_page(), GLOSSARY: glossary_page()}
+    made = {
+        KEYS: keys_page(),
+        SETTINGS: settings_page(),
+        GLOSSARY: glossary_page(),
+        SCHEMA: report_schema(),
+    }
     return {**made, **help_pages()}
 
 
