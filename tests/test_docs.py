@@ -200,11 +200,9 @@ def _parse(words: list[str]) -> None:
 def test_figures_of_the_engine_are_those_of_the_benchmarks() -> None:
     measured = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     page = (ROOT / "docs" / "pages" / "engine.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if re.match(r"\| \w+ \(\d+\) \|", line)]
-    assert len(rows) == 15
-    for row in rows:
-        assert row in measured
-    for figure in re.findall(r"\d+\.\d+ ms|\d+ MiB|\b\d+(?:\.\d+)? s\b", page):
+    figures = re.findall(r"\b0\.\d{3}\b|\d+\.\d+ ms|\b\d+(?:\.\d+)? s\b", page)
+    assert len(figures) > 8
+    for figure in set(figures) - {"0.500"}:  # the shipped threshold
         assert figure in measured, figure
 
 
