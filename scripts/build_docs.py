@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -29,6 +29,7 @@ PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
+COMMANDS = PAGES / "commands.md"
 SCHEMA = PAGES / "report.schema.json"
 PICTURES = PAGES / "pictures"
 
@@ -169,12 +170,41 @@ def glossary_page() -> str:
     return re.sub(r"^\| word .*?\n(?=\n|\Z)", lambda _: table, text, flags=re.M | re.S)
 
 
+def commands_page() -> str:
+    """The text of commands.md, with the names of the options of each command."""
+    text = COMMANDS.read_text("utf-8")
+    return re.sub(
+        r"^Options of `guardtui ([\w -]+)`: .*$",
+        lambda line: f"Options of `guardtui {line[1]}`: {_options(line[1].split())}.",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def _options(words: Sequence[str]) -> str:
+    import click
+
+    from guardtui.cli.main import cli
+
+    with click.Context(cli) as context:
+        command: click.Command = cli
+        for word in words:
+            assert isinstance(command, click.Group)
+            found = command.get_command(context, word)
+            assert found is not None, word
+            command = found
+        options = (one for one in command.params if isinstance(one, click.Option))
+        records = (option.get_help_record(context) for option in options)
+        return ", ".join(f"`{record[0]}`" for record in records if record is not None)
+
+
 def generated() -> dict[Path, str]:
     """The texts of all pages that are made, or have a part that is made, by their paths."""
     made = {
         KEYS: keys_page(),
         SETTINGS: settings_page(),
         GLOSSARY: glossary_page(),
+        COMMANDS: commands_page(),
         SCHEMA: report_schema(),
     }
     return {**made, **help_pages()}

@@ -121,11 +121,18 @@ def test_pictures_load_nothing() -> None:
         assert not re.search(r"(?:href|src)=[\"']https?:", text), picture.name
 
 
-def test_commands_page_shows_every_command() -> None:
+def test_commands_page_shows_every_command_and_its_options() -> None:
     page = (ROOT / "docs" / "pages" / "commands.md").read_text("utf-8")
     blocks = "".join(body for language, body in FENCE.findall(page) if language == "sh")
     shown = {line.split()[1] for line in blocks.splitlines() if len(line.split()) > 1}
     assert shown >= set(COMMANDS)
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            command = cli.get_command(context, name)
+            assert command is not None
+            has_options = sum(isinstance(one, click.Option) for one in command.params) > 1
+            if has_options and not isinstance(command, click.Group):
+                assert re.search(rf"^Options of `guardtui {name}`: `-", page, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
