@@ -64,6 +64,29 @@ def test_generated_pages_are_current() -> None:
     assert wrong == [], "run: python scripts/build_docs.py"
 
 
+def test_keys_of_the_jobs_exist() -> None:
+    keys = {
+        name
+        for row in re.findall(r"^\| (`.+?`) \| ", _keys(), re.MULTILINE)
+        for name in _spans(row)
+    }
+    named = {
+        re.sub(r"^Ctrl-(.)", lambda match: f"^{match[1].lower()}", name)
+        for name in _spans((ROOT / "docs" / "pages" / "howto.md").read_text("utf-8"))
+        if re.fullmatch(r"F\d+|Ctrl-\w|.", name)
+    }
+    assert len(named) > 10
+    assert named <= keys
+
+
+def _keys() -> str:
+    return (ROOT / "docs" / "pages" / "keys.md").read_text("utf-8")
+
+
+def _spans(text: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", text)
+
+
 def test_links_and_pictures_exist() -> None:
     pages, wrong = ROOT / "docs" / "pages", []
     for path in DOCUMENTS:
