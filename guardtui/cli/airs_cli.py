@@ -21,7 +21,7 @@ EQUIVALENTS = {
     "resume-poll": "guardtui eval FILE --prompts FILE --guardrail airs --set batch=true",
     "profiles list": "guardtui topics list --guardrail airs:NAME",
     "profiles get": "guardtui topics list --guardrail airs:NAME",
-    "profiles audit": "guardtui audit FILE --guardrail airs:NAME",
+    "profiles audit": "guardtui audit FILE",
 }
 """Equivalents of the commands of `GROUP`; the table in docs/pages/airs.md has all of them."""
 

@@ -12,14 +12,13 @@ import click
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.reports.formats import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedGuardrail
     from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-
-_FORMATS = ("table", "md", "html", "json")
 
 
 @click.command("forecast")
@@ -44,7 +43,7 @@ _FORMATS = ("table", "md", "html", "json")
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(DOCUMENT_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
 @outputs_option
@@ -70,7 +69,7 @@ def command(
     from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
-    chosen = choose(format_name, outputs, "table", _FORMATS)
+    chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     wanted, encoder, _ = guardrail.with_encoder(topic)

@@ -39,10 +39,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Files": {
         "export": ("export", "Write a report of a session's iterations."),
-        "import-results": (
-            "import_results",
-            "Import the iterations of a results.tsv into the history.",
-        ),
         "convert": ("convert", "Convert another tool's test cases to a prompt set."),
         "sample": ("sample", "Print a small prompt set to start from."),
     },

@@ -47,7 +47,7 @@ _NAMED_BY = {"airs": "--profile", "judge": "--model", "decision": "--model"}
 def explained(words: Sequence[str], known: Collection[str]) -> str:
     """Return how the old options of a command line are spelled now, one a line, or "".
 
-    `known` are the options that the command still has.
+    `known` are the options that the command has: an option without a successor there is left out.
     """
     given = [each for each in _given(words) if each[0] not in known]
     values = dict(given)
@@ -60,6 +60,8 @@ def explained(words: Sequence[str], known: Collection[str]) -> str:
                 continue  # the other one names the guardrail
             shown = _SCANNERS.get(value, shown)
         template = REPLACEMENTS[option]
+        if template.partition(" ")[0] not in known:
+            continue
         new = template.format(value=shown or "VALUE", kind=kind)
         typed = f"{option} {display_start(value, _SHOWN)}" if "{value}" in template else option
         lines.append(f"{typed.strip()} is now {new}")

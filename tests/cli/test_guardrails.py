@@ -89,7 +89,6 @@ def test_a_guardrail_is_used_by_its_name_and_set_changes_it_for_one_run(
         ((*EVAL, "--guardrail", "prod", "--set", "encoder=static"), "unknown key of airs"),
         ((*EVAL, "--guardrail", "panel", "--set", "api-key=sk-1"), "this looks like a secret"),
         ((*EVAL, "--guardrail", "panel", "--threshold", "0.5"), "--threshold does not fit panel"),
-        (("audit", "topic.yaml", "--guardrail", "panel"), "panel has no profile to audit"),
         (("topics", "list", "--guardrail", "panel"), "panel is language models that judge"),
         (("guardrails", "check"), "name one guardrail"),
         (("guardrails", "check", "fast", "--guardrail", "prod"), "name one guardrail"),

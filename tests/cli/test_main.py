@@ -156,7 +156,7 @@ def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: s
     [
         ("eval", ["--encoder=static"], ["--encoder static is now --set encoder=static"]),
         ("check", ["--encoder"], ["--encoder is now --set encoder=VALUE"]),
-        ("audit", ["--scanner", "local"], ["--scanner local is now --guardrail engine"]),
+        ("refine", ["--scanner", "local"], ["--scanner local is now --guardrail engine"]),
         ("eval", ["--scanner", "airs"], ["--scanner airs is now --guardrail airs:PROFILE"]),
         (
             "eval",
@@ -179,10 +179,11 @@ def test_all_old_options_of_a_line_are_told_at_once(
     assert result.err.splitlines() == expected
 
 
-def test_an_option_that_a_command_still_has_is_not_an_old_one(run: Run) -> None:
+def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
     result = run("score", "out.csv", "--model", "https://a.example/v1#m", "--encoder", "static")
-    assert "--encoder static is now" in result.err
-    assert "--model" not in result.err
+    assert "No such option '--encoder'" in result.err
+    result = run("check", *FILES, "--scanner", "airs", "--encoder", "static")
+    assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
 
 
 @pytest.mark.parametrize("kind", ["judge", "decision"])

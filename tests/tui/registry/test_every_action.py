@@ -47,10 +47,9 @@ from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.agreement import AgreementDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.help.panes import OVERVIEW, PANES
+from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
-from guardtui.tui.history.trials import TrialList
 from guardtui.tui.kit.dialogs import (
     ChoiceDialog,
     ConfirmDialog,
@@ -248,7 +247,6 @@ CASES: dict[str, Case] = {
     "next_steps": opens(NextStepList),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
-    "show_trials": opens(TrialList),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(CheckPage),
@@ -663,7 +661,6 @@ OPENED: dict[str, Prepare] = {
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
-    "trials": by_key("T"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),
@@ -722,7 +719,7 @@ _NAMED = {
 def keys_told(pane: str) -> list[str]:
     """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
     keys: list[str] = []
-    for told, _ in PANES[pane].keys:
+    for told, _ in panes()[pane].keys:
         for word in told.replace(" or ", " ").replace(",", " ").split():
             *modifiers, name = word.split("+") if word != "+" else [word]
             name = _NAMED.get(name, name)
@@ -773,9 +770,9 @@ def test_every_key_of_the_help_exists(tmp_path: Path) -> None:
     missing_of: dict[str, list[str]] = {}
 
     async def helps(stage: Stage) -> None:
-        for pane in PANES:
+        for pane in panes():
             wanted = keys_told(pane)
-            for scope in PANES[pane].scopes:
+            for scope in panes()[pane].scopes:
                 wanted += [
                     key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
                 ]

@@ -15,7 +15,7 @@ from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.panes import PANES, pane_of
+from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.scanner_comparison.dialog import PromptListDialog, ScannerComparisonDialog
@@ -455,7 +455,7 @@ async def test_both_have_help(tmp_path: Path, key: str, pane: str) -> None:
         assert pane_of(dialog.table) == pane
         assert isinstance(dialog, ScannerComparisonDialog) == (pane == "panel")
         await stage.press("f1")
-        await until(stage.pilot, lambda: PANES[pane].title in frame(stage.app))
+        await until(stage.pilot, lambda: panes()[pane].title in frame(stage.app))
 
     await play(folder_of(tmp_path), run, airs=AIRS)
 
