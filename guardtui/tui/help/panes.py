@@ -147,6 +147,13 @@ outcome, the prompt, its score, the part of the definition it is nearest to (des
 number) and its outcome in the baseline. Regressions come first. The line above counts each group;
 its number shows it.
 
+Where other guardrails have scanned these prompts, each has a column with the outcome of its latest
+verdict; ~ marks one on another definition. Without room for them, “others” counts those that
+contradict the label: ✗1/2 is one of two. The filter word suspect shows the labels that at least two
+independent guardrails contradict, and more than confirm: the engine (with the sandbox), AIRS, and
+judges that share no model. Read such a prompt; then flip its label (t), or say that it is right
+(L): it is no longer in doubt, and the word confirmed shows it.
+
 Start with the mistakes. Choose one and read in the detail below why it was judged so. When the
 definition misses a prompt that stands for many, take it as an example. The chosen prompt stays
 chosen while you type, filter and sort.""",

@@ -1,4 +1,4 @@
-"""Help texts about scans: AIRS, judges, topics of a profile, scanners side by side."""
+"""Help texts about scans: AIRS, judges, topics of a profile."""
 
 from __future__ import annotations
 
@@ -117,59 +117,6 @@ requires the address of the person who does it. Verdicts of those profiles chang
         ("topic",),
         (),
         (("Enter", "Delete the topic, with the address that was typed"), NEXT, CLOSE),
-    ),
-    "panel": PaneHelp(
-        "Scanners side by side",
-        """\
-The verdict of each scanner on every prompt, for the current definition: the embedded engine now,
-AIRS and judges by their last recorded scans. ✓ triggers, · passes, ? has no verdict; “most” is the
-verdict of more than half, – without a majority, ! if the majority contradicts the label. The lines
-above show the agreement: alpha over all scanners and kappa of each two, 1 for always, 0 for chance.
-
-Where scanners differ, the definition is unclear, or one of them is weak. Where most contradict the
-label, check the label: you can change it to their verdict, after a question.""",
-        ("triggered", "verdict", "expected"),
-        (),
-        (
-            ("f", "Next group: those that differ, majority against the label, all"),
-            ("/", "Find words in the prompts; Esc clears them"),
-            ("s, S", "Sort by the next column; reverse the order"),
-            ("Enter", "Read the prompt, and why each scanner said so"),
-            ("Space", "Mark the prompt"),
-            ("l", "Label the marked prompts, or this one, as the majority says"),
-            ("u", "Take the last edit of the prompts back"),
-            ("w", "Go on to the labels in doubt"),
-            MOVE,
-            ("Esc, q", "Close it"),
-        ),
-    ),
-    "suspects": PaneHelp(
-        "Labels in doubt",
-        """\
-Prompts whose label at least two independent scanners contradict, and more than confirm it, each
-by its newest answer. Independent are the embedded engine (all its encoders and iterations are one,
-and the sandbox judges with it), AIRS, and judges that share no model; a panel of models is one.
-Some will be wrong labels, some hard prompts: read before you decide.
-
-f shows the engine's blind spot: prompts that it alone gets wrong, because another scanner confirms
-the label, or because no other scanner has a verdict and the prompt is in another language than the
-definition. Their labels are not in doubt.
-
-Accepting flips the label in the prompt file, and can be undone. Rejecting confirms the label: the
-session remembers it, and does not list the prompt again.""",
-        ("expected", "verdict", "iteration"),
-        (),
-        (
-            ("a", "Accept: flip the label of this prompt, or of those marked"),
-            ("x", "Reject: the label is right; pressed again on one shown by r, it is open"),
-            ("r", "Show those rejected too, or hide them"),
-            ("f", "The engine's blind spot, or the labels in doubt again"),
-            ("u", "Take the last edit of the prompts back"),
-            ("Enter", "Read the prompt, and why each scanner said so"),
-            ("Space", "Mark the prompt"),
-            MOVE,
-            ("Esc, q", "Close it"),
-        ),
     ),
     "guardrail": PaneHelp(
         "The guardrail",

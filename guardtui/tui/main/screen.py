@@ -56,8 +56,6 @@ from guardtui.tui.prompts.check_page import CheckFeature
 from guardtui.tui.registry.actions import SCREEN, performed
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonFeature
-from guardtui.tui.scanner_comparison.suspects import SuspectsFeature
 from guardtui.tui.settings.scanner import ScannerSettingsFeature
 from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.table.frame_table import FrameTable
@@ -125,7 +123,6 @@ class MainScreen(Screen[None]):
         self.scanning = ScanFeature(services, window, guardrail)
         self.export = ExportFeature(services, window)
         self.tour = TourFeature(window)
-        panel = ScannerComparisonFeature(services, window)
         self.features: Sequence[Feature] = (
             self.definition,
             self.header,
@@ -155,8 +152,6 @@ class MainScreen(Screen[None]):
             RefinementFeature(services, window),
             NextStepFeature(services, window),
             WordingRunFeature(services, window),
-            panel,
-            SuspectsFeature(services, window, panel),
             AgreementFeature(services, window),
             ForecastTrustFeature(services, window),
             LargeSetFeature(services, window, self.export),
@@ -318,6 +313,10 @@ class MainScreen(Screen[None]):
     @on(messages.EditPrompts)
     def edit_prompts(self, event: messages.EditPrompts) -> None:
         self.files.edit_prompts(event.edit)
+
+    @on(messages.ConfirmLabels)
+    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
+        self.rows.confirm(event.keys)
 
     @on(messages.UndoPromptEdit)
     def undo_prompt_edit(self) -> None:

@@ -34,6 +34,7 @@ from guardtui.tui.results.columns_dialog import ColumnsDialog
 from guardtui.tui.results.empty_states import NOT_YET, empty_text
 from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
+from guardtui.tui.results.other_columns import other_columns
 from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.results.views_dialog import SavedViewsDialog, name_dialog, view_text
 from guardtui.tui.table.columns import place_columns
@@ -129,9 +130,10 @@ class ResultsPane(Vertical):
 
     def _draw(self, results: Results) -> None:
         layout, prompts = self.layout_chosen, results.prompts
-        empty = results.empty_columns
-        self.results = results.with_columns(layout.shown(prompts, empty))
-        self.table.set_columns(layout.table_columns(prompts, empty))
+        columns = layout.table_columns(prompts, results.empty_columns)
+        columns += other_columns(results.others, self.size.width)
+        self.results = results.with_columns(tuple(column.key for column in columns))
+        self.table.set_columns(columns)
         # Until the author selects a prompt, the first one is selected: regressions come first.
         self.table.set_source(self.results, keep_row=self._chosen)
         self._show_filters()
@@ -176,6 +178,10 @@ class ResultsPane(Vertical):
         """Return the previous group, unless the author has chosen another one since."""
         before, self._group_before = self._group_before, None
         return self.view.filter if before is None or self.view.filter != "all" else before
+
+    def on_resize(self) -> None:
+        if self.results is not None and self.results.others.guardrails:
+            self._draw(self.results)
 
     # --- settings of the session ----------------------------------------------------------
 
@@ -444,6 +450,9 @@ class ResultsPane(Vertical):
 
     def action_relabel(self) -> None:
         self._prompts.relabel()
+
+    def action_confirm_labels(self) -> None:
+        self._prompts.confirm_labels()
 
     def action_remove_prompts(self) -> None:
         self._prompts.remove_prompts()

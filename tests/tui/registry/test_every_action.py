@@ -39,6 +39,7 @@ from guardtui.domain.metrics import Metrics
 from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
+from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.shards.large_set import cut
 from guardtui.shards.sample import draw
 from guardtui.shards.whole_set import WholeSet
@@ -85,8 +86,6 @@ from guardtui.tui.results.columns_dialog import ColumnsDialog
 from guardtui.tui.results.views_dialog import SavedViewsDialog
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.scan.flip_dialog import FlipDialog
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
-from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
 from guardtui.tui.scores.open_outputs import OpenOutputsDialog
 from guardtui.tui.scores.screen import ScoresScreen
 from guardtui.tui.settings.scanner import ScannerDialog
@@ -321,8 +320,6 @@ CASES: dict[str, Case] = {
     "recent_topics": opens(RecentTopicsDialog),
     "remote_topics": opens(RemoteTopicsDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
-    "show_panel": opens(ScannerComparisonDialog),
-    "show_suspects": opens(SuspectsDialog),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
     "choose_guardrail": opens(GuardrailDialog),
@@ -382,6 +379,7 @@ CASES: dict[str, Case] = {
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "clear_marks": Case(marks, 0, marked),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
+    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
@@ -794,8 +792,6 @@ OPENED: dict[str, Prepare] = {
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),
-    "panel": by_letter("p"),
-    "suspects": by_letter("l"),
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
