@@ -16,7 +16,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import as_rule, is_fitted_with
+from guardtui.domain.operating_point import as_rule
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
@@ -101,7 +101,7 @@ class Reporting:
         large = self._workspace.large
         of_sample = ""
         if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, Advice → All of the large set"
+            of_sample = f"a {large[1].text}: of all, guardtui eval"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
@@ -114,13 +114,9 @@ class Reporting:
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
-        fit = self._engine.own_fit(evaluation)
-        decided = self._store.state.decision_fit
-        if fit is None and decided is not None and is_fitted_with(evaluation, decided):
-            fit = decided
         return ReportInput(
             topic=evaluation.topic,
-            fit=fit,
+            fit=self._engine.own_fit(evaluation),
             prompts=prompts,
             evaluation=evaluation,
             baseline=before.evaluation if before else None,

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from guardtui.advice.lint import Advice, lint, open_lint_engine
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.lint import lint
+from guardtui.advice.lint_advice import Advice
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.engine_findings import engine_findings
 from guardtui.cli import diagnostics
@@ -245,7 +247,7 @@ def _measured(
 ) -> tuple[tuple[Advice, ...], tuple[Finding, ...]]:
     """Return advice on the definition and findings on the prompts, by the embedded engine."""
     try:
-        engine = open_lint_engine(scanner, prompts, show_progress)
+        engine = open_scores(scanner, prompts, show_progress)
         findings = engine_findings(scanner, prompts)
     finally:
         diagnostics.progress("")

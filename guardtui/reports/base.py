@@ -24,7 +24,6 @@ from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_f
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
-from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
@@ -196,10 +195,9 @@ class ReportInput:
         fit = self.fit
         if fit is None or not is_fitted_with(self.evaluation, fit):
             return ""
-        kept = f" of {display_start(fit.prompts, 200)}, in the session" if fit.prompts else ""
         held_out = "" if self.held_out is None else rate_text(self.held_out.coverage)
         return (
-            f"threshold {threshold_text(fit.threshold)}, {fit.source}{kept} "
+            f"threshold {threshold_text(fit.threshold)}, {fit.source} "
             f"(shipped {threshold_text(fit.shipped)})"
         ) + (f"; coverage cross-validated {held_out}" if held_out else "")
 

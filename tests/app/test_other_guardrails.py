@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app import other_guardrails
 from guardtui.app.other_guardrails import OtherGuardrails
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.session.other_verdicts import other_verdicts
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
 
@@ -29,13 +29,12 @@ def test_verdicts_are_computed_once_while_the_author_types(
 ) -> None:
     bench = Bench(tmp_path)
     computed: list[str] = []
-    compute = other_guardrails.other_verdicts
 
     def counted(topic, *rest):  # type: ignore[no-untyped-def]
         computed.append(topic.description)
-        return compute(topic, *rest)
+        return other_verdicts(topic, *rest)
 
-    monkeypatch.setattr(other_guardrails, "other_verdicts", counted)
+    monkeypatch.setattr("guardtui.app.other_guardrails.other_verdicts", counted)
     scan = bench.workspace.write(bench.evaluated(like_labels), Decision.UNDECIDED)
     bench.workspace.session.record(scan)
     others = OtherGuardrails(bench.workspace, bench.engine)

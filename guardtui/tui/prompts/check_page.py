@@ -22,8 +22,8 @@ from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.large_set.sample_text import sample_text
 from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.sample_text import sample_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.prompts.category_list import CategoryList
 from guardtui.tui.prompts.check_text import (

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from guardtui.advice.duplicates import PromptPair
-from guardtui.advice.prompt_set import LabelSuggestion, Survey
 from guardtui.domain.figures import count_text, rate_text
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, PromptSet, Severity
 from guardtui.domain.text import display_start, display_text
-from guardtui.domain.topic import Violation
+
+if TYPE_CHECKING:
+    from guardtui.advice.duplicates import PromptPair
+    from guardtui.advice.prompt_set import LabelSuggestion, Survey
+    from guardtui.domain.metrics import Metrics
+    from guardtui.domain.topic import Violation
 
 _NAME_CELLS = 18
 _KIND_CELLS = 9

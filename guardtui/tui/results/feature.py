@@ -50,6 +50,7 @@ class ResultsFeature:
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Build the rows of another evaluation or prompt set."""
         same = new.evaluation is old.evaluation and new.comparison is old.comparison
+        same &= new.iterations is old.iterations
         if not same or new.evaluated is not old.evaluated:
             self.build(self._table.view)
 
@@ -130,8 +131,10 @@ class ResultsFeature:
             ],
         )
 
-    def _other_verdicts(self, others: OtherVerdicts, key: int, row: int) -> Iterator[OtherVerdict]:
-        for guardrail in others.guardrails:
+    def _other_verdicts(
+        self, others: OtherVerdicts | None, key: int, row: int
+    ) -> Iterator[OtherVerdict]:
+        for guardrail in () if others is None else others.guardrails:
             source = guardrail.source(key)
             if source is None:
                 continue

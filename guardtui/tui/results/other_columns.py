@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.verdicts import Outcome
-from guardtui.session.other_verdicts import OtherVerdicts
 from guardtui.tui.table.columns import TableColumn
 from guardtui.tui.table.rows import Cell
 
-NO_OTHERS = OtherVerdicts()
+if TYPE_CHECKING:
+    from guardtui.session.other_verdicts import OtherVerdicts
 
 WIDE = 110
 """Least cells of a pane with a column for each guardrail."""
@@ -24,9 +26,9 @@ _NARROWEST, _WIDEST = 4, 8
 _STYLES = {Outcome.FP: "fp", Outcome.FN: "fn"}
 
 
-def other_columns(others: OtherVerdicts, width: int) -> tuple[TableColumn, ...]:
+def other_columns(others: OtherVerdicts | None, width: int) -> tuple[TableColumn, ...]:
     """Return the columns of other guardrails for a pane of so many cells."""
-    guardrails = others.guardrails
+    guardrails = () if others is None else others.guardrails
     if not guardrails:
         return ()
     if len(guardrails) > 1 and (width < WIDE or len(guardrails) > _MOST):
