@@ -51,12 +51,12 @@ class OperatingPointError(GuardtuiError):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdFit:
-    """A threshold fitted to labels, as stored in a session.
+    """A threshold fitted to labels.
 
     `coverage` is on the labels that chose it and therefore optimistic; `held_out` is
     cross-validated. Both are for the definition it was fitted to. `folds` are the thresholds fitted
     without the prompts of each fold. `engine` is the identity of the scanner, `prompt_set` the
-    fingerprint of the prompts, `prompts` the path of their file as stored in the session, or "".
+    fingerprint of the prompts.
     """
 
     threshold: float
@@ -67,7 +67,6 @@ class ThresholdFit:
     folds: tuple[float, ...]
     engine: str
     prompt_set: str
-    prompts: str = ""
 
     @property
     def source(self) -> str:

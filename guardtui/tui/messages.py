@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
-from guardtui.domain.prompt_edit import PromptEdit
-from guardtui.domain.topic import Topic
-from guardtui.session.workspace import Workspace
-from guardtui.tui.results.model import ResultsView
+if TYPE_CHECKING:
+    from guardtui.domain.prompt_edit import PromptEdit
+    from guardtui.domain.topic import Topic
+    from guardtui.session.workspace import Workspace
+    from guardtui.tui.results.model import ResultsView
 
 
 class TopicEdited(Message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
@@ -15,12 +16,14 @@ from textual.widgets import Static
 
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
-from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
-from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.messages import CloseDetail
 from guardtui.tui.registry.actions import DETAIL, bindings
+
+if TYPE_CHECKING:
+    from guardtui.domain.topic import Topic
+    from guardtui.scanners.local.explanation import Contribution, Explanation
 
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut on the screen; exports contain them in full."""

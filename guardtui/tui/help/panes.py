@@ -307,17 +307,21 @@ Six short steps over the live app. Everything works while it is shown: try what 
         """\
 First errors and doubts: texts over a limit, duplicates, contradictory labels, test prompts among
 the examples, a small class, negatives that are all far from the topic; with the lines of the prompt
-file. Below, the rates and mistakes of each category, by the verdicts of the metrics: look at the
-prompts of a category that is much worse than the others.
+file. Then near-duplicates, which count twice in every rate; ! marks a pair with contradictory
+labels, of which one is wrong. Then where to label next: many prompts on which the engine is
+uncertain and few of which have one of the labels. Labels of similar prompts, from your logs, would
+help most. The score is uncertainty × density × scarcity, from 0 to 1.
 
-Enter shows only the prompts of that category in the results table; Esc there shows the others
-again.""",
+Below, the rates and mistakes of each category, by the verdicts of the metrics: look at the prompts
+of a category that is much worse than the others.
+
+Enter shows only these prompts in the results table; Esc there shows the others again.""",
         ("TPR", "TNR", "FN", "FP"),
         (),
         (
-            ("↑ ↓, j k", "Choose a category"),
+            ("↑ ↓, j k", "Choose a finding or a category"),
             ("Enter", "Show its prompts in the results table"),
-            ("Tab", "To the findings, to scroll them, and back"),
+            ("Tab", "To the categories, and back"),
             CLOSE,
         ),
     ),

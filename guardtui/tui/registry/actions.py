@@ -164,7 +164,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_check",
         "f6,ctrl+l",
         "Check the data",
-        "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
+        "Limits, duplicates, contradictory labels, leakage, where to label; rates by category",
         footer="Check",
         shown=True,
         rank=36,
@@ -688,13 +688,6 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
-        "show_prompt_set",
-        "c",
-        "The prompt set",
-        "Clusters with their error rates, near-duplicates, where a label would teach most",
-        ADVICE,
-    ),
-    Action(
         "show_sweep",
         "t",
         "Threshold",
@@ -735,13 +728,6 @@ ACTIONS: tuple[Action, ...] = (
         "l",
         "Labels in doubt",
         "Prompts whose label at least two independent scanners contradict",
-        ADVICE,
-    ),
-    Action(
-        "show_whole",
-        "f",
-        "All of the large set",
-        "Every prompt of the set behind this sample: rates, changes, all mistakes, a report",
         ADVICE,
     ),
 )

@@ -6,20 +6,22 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterRows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.tui.table.rows import Cell, OrderedRows
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
 
 FILTERS: dict[str, str] = {  # text on the screen, by name
     "mistakes": "mistakes",
@@ -80,7 +82,7 @@ _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcom
 
 @dataclass(frozen=True, eq=False)
 class PromptSelection:
-    """Prompts selected by something other than the filter line, such as a cluster.
+    """Prompts selected by something other than the filter line, such as a finding.
 
     `name` describes them, and may contain text of others; `keys` are their ids, uint64 [n].
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from textual import on
@@ -13,9 +13,6 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from guardtui.domain.filter_language import RowFilter
-from guardtui.domain.prompt_edit import Add, Rewrite
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterRows, parse_filter
 from guardtui.domain.text import display_start
 from guardtui.session.table_state import read_lines, read_widths, write_lines, write_widths
@@ -29,7 +26,12 @@ from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
 from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.table.frame_table import FrameTable
-from guardtui.tui.table.messages import ColumnResized, HeaderClicked
+
+if TYPE_CHECKING:
+    from guardtui.domain.filter_language import RowFilter
+    from guardtui.domain.prompt_edit import Add, Rewrite
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.tui.table.messages import ColumnResized, HeaderClicked
 
 _CATEGORY_CHARACTERS = 20
 _PICKED_CHARACTERS = 28

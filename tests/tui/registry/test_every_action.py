@@ -18,12 +18,11 @@ from rich.text import Text
 from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
-from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.model_objective import MeasuredWording, WordingSweep
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import Proposal
+from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.splits import Split
-from guardtui.advice.wording_sweep import HeldOutResult as WordingReport
-from guardtui.advice.wording_sweep import MeasuredWording, Wording, WordingSweep
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
@@ -37,9 +36,6 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.shards.large_set import cut
-from guardtui.shards.sample import draw
-from guardtui.shards.whole_set import WholeSet
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.next_steps import NextStepList
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
@@ -59,11 +55,9 @@ from guardtui.tui.kit.dialogs import (
     ConfirmDialog,
     TextPage,
 )
-from guardtui.tui.large_set.dialog import LargeSetDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
-from guardtui.tui.prompts.survey import PromptSetDialog
 from guardtui.tui.registry.actions import (
     ACTIONS,
     ADVICE,
@@ -291,8 +285,6 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_prompt_set": opens(PromptSetDialog),
-    "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "show_forecast_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
@@ -520,29 +512,6 @@ async def agreement_dialog(stage: Stage) -> None:
     await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
 
 
-async def whole_set(stage: Stage) -> None:
-    """All of a large set, which the prompts here are no sample of."""
-    folder = stage.main.services.workspace.topic_file.path.parent
-    large = cut(folder / "tax.csv", folder / "set", 2)
-    assert large is not None
-    whole, topic = WholeSet(large), stage.main.services.session.topic
-    prompts = stage.main.services.workspace.prompts
-    engine = stage.main.services.engine
-
-    async def export(*_: object) -> None:
-        """Nothing is written here."""
-
-    await pushed(
-        stage,
-        LargeSetDialog(engine, whole, draw(large), topic, prompts, [], export),
-    )
-    dialog = stage.app.screen
-    assert isinstance(dialog, LargeSetDialog)
-    assert await stage.comes(lambda: len(dialog.table.source) > 0)
-    dialog.action_view("prompts")
-    await stage.pilot.pause()
-
-
 async def tour(stage: Stage) -> None:
     await stage.focus("#table")
     await stage.pilot.press("alt+i")
@@ -593,10 +562,13 @@ async def proposals(stage: Stage) -> None:
 async def better_wordings(stage: Stage) -> None:
     here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
     none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    report = WordingReport(metrics, metrics, Gain(0.1, 0.05, 0.15), none, none)
+    gain, held = Gain(0.1, 0.05, 0.15), HeldOut(metrics, Metrics(9, 9, 1, 1))
+    edits = (CandidateKind.DROP_EXAMPLE,), ("Drop example 2",)
+    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none, held, 0.5, "search")
     split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
-    known = MeasuredWording(Wording(here, "", "the definition"), 0.5, 0.5, metrics)
-    better = MeasuredWording(Wording(here, "Drop example 2", "search"), 0.6, 0.5, metrics, report)
+    candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
+    known = MeasuredWording(candidate, 0.5, 0.5, metrics)
+    better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
     settings = ScannerSettings("decision", "decision, m, template 0")
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
@@ -634,7 +606,10 @@ async def writing(stage: Stage) -> None:
 
 async def wording_plan(stage: Stage) -> None:
     here = stage.main.services.session.topic
-    wordings = (Wording(here, "", "the definition"), Wording(here, "Drop example 2", "search"))
+    wordings = (
+        Candidate(here, CandidateKind.COMPLETE, "", origin="the definition"),
+        Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search"),
+    )
     await pushed(stage, WordingPlanDialog(WordingPlan(here, wordings, "2 wordings", ("a note",))))
 
 
@@ -681,7 +656,6 @@ OPENED: dict[str, Prepare] = {
     "wording_run": wording_run,
     "wordings": better_wordings,
     "effects": by_letter("e"),
-    "prompt_set": by_letter("c"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),
     "search": by_letter("r"),
@@ -695,7 +669,6 @@ OPENED: dict[str, Prepare] = {
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
-    "whole_set": whole_set,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
     "remote_topics": remote_list,

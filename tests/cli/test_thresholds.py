@@ -1,4 +1,4 @@
-"""`guardtui sweep` as a process: the best threshold on stdout, and it is what `eval` then finds."""
+"""`guardtui eval --thresholds`: the best threshold on stdout, and it is what `eval` then finds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from guardtui.session.workspace import sample_folder
 
 from .conftest import Run, prompts_csv
 
-COMMAND = ("sweep", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMON = ("eval", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMAND = (*COMMON, "--thresholds")
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def sample(folder: Path) -> Path:
 def evaluated(run: Run, threshold: float | None = None) -> dict[str, Any]:
     """What `eval` says of the same files."""
     more = () if threshold is None else ("--threshold", repr(threshold))
-    result = run("eval", *COMMAND[1:], *more, "--format", "json")
+    result = run(*COMMON, *more, "--format", "json")
     assert result.code == 0, result.err
     document: dict[str, Any] = json.loads(result.out)
     return document
@@ -140,13 +141,28 @@ def test_too_few_prompts_to_hold_out_are_reported(run: Run, folder: Path) -> Non
     assert found["best"]["optimism"] is None
 
 
+def test_a_guardrail_without_scores_has_no_thresholds(run: Run, sample: Path) -> None:
+    words = ("--scanner", "judge", "--model", "http://127.0.0.1:9/v1#m", "--thresholds")
+    result = run(*COMMON[:4], *words)
+    assert (result.code, result.out) == (2, "")
+    assert "--thresholds needs scores, which --scanner judge does not give" in result.err
+
+
+def test_floors_alone_are_refused(run: Run, sample: Path) -> None:
+    result = run(*COMMON, "--min-tpr", "0.9")
+    assert (result.code, result.out) == (2, "")
+    assert "--min-tpr and --min-tnr are for --thresholds: add it" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--min-tpr", "1.5"), "'1.5' is not a number from 0 to 1"),
         (("--min-tnr", "nan"), "'nan' is not a number from 0 to 1"),
         (("--output", "tax.csv"), "tax.csv"),
-        (("--format", "xml"), "xml"),
+        (("--format", "html"), "--thresholds has the formats table, json, csv"),
+        (("--min-coverage", "0.5"), "a gate does not fit --thresholds: omit it"),
+        (("--baseline", "last"), "--baseline does not fit --thresholds: omit it"),
     ],
 )
 def test_bad_usage_is_reported(

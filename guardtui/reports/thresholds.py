@@ -1,15 +1,16 @@
-"""The result of `guardtui sweep` as a table, JSON or CSV."""
+"""Every threshold of an evaluation with scores, as a table, JSON or CSV."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from guardtui.advice.curves import LEAST_POINTS, curve_points, thinned
+from guardtui.domain.curves import LEAST_POINTS, curve_points, thinned
 from guardtui.domain.document import (
     Block,
     Column,
@@ -21,10 +22,10 @@ from guardtui.domain.document import (
 )
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import interval_text, rate_text
-from guardtui.domain.guardrail import measured_by
+from guardtui.domain.guardrail import DECISION, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
-from guardtui.domain.sweep import Best, CrossValidated, Sweep
+from guardtui.domain.sweep import Best, CrossValidated, Sweep, best_threshold
 from guardtui.reports.json_report import RATE_KEYS
 from guardtui.reports.renderers import render as render_document
 
@@ -40,22 +41,37 @@ _PROXY = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The least TPR and TNR of the best threshold; 0 for none."""
+
+    tpr: float = 0.0
+    tnr: float = 0.0
+
+    def __str__(self) -> str:
+        named = (("TPR", self.tpr), ("TNR", self.tnr))
+        return " and ".join(f"{name} ≥ {floor:g}" for name, floor in named if floor > 0)
+
+
 @dataclass(frozen=True, eq=False)
-class SweepResult:
-    """Result of a sweep; `best` is None if no threshold is within the floors."""
+class Thresholds:
+    """Every threshold of a guardrail with scores; `settings` have the current one."""
 
     sweep: Sweep
-    best: Best | None
     settings: ScannerSettings
     prompts: str
-    min_tpr: float
-    min_tnr: float
+    floors: Floors
+
+    @cached_property
+    def best(self) -> Best | None:
+        """The best threshold within the floors, or None."""
+        return best_threshold(self.sweep, min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
 
     @property
     def current(self) -> float:
-        """The current threshold: given, or the engine's own."""
+        """The current threshold."""
         threshold = self.settings.threshold
-        assert threshold is not None  # noqa: S101 - the embedded engine has one
+        assert threshold is not None  # noqa: S101 - whoever gives scores has one
         return threshold
 
     @property
@@ -63,22 +79,22 @@ class SweepResult:
         """The threshold nearest to the floors, if none is within them."""
         if self.best is not None:
             return None
-        return self.sweep.nearest(min_tpr=self.min_tpr, min_tnr=self.min_tnr)
+        return self.sweep.nearest(min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
 
 
-def render(result: SweepResult, format_name: str) -> str:
+def render(result: Thresholds, format_name: str) -> str:
     """Return the result in the format of this name."""
     if format_name == "json":
         return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
     if format_name == "csv":
         return _csv(result)
-    return render_document(sweep_document(result), format_name)
+    return render_document(thresholds_document(result), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
 
 
-def _csv(result: SweepResult) -> str:
+def _csv(result: Thresholds) -> str:
     """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
     sweep = result.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
@@ -87,7 +103,7 @@ def _csv(result: SweepResult) -> str:
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
 
 
-def _document(result: SweepResult) -> dict[str, Any]:
+def _document(result: Thresholds) -> dict[str, Any]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
     current = sweep.index(result.current)
     kept = (current,) if best is None else (current, best.index)
@@ -101,7 +117,7 @@ def _document(result: SweepResult) -> dict[str, Any]:
         },
         "prompts": result.prompts,
         "intent": str(sweep.intent),
-        "floors": {"tpr": result.min_tpr, "tnr": result.min_tnr},
+        "floors": {"tpr": result.floors.tpr, "tnr": result.floors.tnr},
         "thresholds": len(sweep),
         "roc_area": sweep.roc_area,
         "average_precision": sweep.average_precision,
@@ -159,7 +175,7 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def sweep_document(result: SweepResult) -> Document:
+def thresholds_document(result: Thresholds) -> Document:
     """Return the current threshold beside the best one, and the rates of others."""
     sweep = result.sweep
     return Document(
@@ -171,15 +187,15 @@ def sweep_document(result: SweepResult) -> Document:
         ),
         (
             Section("Operating points", "points", tuple(_points(result))),
-            Section("Thresholds", "thresholds", (_curve(result), Paragraph(_PROXY))),
+            Section("Thresholds", "thresholds", tuple(_thresholds(result))),
         ),
     )
 
 
-def _points(result: SweepResult) -> Iterator[Block]:
+def _points(result: Thresholds) -> Iterator[Block]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
     current = sweep.index(result.current)
-    floors = _floors(result)
+    floors = f" with {result.floors}" if str(result.floors) else ""
     rows = [
         _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
     ]
@@ -210,41 +226,51 @@ def _points(result: SweepResult) -> Iterator[Block]:
 
 def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
     intervals = rate_intervals(metrics)
-    cells = [name, _short(threshold)]
+    cells = [name, short(threshold)]
     for rate in ("coverage", "true_positive_rate", "true_negative_rate"):
         cells += [rate_text(getattr(metrics, rate)), interval_text(intervals[rate])]
     return tuple(cells)
 
 
-def _curve(result: SweepResult) -> Table:
-    """Return the rates of about `ROWS` thresholds, with the best and the current one."""
-    sweep, best = result.sweep, result.best
-    current = sweep.index(result.current)
-    marked = {current: "now", **({} if best is None else {best.index: "best"})}
-    if best is not None and best.index == current:
-        marked[current] = "best, now"
+COLUMNS = ("threshold", *RATE_TITLES.values(), "FP", "FN", "")
+"""Titles of a table of thresholds; the last column marks the best and the current one."""
+
+
+def threshold_cells(
+    sweep: Sweep, indexes: Sequence[int], current: float, best: Best | None
+) -> list[tuple[str, ...]]:
+    """Return the cells of `COLUMNS` for some thresholds of a sweep."""
+    here = sweep.index(current)
     rows = []
-    for index in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
+    for index in indexes:
         metrics = sweep.metrics(index)
-        threshold = result.current if index == current else sweep.setting(index)
-        if best is not None and index == best.index != current:
+        marks = ["best"] if best is not None and index == best.index else []
+        marks += ["now"] if index == here else []
+        threshold = current if index == here else sweep.setting(index)
+        if marks == ["best"] and best is not None:
             threshold = best.threshold
         rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
-        counts = (str(metrics.fp), str(metrics.fn))
-        rows.append((_short(threshold), *rates, *counts, marked.get(index, "")))
-    columns = (
-        Column("threshold"),
-        *map(Column, (*RATE_TITLES.values(), "FP", "FN")),
-        Column("", figure=False),
-    )
+        row = (short(threshold), *rates, str(metrics.fp), str(metrics.fn), ", ".join(marks))
+        rows.append(row)
+    return rows
+
+
+def _thresholds(result: Thresholds) -> Iterator[Block]:
+    yield _curve(result)
+    if result.settings.name != DECISION:
+        yield Paragraph(_PROXY)
+
+
+def _curve(result: Thresholds) -> Table:
+    """Return the rates of about `ROWS` thresholds, with the best and the current one."""
+    sweep, best = result.sweep, result.best
+    marked = {sweep.index(result.current), *(() if best is None else (best.index,))}
+    indexes = thinned(sweep, LEAST_POINTS + ROWS, tuple(sorted(marked))).tolist()
+    columns = tuple(Column(title, figure=bool(title)) for title in COLUMNS)
+    rows = threshold_cells(sweep, indexes, result.current, best)
     return Table(columns, tuple(rows), named="Thresholds")
 
 
-def _floors(result: SweepResult) -> str:
-    floors = (("TPR", result.min_tpr), ("TNR", result.min_tnr))
-    texts = [f"{name} ≥ {floor:g}" for name, floor in floors if floor > 0]
-    return f" with {' and '.join(texts)}" if texts else ""
-
-
-def _short(threshold: float) -> str:
+def short(threshold: float) -> str:
+    """Return a threshold with three decimals, or more if needed to distinguish its neighbours."""
     return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"

@@ -25,8 +25,3 @@ def sample_text(workspace: Workspace) -> str:
         return ""
     sample = workspace.large[1]
     return "" if len(sample.prompts) == sample.of else sample.text
-
-
-def no_sample_text(prompts: int) -> str:
-    """Return the reason why the prompts are not a sample."""
-    return f"All {prompts} prompts are here already: this is not a sample of a large set."

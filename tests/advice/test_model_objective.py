@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from guardtui.advice.splits import split_prompts
-from guardtui.advice.wording_sweep import (
+from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.model_objective import (
     CHOSEN_ON,
     FINALISTS,
-    Wording,
     WordingSweep,
     sweep_wordings,
 )
+from guardtui.advice.splits import split_prompts
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
@@ -34,9 +34,9 @@ def prompts_of(intent: Intent = Intent.BLOCK, count: int = COUNT) -> PromptSet:
     return build_prompt_set(frame, lines, "test", intent)
 
 
-def wording(number: int, intent: Intent = Intent.BLOCK, *examples: str) -> Wording:
+def wording(number: int, intent: Intent = Intent.BLOCK, *examples: str) -> Candidate:
     topic = Topic(name="T", description=f"wording {number}", examples=examples, intent=intent)
-    return Wording(topic, f"change {number}", "test")
+    return Candidate(topic, CandidateKind.TYPED, f"change {number}")
 
 
 def scores(prompts: PromptSet, separation: float, seed: int) -> NDArray[np.float32]:
@@ -73,13 +73,15 @@ def test_a_wording_that_is_better_is_proposed(intent: Intent) -> None:
     result = swept(prompts, rows, intent)
     best = result.best
     assert best is not None
-    assert best.wording.change == "change 7"
-    assert result.wordings[0] is best
-    report = best.report
-    assert report is not None
-    assert report.before.total == report.after.total == len(result.split.report_rows)
-    assert report.gain.low > 0
-    assert set(report.fixes) <= set(result.split.report_rows)
+    assert best.changes == ("change 7",)
+    assert result.wordings[0].proposal is best
+    held = best.held_out
+    assert held is not None
+    assert held.before.total == held.after.total == len(result.split.report_rows)
+    assert best.gain.low > 0
+    assert best.gain.value == pytest.approx(held.gain)
+    assert set(held.fixes) <= set(result.split.report_rows)
+    assert best.threshold is not None
     assert 0 < best.threshold < 1
 
 
@@ -99,9 +101,9 @@ def test_few_wordings_are_reported_on_and_more_make_the_bounds_wider() -> None:
     alone = swept(prompts, [scores(prompts, 0.5, 0), good, scores(prompts, 0.2, 3)])
     similar = [np.clip(good + np.float32(0.001 * n), 0, 1) for n in range(6)]
     several = swept(prompts, [scores(prompts, 0.5, 0), *similar])
-    reported = [wording.report for wording in several.wordings if wording.report is not None]
+    reported = [known.proposal for known in several.wordings if known.proposal is not None]
     assert len(reported) == FINALISTS
-    first = alone.wordings[0].report
+    first = alone.wordings[0].proposal
     assert first is not None
     assert reported[0].gain.value == pytest.approx(first.gain.value)
     assert reported[0].gain.low < first.gain.low
@@ -113,9 +115,10 @@ def test_no_threshold_separates_tied_probabilities() -> None:
     result = swept(prompts, rows)
     best = result.best
     assert best is not None
+    assert best.threshold is not None
     assert best.threshold == round(best.threshold, 2)
     # The threshold gives on the probabilities themselves what is reported.
-    report = best.report
+    report = best.held_out
     assert report is not None
     held_out = result.split.report
     right = (rows[1] >= np.float32(best.threshold)) == prompts.expected
@@ -131,7 +134,8 @@ def test_missing_answers_and_own_examples_are_not_counted() -> None:
     wordings = [wording(0), wording(1, Intent.BLOCK, *own)]
     result = sweep_wordings(wordings, np.stack(rows), prompts, split, SETTINGS)
     assert result.missing == 40
-    report = result.wordings[0].report
+    (proposal,) = result.finalists
+    report = proposal.held_out
     assert report is not None
     left = split.report.copy()
     left[:40] = left[60:70] = False
