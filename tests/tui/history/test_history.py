@@ -14,10 +14,9 @@ from textual.widgets import Static
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.reports import topic_markdown
 from guardtui.reports.as_markdown import code_span
 from guardtui.reports.base import ReportInput
-from guardtui.reports.html import report as html_report
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.history import Figures, MeasuredDefinition, add_measured, history
 from guardtui.session.session import Decision
@@ -284,8 +283,8 @@ async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -
         )
         shown, as_markdown, as_html = (
             frame(app),
-            topic_markdown.write(report),
-            html_report.write(report),
+            load_writer("md")(report),
+            load_writer("html")(report),
         )
         for edit in edits:
             assert edit[:24] in shown
