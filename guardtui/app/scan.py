@@ -24,6 +24,7 @@ from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
@@ -127,7 +128,7 @@ class Scans:
         scan = self.results.standing()
         if self.under_way:
             return UNDER_WAY
-        if scan is None or scan.settings.name != self._connections.asked_name:
+        if scan is None or scan.settings.kind != self._connections.asked_name:
             return "This definition has not been scanned yet."
         return "" if scan.metrics.missing else "Every prompt has a verdict."
 
@@ -137,7 +138,7 @@ class Scans:
         if (
             not self.under_way
             and scan is not None
-            and scan.settings.name == self._connections.asked_name
+            and scan.settings.kind == self._connections.asked_name
             and not scan.metrics.missing
         ):
             self._author.notify("Every prompt has a verdict, so none is in doubt.")
@@ -204,17 +205,17 @@ class Scans:
         """
         scan = self.results.decided()
         if scan is not None:
-            self.use_threshold_of(scan.settings.identity, chosen, keep=keep)
+            self.use_threshold_of(scan.settings.guardrail, chosen, keep=keep)
 
-    def use_threshold_of(self, identity: str, chosen: Chosen, *, keep: bool = True) -> None:
-        """Use a threshold for the decision model of this identity.
+    def use_threshold_of(self, guardrail: Guardrail, chosen: Chosen, *, keep: bool = True) -> None:
+        """Use a threshold for this decision model.
 
         Its scans get new verdicts from their probabilities, without any request.
         """
-        self.results.threshold.use(chosen, identity)
+        self.results.threshold.use(chosen, guardrail)
         if keep:
             with problems_shown(self._author):
-                self.results.threshold.keep(identity)
+                self.results.threshold.keep(guardrail)
         fit = chosen if isinstance(chosen, ThresholdFit) else None
         self._store.publish(replace(self._store.state, decision_fit=fit))
         self._refresh()

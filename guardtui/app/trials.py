@@ -13,7 +13,8 @@ from guardtui.app.editing import Editing
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store
 from guardtui.domain.edit_names import edit_names
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import as_rule
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.store import StoreError

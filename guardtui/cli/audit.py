@@ -70,9 +70,9 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 @click.option(
     "--scanner",
     "scanner_name",
-    type=click.Choice(["local", "airs"]),
-    default="local",
-    help="Scanner to use: local (default), or airs with the profile as deployed.",
+    type=click.Choice(["engine", "airs"]),
+    default="engine",
+    help="Guardrail to use: engine (default), or airs with the profile as deployed.",
 )
 @engine_options
 @profile_option

@@ -11,7 +11,7 @@ from guardtui.cli.airs_scans import AirsRun, open_verdicts, say_work
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.progress import watched
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.profile_answers import matches_told, seems_closed
 from guardtui.domain.profile_evaluation import ProfileEvaluation, evaluate_profile
 from guardtui.domain.profile_labels import ProfilePrompts

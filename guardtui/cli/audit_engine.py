@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from guardtui.cli.audit_inputs import AuditTopic
 from guardtui.cli.operating_point import settled_engine
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import threshold_text
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -32,7 +32,7 @@ class OwnThresholds:
     def settings(self) -> ScannerSettings:
         """Settings of the engine, without a threshold: there are several."""
         engine = self._engine.settings
-        return ScannerSettings(engine.name, engine.identity)
+        return ScannerSettings(engine.guardrail)
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
         """Scan with the threshold of this topic."""

@@ -46,7 +46,7 @@ def document(survey: Survey) -> dict[str, Any]:
 
     duplicates = survey.duplicates
     return {
-        "scanner": survey.evaluation.settings.identity,
+        "guardrail": survey.evaluation.settings.guardrail.to_json(),
         "silhouette": survey.silhouette,
         "clusters": [
             {

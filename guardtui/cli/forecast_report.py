@@ -24,7 +24,7 @@ from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
-from guardtui.reports.json_report import definition_of, scanner_of
+from guardtui.reports.json_report import definition_of, guardrail_of
 from guardtui.reports.json_text import dumps
 from guardtui.reports.renderers import render as render_document
 
@@ -63,8 +63,8 @@ def _document(report: RecordedForecast) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "kind": "forecast",
         "note": NOTE,
-        "guardrail": scanner_of(grounds.settings),
-        "other_guardrails": [scanner_of(other) for other in report.guardrail.others],
+        "guardrail": guardrail_of(grounds.settings),
+        "other_guardrails": [guardrail_of(other) for other in report.guardrail.others],
         "definition": definition_of(forecast.topic),
         "prompt_file": prompts.source,
         "prompt_set_fingerprint": forecast.prompt_set,

@@ -32,6 +32,7 @@ from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.reports.json_report import guardrail_of
 from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 2
@@ -178,9 +179,8 @@ def _document(refinement: Refinement) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
-        "scanner": {
-            "name": refinement.result.settings.name,
-            "identity": refinement.result.settings.identity,
+        "guardrail": guardrail_of(refinement.result.settings)
+        | {
             "threshold": refinement.result.settings.threshold,
             "threshold_source": refinement.result.settings.threshold_source,
         },

@@ -17,7 +17,7 @@ from guardtui.cli.output_options import format_for
 from guardtui.cli.shard_options import ShardFlags
 from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
 from guardtui.cli.sweep_report import SweepResult, render
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.sweep import Sweep, best_threshold, sweep

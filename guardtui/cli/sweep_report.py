@@ -19,13 +19,12 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import interval_text, rate_text
-from guardtui.domain.guardrail import measured_by
+from guardtui.domain.guardrail import ScannerSettings, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, CrossValidated, Sweep
-from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.json_report import RATE_KEYS, guardrail_of
 from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 1
@@ -93,9 +92,8 @@ def _document(result: SweepResult) -> dict[str, Any]:
     kept = (current,) if best is None else (current, best.index)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "scanner": {
-            "name": result.settings.name,
-            "identity": result.settings.identity,
+        "guardrail": guardrail_of(result.settings)
+        | {
             "threshold": result.settings.threshold,
             "threshold_source": result.settings.threshold_source,
         },

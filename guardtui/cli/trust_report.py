@@ -21,7 +21,7 @@ from guardtui.domain.document import (
 )
 from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.reports.json_report import definition_of, scanner_of
+from guardtui.reports.json_report import definition_of, guardrail_of
 from guardtui.reports.json_text import dumps
 from guardtui.reports.renderers import render as render_document
 
@@ -57,9 +57,9 @@ def _document(report: RecordedTrust) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "kind": "trust",
         "summary": trust.summary,
-        "guardrail": scanner_of(trust.settings),
-        "other_guardrails": [scanner_of(group) for group in report.guardrail.others],
-        "engine": scanner_of(report.engine) | {"threshold": report.engine.threshold},
+        "guardrail": guardrail_of(trust.settings),
+        "other_guardrails": [guardrail_of(group) for group in report.guardrail.others],
+        "engine": guardrail_of(report.engine) | {"threshold": report.engine.threshold},
         "prompt_file": report.prompts.source,
         "prompt_set_fingerprint": report.prompts.fingerprint,
         "overall": {

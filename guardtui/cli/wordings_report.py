@@ -32,6 +32,7 @@ from guardtui.domain.guardrail import measured_by
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
+from guardtui.reports.json_report import guardrail_of
 from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 1
@@ -165,7 +166,7 @@ def _document(result: WordingsResult) -> dict[str, Any]:
     lines = result.prompts.frame["line"]
     return {
         "schema_version": SCHEMA_VERSION,
-        "scanner": {"name": sweep.settings.name, "identity": sweep.settings.identity},
+        "guardrail": guardrail_of(sweep.settings),
         "prompts": {
             "total": len(result.prompts),
             "chosen_on": len(sweep.split.search_rows),

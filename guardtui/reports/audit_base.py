@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from guardtui.domain.document import Foreign, Phrase, Quote, quoting
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import count_text, rate_text
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind
 from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import Label
@@ -83,10 +83,10 @@ def load_writer(name: str) -> Writer:
 
 
 def scanner_text(report: AuditReport, quote: Quote) -> str:
-    """Return the scanner with its revision and threshold."""
+    """Return the guardrail with its revision and threshold."""
     settings = report.settings
     revision = f", revision {settings.revision}" if settings.revision else ""
-    text = quote(settings.identity + revision)
+    text = quote(settings.guardrail.text(str) + revision)
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
         text += f", threshold {settings.threshold:.3f}{source}"

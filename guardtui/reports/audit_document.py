@@ -99,7 +99,7 @@ def _made_with(report: AuditReport) -> Iterator[tuple[Phrase, Phrase]]:
         f"{len(evaluation.members)}, over {count_text(len(evaluation), 'distinct prompt')}",
     )
     yield "default", f"what no topic matches is {default_text(evaluation)}"
-    yield "scanner", quoting(lambda quote: scanner_text(report, quote))
+    yield "guardrail", quoting(lambda quote: scanner_text(report, quote))
 
 
 def _composite(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:

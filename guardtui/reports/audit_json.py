@@ -13,7 +13,7 @@ from guardtui.domain.profile_labels import Label
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.reports.audit_base import KIND_CODES, AuditReport
-from guardtui.reports.json_report import RATE_KEYS, dumps
+from guardtui.reports.json_report import RATE_KEYS, dumps, guardrail_of
 
 SCHEMA_VERSION = 1
 
@@ -50,11 +50,7 @@ def _document(report: AuditReport) -> dict[str, Any]:
         "report": "audit",
         "profile": report.profile,
         "default": "block" if evaluation.closed else "allow",
-        "scanner": {
-            "name": settings.name,
-            "identity": settings.identity,
-            "revision": settings.revision,
-        },
+        "guardrail": guardrail_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "notices": list(report.notices),

@@ -10,7 +10,7 @@ import numpy as np
 
 from guardtui import __version__
 from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
@@ -21,7 +21,7 @@ from guardtui.reports.base import ReportInput, ReportRow
 from guardtui.reports.json_text import dumps as dumps
 from guardtui.session.session import Iteration
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 RATE_KEYS = {
     "coverage": "coverage",
@@ -82,7 +82,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         },
         "intervals": intervals_of(metrics),
         "comparison": _comparison(report),
-        "scanner": scanner_of(settings),
+        "guardrail": guardrail_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "operating_point": _operating_point(report),
@@ -282,13 +282,10 @@ def significance_of(significance: Significance) -> dict[str, Any]:
     }
 
 
-def scanner_of(settings: ScannerSettings) -> dict[str, str]:
-    """Return the scanner."""
-    return {
-        "name": settings.name,
-        "identity": settings.identity,
-        "revision": settings.revision,
-    }
+def guardrail_of(settings: ScannerSettings) -> dict[str, Any]:
+    """Return what a guardrail is made of, with its revision; a forecast says that it is one."""
+    forecast = {"forecast": True} if settings.is_forecast else {}
+    return settings.guardrail.to_json() | {"revision": settings.revision} | forecast
 
 
 def definition_of(topic: Topic) -> dict[str, Any]:
@@ -302,7 +299,7 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
         "number": iteration.number,
         "created": iteration.created,
         "decision": iteration.decision.value,
-        "scanner": scanner_of(evaluation.settings),
+        "guardrail": guardrail_of(evaluation.settings),
         "rates": rates_of(evaluation.metrics),
         "error_count": evaluation.metrics.errors,
         "open_count": evaluation.metrics.open,

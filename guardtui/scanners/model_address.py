@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardtui.http.errors import inert
@@ -61,6 +62,12 @@ class ModelAddress:
     def shown(self) -> str:
         """Name and URL, inert and shortened; safe to show anywhere."""
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def service_digest(models: Iterable[ModelAddress]) -> str:
+    """Return a short digest of the addresses of models, which may contain a secret."""
+    addresses = "\n".join(model.full for model in models)
+    return hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()
 
 
 def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from guardtui.domain.words import WordPattern
 from guardtui.session.session import Decision, Iteration
 
 IMPORTED = "imported"
-"""Shown as the scanner of an imported entry."""
+"""Shown as the guardrail of an imported entry."""
 
 _WORDS = WordPattern("WORD|SIGN")
 
@@ -46,7 +46,7 @@ class HistoryEntry:
 
     name: str
     created: str
-    scanner: str
+    guardrail: str
     coverage: float | None
     true_positive_rate: float | None
     true_negative_rate: float | None
@@ -113,7 +113,7 @@ def _imported(row: ImportedRow, topic: Topic) -> HistoryEntry:
     return HistoryEntry(
         name=f"i{row.number}",
         created="",
-        scanner=IMPORTED,
+        guardrail=IMPORTED,
         coverage=row.coverage,
         true_positive_rate=row.true_positive_rate,
         true_negative_rate=row.true_negative_rate,
@@ -128,7 +128,7 @@ def _recorded(iteration: Iteration) -> HistoryEntry:
     return HistoryEntry(
         name=f"#{iteration.number}",
         created=iteration.created,
-        scanner=evaluation.settings.name,
+        guardrail=evaluation.settings.guardrail.title or evaluation.settings.kind,
         coverage=evaluation.metrics.coverage,
         true_positive_rate=evaluation.metrics.true_positive_rate,
         true_negative_rate=evaluation.metrics.true_negative_rate,

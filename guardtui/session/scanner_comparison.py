@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.languages import language
 from guardtui.domain.panel import Panel
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.suspects import Suspects, suspects
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
-from guardtui.session.independence import ENGINE, IndependentAnswers, newest_answers
+from guardtui.session.independence import THE_ENGINE, IndependentAnswers, newest_answers
 from guardtui.session.session import Iteration
+
+_Scanner: TypeAlias = tuple[str, Guardrail]
+"""What gave verdicts: `ScannerSettings.kind`, and the guardrail."""
 
 _READ = 20_000
 """Maximum number of prompts whose language is detected."""
@@ -88,7 +93,7 @@ class ScannerVerdicts:
         return suspects(
             self.panel.should_trigger,
             answers,
-            engine=names.index(ENGINE) if ENGINE in names else None,
+            engine=names.index(THE_ENGINE) if THE_ENGINE in names else None,
             foreign=self._foreign,
             distance=self.distance,
         )
@@ -139,13 +144,13 @@ def collect_verdicts(
 ) -> ScannerVerdicts:
     """Return the verdicts of all scanners on a definition, current and recorded.
 
-    A scanner is identified by name and identity. Its iteration is the one of this very definition
+    Its iteration is the one of this very definition
     with verdicts on most of the prompts, the latest of equal ones. Prompts are aligned by content,
     so labels may have changed since. `engine` is an evaluation of the definition on these prompts;
     it replaces all that its scanner recorded.
     """
-    by_scanner: dict[tuple[str, str], tuple[int, Evaluation, int | None, NDArray[np.int8]]] = {}
-    elsewhere: dict[tuple[str, str], int] = {}
+    by_scanner: dict[_Scanner, tuple[int, Evaluation, int | None, NDArray[np.int8]]] = {}
+    elsewhere: dict[_Scanner, int] = {}
     if engine is not None:
         by_scanner[_scanner(engine)] = len(prompts) + 1, engine, None, engine.verdicts.triggered
     for iteration in reversed(iterations):
@@ -162,27 +167,31 @@ def collect_verdicts(
         if count > (0 if best is None else best[0]):
             by_scanner[scanner] = count, evaluation, iteration.number, answers
     # A fixed order of columns, independent of which scanner ran last.
-    ordered = sorted(by_scanner, key=lambda scanner: (by_scanner[scanner][2] is not None, scanner))
+    ordered = sorted(
+        by_scanner, key=lambda scanner: (by_scanner[scanner][2] is not None, *_order(scanner))
+    )
     names = _unique([name for name, _ in ordered])
     scanners = tuple(
         ScannerAnswers(name, *by_scanner[scanner][1:])
         for name, scanner in zip(names, ordered, strict=True)
     )
-    others = sorted(
-        (*scanner, number) for scanner, number in elsewhere.items() if scanner not in by_scanner
-    )
+    others = sorted(elsewhere.keys() - by_scanner.keys(), key=_order)
     return ScannerVerdicts(
         topic,
         prompts,
         scanners,
         tuple(iterations),
-        tuple((name, number) for name, _, number in others),
+        tuple((scanner[0], elsewhere[scanner]) for scanner in others),
         engine,
     )
 
 
-def _scanner(evaluation: Evaluation) -> tuple[str, str]:
-    return evaluation.settings.name, evaluation.settings.identity
+def _scanner(evaluation: Evaluation) -> _Scanner:
+    return evaluation.settings.kind, evaluation.settings.guardrail
+
+
+def _order(scanner: _Scanner) -> tuple[str, str]:
+    return scanner[0], scanner[1].text()
 
 
 def _unique(names: Sequence[str]) -> list[str]:

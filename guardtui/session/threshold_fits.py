@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, Wanted
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
@@ -16,14 +17,14 @@ DECISION = "decision_threshold"
 
 
 def read_decision_threshold(
-    settings: Mapping[str, Any], identity: str
+    settings: Mapping[str, Any], guardrail: Guardrail
 ) -> ThresholdFit | float | None:
     """Return the fit, or the threshold set by hand, of a decision model in a session's settings.
 
-    None if there is none for a model of this identity, or if it is damaged.
+    None if there is none for this model, or if it is damaged.
     """
     stored = settings.get(DECISION)
-    if not isinstance(stored, dict) or stored.get("engine") != identity:
+    if not isinstance(stored, dict) or _guardrail(stored) != guardrail:
         return None
     if "labels" in stored:
         return read_fit(settings)
@@ -31,11 +32,20 @@ def read_decision_threshold(
     return value if isinstance(value, float) and 0 < value < 1 else None
 
 
-def write_decision_threshold(fit: ThresholdFit | float | None, identity: str) -> dict[str, Any]:
+def _guardrail(stored: dict[str, Any]) -> Guardrail | None:
+    with contextlib.suppress(ValueError):
+        return Guardrail.from_json(stored.get("guardrail"))
+    return None
+
+
+def write_decision_threshold(
+    fit: ThresholdFit | float | None, guardrail: Guardrail
+) -> dict[str, Any]:
     """Return the threshold of a decision model as a part of a session's settings."""
     if isinstance(fit, ThresholdFit):
-        return {DECISION: asdict(fit)}
-    return {DECISION: None if fit is None else {"threshold": fit, "engine": identity}}
+        return {DECISION: fit.to_json()}
+    threshold = fit and {"threshold": fit, "guardrail": guardrail.to_json()}
+    return {DECISION: threshold}
 
 
 def read_fit(settings: Mapping[str, Any]) -> ThresholdFit | None:
@@ -55,7 +65,7 @@ def parse_fit(stored: object) -> ThresholdFit | None:
             coverage=_share(stored["coverage"]),
             held_out=_share(stored["held_out"]),
             folds=tuple(map(_share, stored["folds"])),
-            engine=str(stored["engine"]),
+            guardrail=Guardrail.from_json(stored["guardrail"]),
             prompt_set=str(stored["prompt_set"]),
             prompts=str(stored["prompts"]),
         )

@@ -10,9 +10,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
-from guardtui.session.evaluation_codec import read_settings
+from guardtui.session.evaluation_codec import read_settings, settings_to_text
 from guardtui.session.store import SessionStore
 
 TRIALS_AT_MOST = 20
@@ -81,7 +81,7 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
                 store.session_id,
                 trial.created,
                 topic,
-                json.dumps(asdict(trial.settings)),
+                settings_to_text(trial.settings),
                 trial.prompt_set,
                 json.dumps(asdict(trial.figures)),
             ),

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner

@@ -254,4 +254,4 @@ class WholeSet:
 
 
 def _comparable(before: Run, now: Run) -> bool:
-    return before.id != now.id and before.settings.identity == now.settings.identity
+    return before.id != now.id and before.settings.guardrail == now.settings.guardrail

@@ -29,6 +29,7 @@ from guardtui.session.threshold_fits import (
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
 from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.guardrails import decision_settings
 
 
 def written(folder: Path, each: int = 3) -> Path:
@@ -221,23 +222,26 @@ async def test_a_companion_topic_is_judged_at_the_threshold_of_the_edited_one(
         evaluation, fit = app.services.state.evaluation, app.services.state.fit
         assert evaluation is not None
         assert fit is not None
-        assert "together with" in evaluation.settings.identity
+        assert evaluation.settings.guardrail.companions
         assert evaluation.settings.threshold == fit.threshold
 
 
-def fit(engine: str = "static-1") -> ThresholdFit:
-    return ThresholdFit(0.3, 0.5, 40, 0.9, 0.8, (0.3, 0.31), engine, "prompts", "tax.csv")
+MODEL, ANOTHER = decision_settings("m").guardrail, decision_settings("n").guardrail
+
+
+def fit() -> ThresholdFit:
+    return ThresholdFit(0.3, 0.5, 40, 0.9, 0.8, (0.3, 0.31), MODEL, "prompts", "tax.csv")
 
 
 def test_the_fit_of_a_decision_model_is_read_as_it_was_written_and_a_damaged_one_is_none() -> None:
-    kept = write_decision_threshold(fit(), "static-1")
-    assert read_decision_threshold(kept, "static-1") == fit()
-    assert read_decision_threshold(kept, "static-2") is None
-    for name, value in (("threshold", 7), ("folds", 3), ("labels", "many")):
+    kept = write_decision_threshold(fit(), MODEL)
+    assert read_decision_threshold(kept, MODEL) == fit()
+    assert read_decision_threshold(kept, ANOTHER) is None
+    for name, value in (("threshold", 7), ("folds", 3), ("labels", "many"), ("guardrail", {})):
         damaged = {**kept["decision_threshold"], name: value}
-        assert read_decision_threshold({"decision_threshold": damaged}, "static-1") is None
-    assert read_decision_threshold({}, "x") is None
-    assert read_decision_threshold({"decision_threshold": "x"}, "x") is None
+        assert read_decision_threshold({"decision_threshold": damaged}, MODEL) is None
+    assert read_decision_threshold({}, MODEL) is None
+    assert read_decision_threshold({"decision_threshold": "x"}, MODEL) is None
 
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:

@@ -22,7 +22,7 @@ async def test_the_engine_judges_now_and_others_as_recorded(tmp_path: Path) -> N
     bench = Bench(tmp_path)
     sight = await comparison(bench).compare()
     assert [(voice.name, voice.number) for voice in sight.scanners] == [
-        ("local", None),
+        ("engine", None),
         ("airs", 0),
     ]
     engine = bench.engine.evaluate_now(bench.topic, bench.prompts).verdicts.triggered

@@ -114,8 +114,8 @@ def test_the_clusters_are_those_of_the_wanted_engine(files: list[str]) -> None:
     arguments = (*files, "--clusters", "--format", "json")
     default = json.loads(run(*arguments))["prompt_set"]
     static = json.loads(run(*arguments, "--encoder", "static"))["prompt_set"]
-    assert "static" in static["scanner"]
-    assert "static" not in default["scanner"]
+    assert static["guardrail"]["encoder"] == "static"
+    assert default["guardrail"]["encoder"] == "pair"
     assert static["silhouette"] != default["silhouette"]
     # At this threshold every prompt matches: those that do not belong are false positives.
     low = json.loads(run(*arguments, "--encoder", "static", "--threshold", "0.000001"))

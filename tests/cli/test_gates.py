@@ -20,12 +20,13 @@ from guardtui.cli import gates, github
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, State
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.reports.base import ReportInput
 from tests.examples import up_to
+from tests.guardrails import engine_settings
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
 
@@ -47,7 +48,7 @@ def evaluation_of(right: list[bool], missing: int = 0) -> Evaluation:
         {len(right) + k: "timed out" for k in range(missing)},
     )
     keys = np.arange(count, dtype=np.uint64)
-    scanner = ScannerSettings("local", "one")
+    scanner = engine_settings("one")
     return Evaluation(Topic(name="t"), scanner, "set", keys, expected, verdicts)
 
 
@@ -338,10 +339,10 @@ def test_a_read_only_folder_fails_before_the_work(run: Run, folder: Path) -> Non
 
 def test_a_format_that_is_named_holds_for_one_file_or_the_screen(run: Run, folder: Path) -> None:
     assert run(*EVAL, "--format", "json", "-o", "odd.txt").code == 0
-    assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 1
+    assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 2
     both = run(*EVAL, "--format", "md", "-o", "-", "-o", "report.json")
     assert both.out.startswith("# Guardrail topic report: `Tax advice`\n")
-    assert json.loads((folder / "report.json").read_text("utf-8"))["schema_version"] == 1
+    assert json.loads((folder / "report.json").read_text("utf-8"))["schema_version"] == 2
 
 
 def test_junit_by_its_ending(run: Run, folder: Path) -> None:

@@ -50,7 +50,7 @@ def test_mirrors_the_documented_keys(report: ReportInput) -> None:
 
 def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
     document = load(report)
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["accuracy"] == 4 / 7
     assert document["precision"] == 2 / 3
     assert [one["message"] for one in document["errors"]] == ["timed \x1bout"]
@@ -129,10 +129,10 @@ def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) 
         (b"[" * 100_000, "is not JSON"),
         (b"[1]", "not a report of guardtui"),
         (b'{"schema_version": 99}', "has schema_version 99"),
-        (b'{"schema_version": 1}', "is damaged"),
-        (b'{"schema_version": 1, "results": [3]}', "is damaged"),
+        (b'{"schema_version": 2}', "is damaged"),
+        (b'{"schema_version": 2, "results": [3]}', "is damaged"),
         (
-            b'{"schema_version": 1, "results": [{"prompt": null}]}',
+            b'{"schema_version": 2, "results": [{"prompt": null}]}',
             "lacks the texts of its prompts",
         ),
     ],

@@ -139,7 +139,7 @@ def test_any_verdicts_are_as_described(plain: PromptSet) -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        {"schema_version": 2},
+        {"schema_version": 1},
         {"intent": "maybe"},
         {"results": [{"prompt": "x"}]},
         {"threshold": 1.5},

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
-from guardtui.session.independence import ENGINE
+from guardtui.session.independence import THE_ENGINE
 from guardtui.session.scanner_comparison import collect_verdicts
 from guardtui.session.session import Decision, Iteration
+from tests.guardrails import airs_settings, engine_settings, judge_settings, settings_of
 
 TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
 OTHER = TOPIC.model_copy(update={"description": "tax advice for all"})
@@ -40,13 +42,13 @@ def evaluated(
     name: str = "airs",
     topic: Topic = TOPIC,
     prompts: PromptSet = PROMPTS,
-    identity: str = "",
+    settings: ScannerSettings | None = None,
     scores: list[float] | None = None,
 ) -> Evaluation:
     count = len(prompts)
     return Evaluation(
         topic,
-        ScannerSettings(name, identity or name, None if scores is None else 0.5),
+        settings or settings_of(name, threshold=None if scores is None else 0.5),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,
@@ -72,15 +74,15 @@ def test_newest_iteration_of_each_scanner_is_used() -> None:
         recorded(
             evaluated([0, 0, 0, 0]),
             evaluated([1, 1, 0, 0]),
-            evaluated([1, 0, 1, 0], "judge", identity="one"),
-            evaluated([1, 1, 1, 1], "judge", identity="two"),
+            evaluated([1, 0, 1, 0], settings=judge_settings("one")),
+            evaluated([1, 1, 1, 1], settings=judge_settings("two")),
             evaluated([0, 0, 0, 0], topic=OTHER),
             evaluated([0, 0, 0, 0], "elsewhere", topic=OTHER),
         ),
-        evaluated([1, 1, 1, 0], "local"),
+        evaluated([1, 1, 1, 0], "engine"),
     )
     assert [(scanner.name, scanner.number) for scanner in sight.scanners] == [
-        ("local", None),
+        ("engine", None),
         ("airs", 1),
         ("judge", 2),
         ("judge 2", 3),
@@ -96,9 +98,9 @@ def test_stopped_scan_does_not_replace_a_complete_one() -> None:
 
 
 def test_live_engine_replaces_its_recorded_iterations() -> None:
-    iterations = recorded(evaluated([0, 0, 0, 0], "local"))
+    iterations = recorded(evaluated([0, 0, 0, 0], "engine"))
     (voice,) = collect_verdicts(
-        TOPIC, PROMPTS, iterations, evaluated([1, 1, 1, 1], "local")
+        TOPIC, PROMPTS, iterations, evaluated([1, 1, 1, 1], "engine")
     ).scanners
     assert (voice.number, voice.answers.tolist()) == (None, [1, 1, 1, 1])
 
@@ -120,23 +122,23 @@ def test_scanner_without_verdicts_on_the_prompts_is_omitted() -> None:
 
 def test_two_independent_scanners_put_a_label_in_doubt() -> None:
     #                          a  b  c  d   labels: yes yes no no
-    engine = evaluated([0, 0, 1, 0], "local", scores=[0.4, 0.1, 0.9, 0.2])
+    engine = evaluated([0, 0, 1, 0], "engine", scores=[0.4, 0.1, 0.9, 0.2])
     scan = evaluated([0, 0, 1, 0])
     sight = collect_verdicts(TOPIC, PROMPTS, recorded(scan), engine)
     assert sight.suspects.rows.tolist() == [1, 2, 0]  # by the distance of the engine
     assert sight.suspects.against.tolist() == [2, 2, 2]
-    assert sight.sides(1) == (["AIRS", ENGINE], [])
+    assert sight.sides(1) == (["AIRS", THE_ENGINE], [])
 
 
 def test_all_engine_iterations_count_as_one_scanner() -> None:
     wrong = [0, 1, 0, 0]
     iterations = recorded(
-        *(evaluated(wrong, "local", topic, identity=encoder) for encoder in ("static", "minilm")
-          for topic in (TOPIC, OTHER)),
-        evaluated(wrong, identity="airs on this machine, profile sandbox"),
+        *(evaluated(wrong, topic=topic, settings=engine_settings(version))
+          for version in ("1", "2") for topic in (TOPIC, OTHER)),
+        evaluated(wrong, settings=airs_settings("sandbox", sandbox=True)),
     )  # fmt: skip
-    sight = collect_verdicts(TOPIC, PROMPTS, iterations, evaluated(wrong, "local"))
-    assert [one.name for one in sight.independent] == [ENGINE]
+    sight = collect_verdicts(TOPIC, PROMPTS, iterations, evaluated(wrong, "engine"))
+    assert [one.name for one in sight.independent] == [THE_ENGINE]
     assert len(sight.suspects) == 0
 
 
@@ -154,9 +156,7 @@ def test_newest_answer_on_this_definition_has_precedence() -> None:
 
 def test_judges_that_share_a_model_are_one_scanner() -> None:
     def judge(*models: str) -> Evaluation:
-        return evaluated(
-            [0, 1, 0, 0], "judge", identity=f"judge, {', '.join(models)}, template abc"
-        )
+        return evaluated([0, 1, 0, 0], settings=judge_settings(*models))
 
     three = recorded(judge("one"), judge("two"), judge("two", "three"))
     names = [one.name for one in collect_verdicts(TOPIC, PROMPTS, three).independent]
@@ -184,7 +184,7 @@ def test_engine_blind_spot_does_not_put_labels_in_doubt() -> None:
         ("What is the tax on my income?", True),
         ("soup", False),
     )
-    engine = evaluated([0, 0, 0, 0], "local", prompts=prompts)
+    engine = evaluated([0, 0, 0, 0], "engine", prompts=prompts)
     scan = evaluated([1, NOTHING, NOTHING, 0], prompts=prompts)
     sight = collect_verdicts(TOPIC, prompts, recorded(scan), engine)
     assert len(sight.suspects) == 0
@@ -196,7 +196,7 @@ def test_answers_for_the_other_intent_are_inverted() -> None:
     allow = OTHER.model_copy(update={"intent": Intent.ALLOW})
     # “a” belongs, and this guardrail stopped it: for it, “a” does not belong.
     past = evaluated([1, 0, 1, 1], topic=allow)
-    sight = collect_verdicts(TOPIC, PROMPTS, recorded(past), evaluated([0, 1, 0, 0], "local"))
+    sight = collect_verdicts(TOPIC, PROMPTS, recorded(past), evaluated([0, 1, 0, 0], "engine"))
     assert sight.suspects.rows.tolist() == [0]
-    turned = collect_verdicts(allow, PROMPTS, recorded(evaluated([0, 1, 0, 0], "local")), past)
+    turned = collect_verdicts(allow, PROMPTS, recorded(evaluated([0, 1, 0, 0], "engine")), past)
     assert turned.suspects.rows.tolist() == [0]

@@ -10,9 +10,9 @@ from guardtui.reports.json_report import (
     counts_of,
     definition_of,
     dumps,
+    guardrail_of,
     intervals_of,
     rates_of,
-    scanner_of,
     significance_of,
 )
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
@@ -50,7 +50,7 @@ def _side(side: RecordedEvaluation | Mistakes) -> dict[str, Any]:
             "iteration": None,
             "topic": side.topic,
             "intent": side.intent.value,
-            "scanner": None,
+            "guardrail": None,
             "threshold": None,
             "definition": None,
             "prompt_set_fingerprint": None,
@@ -63,7 +63,7 @@ def _side(side: RecordedEvaluation | Mistakes) -> dict[str, Any]:
             "iteration": side.number,
             "topic": evaluation.topic.name,
             "intent": evaluation.topic.intent.value,
-            "scanner": scanner_of(settings),
+            "guardrail": guardrail_of(settings),
             "threshold": settings.threshold,
             "definition": definition_of(evaluation.topic),
             "prompt_set_fingerprint": evaluation.prompt_set,

@@ -146,11 +146,11 @@ def column_heads(compared: ComparisonReport) -> tuple[str, str]:
 
 
 def side_text(side: Side) -> str:
-    """Return topic, scanner and threshold of one side, in a line; not inert."""
+    """Return topic, guardrail and threshold of one side, in a line; not inert."""
     if isinstance(side, Mistakes):
-        return f"{side.topic} ({side.intent.value}), scanner and definition not told"
+        return f"{side.topic} ({side.intent.value}), guardrail and definition not told"
     topic, settings = side.evaluation.topic, side.evaluation.settings
-    parts = [f"{topic.name} ({topic.intent.value})", settings.identity]
+    parts = [f"{topic.name} ({topic.intent.value})", settings.guardrail.text(str)]
     if settings.revision:
         parts.append(f"revision {settings.revision}")
     if settings.threshold is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
+from guardtui.domain.guardrail import ENGINE
 from guardtui.reports.base import ReportInput
 from guardtui.reports.html import charts
 from guardtui.reports.html.charts import ChartRenderer
@@ -29,7 +30,7 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
         curve = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
     except ValueError:
         return paragraph(
-            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so there is no "
+            f"{UNDEFINED}: the guardrail gives no scores between 0 and 1, so there is no "
             "threshold to move.",
             class_="muted",
         )
@@ -66,7 +67,7 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> list[Con
     if curve.unscored:
         sentences.append(f"{curve.unscored} prompts without a score are left out.")
     parts: list[Content] = [paragraph(" ".join(sentences))]
-    if report.evaluation.settings.name == "local":
+    if report.evaluation.settings.kind == ENGINE:
         parts.append(
             paragraph(
                 "The threshold is that of the embedded engine, a stand-in: the cloud guardrail "

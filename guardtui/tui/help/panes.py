@@ -26,15 +26,15 @@ INTRODUCTION = """\
 You edit a topic; every pause in typing evaluates it against your labelled prompts. Keep an edit
 that is better, discard one that is not.
 
-The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
-decides and not subject (a hint at harm, or a plea for protection from it), and in languages other
-than English: there the real guardrail or a judge must decide."""
+The embedded engine is a quick stand-in: it works by semantic similarity, offline. It is weak where
+intent decides and not subject (a hint at harm, or a plea for protection from it), and in languages
+other than English: there the real guardrail or a judge must decide."""
 
 WORDS = {
     "topic": "the definition: name, description, examples, intent",
     "intent": "block: what matches is stopped; allow: what does not match is stopped",
     "expected": "the label of a prompt: does it belong to the topic",
-    "triggered": "the scanner's answer: the guardrail fires on this prompt",
+    "triggered": "the guardrail fires on this prompt",
     "verdict": "triggered, not triggered, or none (an error), with its score",
     "TP, TN": "right: triggered and should; not triggered and should not",
     "FP": "false positive: triggered and should not",
@@ -109,8 +109,8 @@ threshold of the real guardrail is unknown.
 
 history shows the coverage of the recorded iterations as bars, with the lowest and the highest
 value; every figure is in the history. “edit” is the difference to the baseline, “preview” means not
-recorded. “proxy” is the scanner. With fewer than ten prompts of a class a rate is unreliable: it is
-not bold, and a line says so.""",
+recorded. The last line is the guardrail. With fewer than ten prompts of a class a rate is
+unreliable: it is not bold, and a line says so.""",
         (
             "coverage",
             "separation",

@@ -53,7 +53,7 @@ _COLUMNS = (
     _Column("95 %", 14, 96),
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
-    _Column("scanner", 9, 96),
+    _Column("guardrail", 10, 96),
     _Column("time", 12),
     _Column("zone", 6, 72),
 )
@@ -133,7 +133,7 @@ def entry_line(
         "95 %": (_interval(entry), "$text-muted"),
         "TPR": (rate_text(entry.true_positive_rate), ""),
         "TNR": (rate_text(entry.true_negative_rate), ""),
-        "scanner": (display_start(entry.scanner, 8), "$text-muted"),
+        "guardrail": (display_start(entry.guardrail, 9), "$text-muted"),
         "time": (created[5:16], "$text-muted"),
         "zone": (created[17:22], "$text-muted"),
     }
@@ -177,8 +177,8 @@ def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
     text.append(f"  TNR {rate_text(entry.true_negative_rate)}")
     if entry.iteration is not None:
         settings = entry.iteration.evaluation.settings
-        text.append(f"\n{local_time(entry.created)}  {display_text(settings.name)}")
-        text.append(f", {display_start(settings.identity, 60)}", "$text-muted")
+        text.append(f"\n{local_time(entry.created)}  ")
+        text.append(display_start(settings.guardrail.text(), 70), "$text-muted")
     else:
         text.append("\nimported: rates and definition only, no verdicts", "$text-warning")
     return text.append(f"\n{entry.what_changed}")

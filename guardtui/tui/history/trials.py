@@ -87,7 +87,7 @@ def trial_text(entry: TrialEntry, current: Topic) -> Text:
 
 def _rate(trial: Trial, name: str) -> str:
     """Return a rate of a trial, with "≈" for a forecast."""
-    sign = "≈" if trial.settings.name == FORECAST else ""
+    sign = "≈" if trial.settings.kind == FORECAST else ""
     return f"{sign}{rate_text(getattr(trial.figures, name))}"
 
 

@@ -387,7 +387,7 @@ class LargeSetFeature:
         connections = services.connections
         remote = connections.asked_name if connections.is_named else ""
         if scan is not None:
-            remote = scan.settings.name
+            remote = scan.settings.kind
         return large_set_notes(remote, len(services.engine.measuring.companions))
 
     async def _export_run(self, merged: Merged, change: WholeChange | None) -> None:

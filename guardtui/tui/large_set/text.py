@@ -41,7 +41,7 @@ def headline(run: Run, how: str, notes: Sequence[str]) -> Text:
     threshold = "" if settings.threshold is None else f"  threshold {settings.threshold:.3f}"
     source = f" ({settings.threshold_source})" if settings.threshold_source else ""
     text.append(
-        f"proxy: {display_start(settings.identity, _LONGEST)}{threshold}{source}\n",
+        f"{display_start(settings.guardrail.text(), _LONGEST)}{threshold}{source}\n",
         "not bold $text-muted",
     )
     for note in notes:

@@ -51,7 +51,7 @@ def page_summary(page: str, survey: Survey) -> str:
     """Return what the page shows."""
     if page == "clusters":
         lacking = [cluster.lacks for cluster in survey.clusters if cluster.lacks]
-        scanner = remote_name(survey.evaluation.settings.name, "the embedded engine")
+        scanner = remote_name(survey.evaluation.settings.kind, "the embedded engine")
         return (
             f"Worst error rate first, as {scanner} judges; "
             f"! without negatives: {lacking.count('no negatives')}, "

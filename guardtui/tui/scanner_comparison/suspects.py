@@ -15,7 +15,7 @@ from guardtui.domain.figures import count_text
 from guardtui.domain.suspects import LEAST_AGAINST
 from guardtui.domain.text import display_text
 from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
-from guardtui.session.independence import ENGINE, SANDBOX
+from guardtui.session.independence import THE_ENGINE
 from guardtui.session.scanner_comparison import ScannerVerdicts
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.kit.styled_text import themed
@@ -132,10 +132,9 @@ class SuspectsDialog(PromptListDialog):
             return _NONE
         only = f"only {display_text(scanners[0].name)} has" if scanners else "no scanner has"
         if any(
-            iteration.evaluation.settings.identity.startswith(SANDBOX)
-            for iteration in self.sight.iterations
+            iteration.evaluation.settings.guardrail.sandbox for iteration in self.sight.iterations
         ):
-            only = only.replace(ENGINE, f"{ENGINE}, with which the sandbox judges too,")
+            only = only.replace(THE_ENGINE, f"{THE_ENGINE}, with which the sandbox judges too,")
         return (
             f"No label is in doubt: {only} answered, and one scanner cannot tell a wrong label "
             "from a weakness of its own. Scan with AIRS or a judge "

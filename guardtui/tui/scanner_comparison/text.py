@@ -146,7 +146,7 @@ def _verdict_text(voice: ScannerAnswers, key: int, explanation: Explanation | No
     answer = Triggered.NOT_ASKED if row is None else Triggered(int(verdicts.triggered[row]))
     text = Text()
     text.append(f"{SIGNS[answer]} {named(voice)}: {_does(answer)}", "bold")
-    text.append(f"  {display_start(settings.identity, _LONGEST)}\n", "$text-muted")
+    text.append(f"  {display_start(settings.guardrail.text(), _LONGEST)}\n", "$text-muted")
     if row is None:
         text.append("  It has not scanned this prompt.\n", "$text-muted")
         return text

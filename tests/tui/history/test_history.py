@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.reports import topic_markdown
@@ -30,6 +30,7 @@ from guardtui.tui.history.text import chart_text, entry_line, head_line, local_t
 from guardtui.tui.kit.block_chart import columns
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
+from tests.guardrails import engine_settings
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import Run, frame, main_screen, settled, topic_path, until
 
@@ -54,7 +55,7 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     count = len(triggered)
     return Evaluation(
         topic,
-        ScannerSettings("local", "static-1", 0.5, "shipped"),
+        engine_settings("1", 0.5, "shipped"),
         workspace.prompts.fingerprint,
         workspace.prompts.keys,
         workspace.prompts.expected,

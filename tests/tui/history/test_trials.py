@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
 from guardtui.app.trials import TrialEntry
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.session.trials import Figures, Trial
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.trials import TrialList, trial_line, trial_text
 from guardtui.tui.main.screen import MainScreen
+from tests.guardrails import airs_settings, engine_settings
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
 
 HERE = Topic(name="T", description="Tax advice", examples=("a", "b"))
-ENGINE = ScannerSettings("local", "static-1, x", 0.5, "shipped")
-AIRS = ScannerSettings("forecast", "airs, profile prod\x1b[31m", revision="3")
+ENGINE = engine_settings("1, x", 0.5, "shipped")
+AIRS = replace(airs_settings("prod\x1b[31m", "3"), is_forecast=True)
 
 
 def entry(

@@ -34,7 +34,6 @@ from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_requests import TypeWordings
 from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
 from guardtui.domain.agreement import agreement
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
@@ -99,6 +98,7 @@ from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
 from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.guardrails import decision_settings
 from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
@@ -703,7 +703,7 @@ async def better_wordings(stage: Stage) -> None:
     split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
     known = MeasuredWording(Wording(here, "", "the definition"), 0.5, 0.5, metrics)
     better = MeasuredWording(Wording(here, "Drop example 2", "search"), 0.6, 0.5, metrics, report)
-    settings = ScannerSettings("decision", "decision, m, template 0")
+    settings = decision_settings(template="0")
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
 

@@ -21,6 +21,7 @@ from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.scanner_comparison.dialog import PromptListDialog, ScannerComparisonDialog
 from guardtui.tui.scanner_comparison.rows import PromptRows
 from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
+from tests.guardrails import airs_settings
 from tests.tui.panel_app import judged, opened, record
 from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.tax_app import ROWS, TOPIC, frame, ready, until
@@ -504,8 +505,8 @@ async def test_with_only_the_engine_no_label_is_in_doubt_and_the_reason_is_shown
     path = folder_of(tmp_path)
     workspace = Workspace.open(path)
     for _ in range(2):  # its iterations, and the sandbox, which judges with the engine
-        record(workspace, judged(workspace, "local", WRONG))
-    record(workspace, judged(workspace, "airs", WRONG, identity="airs on this machine, profile s"))
+        record(workspace, judged(workspace, "engine", WRONG))
+    record(workspace, judged(workspace, "airs", WRONG, settings=airs_settings("s", sandbox=True)))
     await play(path, run, engine=WRONG)
 
 
