@@ -25,6 +25,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,10 @@ import polars as pl
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from guardtui.advice.candidates import candidates
+from guardtui.advice.candidates import Candidate, CandidateKind, candidates
+from guardtui.advice.model_objective import CHOSEN_ON, ERROR, sweep_wordings
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
-from guardtui.advice.wording_sweep import CHOSEN_ON, ERROR, Wording, sweep_wordings
 from guardtui.app.wording_sources import CURRENT, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
@@ -107,7 +108,7 @@ def labelled(texts: list[str], labels: list[bool]) -> PromptSet:
     return build_prompt_set(frame, lines, "benchmark", Intent.BLOCK)
 
 
-def wordings_of(name: str, texts: list[str]) -> list[Wording]:
+def wordings_of(name: str, texts: list[str]) -> list[Candidate]:
     """A weak definition, the one of the sample, and edits of the weak one."""
     whole = load_topic(ROOT / "sample_data" / f"{name}.yaml").topic
     weak = Topic(
@@ -121,11 +122,11 @@ def wordings_of(name: str, texts: list[str]) -> list[Wording]:
     edits = candidates(weak, material, 2000)
     step = len(edits) / (WORDINGS - 2)
     spread = [edits[int(place * step)] for place in range(WORDINGS - 2)]
-    others = [Wording(one.topic, one.change, "search", one.sources) for one in spread]
+    others = [replace(one, origin="search") for one in spread]
     return [
-        Wording(weak, "", CURRENT),
+        Candidate(weak, CandidateKind.COMPLETE, "", origin=CURRENT),
         *others[:29],
-        Wording(best, "planted", PLANTED),
+        Candidate(best, CandidateKind.TYPED, "planted", origin=PLANTED),
         *others[29:],
     ]
 
@@ -233,7 +234,7 @@ def proposed(labelled_by: str) -> tuple[Counter[str], int]:
             split = split_prompts(prompts, CHOSEN_ON)
             result = sweep_wordings(wordings, answers.probabilities, prompts, split, asked.settings)
             best = result.best
-            found["nothing" if best is None else best.wording.origin] += 1
+            found["nothing" if best is None else best.origin] += 1
         return found, stats(url)["requests"]
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from guardtui.advice.curves import curve_points, neighbour, thinned
+from guardtui.domain.curves import curve_points, neighbour, thinned
 from guardtui.domain.metrics import RATES
-from guardtui.domain.sweep import Sweep, sweep
+from guardtui.domain.sweep import Sweep, best_threshold, sweep
 from guardtui.tui.threshold.sweep_text import VIEWS, chart_text, here_text, table_text
 
 RUNS = 7
@@ -57,15 +57,14 @@ def main() -> None:
         return found
 
     found = swept()
-    best = found.best()
-    places, best_place = thinned(found), None if best is None else found.index(best)
+    places, best = thinned(found), best_threshold(found)
 
     def key() -> None:
         threshold = neighbour(found, 0.7, 1)
         here_text(found, threshold, 0.5)
         for view in VIEWS:
-            chart_text(found, places, view, threshold, best_place, 56, 8)
-            table_text(found, places, view, threshold, best_place, 56, 8)
+            chart_text(found, view, places, threshold, best, 56, 8)
+        table_text(found, places, threshold, best, 56, 8)
 
     floor = timed(lambda: np.sort(scores))
     figures = {

@@ -37,6 +37,7 @@ class CandidateKind(StrEnum):
     SWAP_EXAMPLE = "swap example"
     DROP_EXAMPLE = "drop example"
     COMPLETE = "complete the examples"
+    TYPED = "wording of the author"
     REWORD = "wording of a model"
 
 
@@ -45,13 +46,16 @@ class Candidate:
     """An edit: the new definition, and the change in words.
 
     Foreign texts in `change` are shortened by `display_start`. `sources` are the prompts that its
-    writer was shown; they do not count in its evaluation.
+    writer was shown; they do not count in its evaluation. `origin` says where a wording is from,
+    and `why` is the reason that a model gave for it (any text).
     """
 
     topic: Topic
     kind: CandidateKind
     change: str
     sources: tuple[str, ...] = ()
+    origin: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
@@ -45,6 +47,11 @@ class EngineScores:
     def settings(self) -> ScannerSettings:
         """The engine and its threshold."""
         return self._scanner.settings
+
+    @cached_property
+    def equal_texts(self) -> EqualTexts:
+        """Index of the prompts by text, made at its first use."""
+        return EqualTexts(self.prompts.prompts)
 
     @property
     def is_fitted(self) -> bool:
@@ -115,7 +122,7 @@ class EngineScores:
             scores[part, some] = z
         return scores
 
-    def matches(
+    def verdicts(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False
     ) -> NDArray[np.bool_] | None:
         """Return whether each prompt matches each topic by the threshold, bool [c, N].

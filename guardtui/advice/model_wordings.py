@@ -1,19 +1,16 @@
-"""Definitions that a model words from mistakes, measured like other edits on unseen prompts."""
+"""Definitions that a model words from mistakes: the request, and the answer."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from guardtui.advice.candidates import Candidate, CandidateKind, is_usable_example
-from guardtui.advice.measured_rows import MeasuredRows
-from guardtui.advice.objective import Objective, Rows, Stopped
+from guardtui.advice.candidates import Candidate, CandidateKind, changes, is_usable_example
+from guardtui.advice.objective import Rows
 from guardtui.advice.phrases import excludes
-from guardtui.advice.proposals import Proposal, propose
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
@@ -62,14 +59,6 @@ in this form:
 
 class SuggestionError(GuardtuiError):
     """No suggestion is possible; the message is for the author."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelWording:
-    """A valid definition proposed by a model, with its reason."""
-
-    topic: Topic
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +134,7 @@ def request(topic: Topic, shown: Shown) -> list[dict[str, str]]:
     return [{"role": "system", "content": _RULES}, {"role": "user", "content": prompt}]
 
 
-def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[str]]:
+def read_proposals(text: str, topic: Topic) -> tuple[list[Candidate], list[str]]:
     """Return the proposals in an answer that obey the rules of edits, and why others do not.
 
     Raises SuggestionError for an answer without proposals.
@@ -164,7 +153,7 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
         raise SuggestionError(
             "the model's answer holds no proposals as JSON: try again, or use another model"
         )
-    wordings: list[ModelWording] = []
+    wordings: list[Candidate] = []
     refused: list[str] = []
     seen = {topic.fingerprint}
     for number, row in enumerate(rows[:READ_AT_MOST], start=1):
@@ -188,7 +177,8 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[ModelWording], list[st
             refused.append(f"proposal {number}: {problem}")
             continue
         seen.add(proposed.fingerprint)
-        wordings.append(ModelWording(proposed, why))
+        change = "; ".join(changes(topic, proposed))
+        wordings.append(Candidate(proposed, CandidateKind.REWORD, change, why=why))
     if len(rows) > READ_AT_MOST:
         refused.append(f"{len(rows):,} proposals: only the first {READ_AT_MOST} are read")
     return wordings, refused
@@ -210,33 +200,6 @@ def _problem(proposed: Topic, topic: Topic) -> str:
         if example not in topic.examples and not is_usable_example(example):
             return f"not plain words: “{display_start(example, _QUOTED)}”"
     return ""
-
-
-def measure_wordings(
-    objective: Objective,
-    rows: MeasuredRows,
-    topic: Topic,
-    wordings: Sequence[ModelWording],
-    left_out: Sequence[str],
-    stopped: Stopped = lambda: False,
-) -> tuple[Proposal, ...] | None:
-    """Return the wordings as proposals, the greatest lower bound first; None if stopped.
-
-    They are measured like all other edits, without the prompts `left_out` (`Shown.left_out`).
-    Raises ScannerError.
-    """
-    sources = tuple(left_out)
-    current = objective.appraise(Candidate(topic, CandidateKind.REWORD, "", sources), stopped)
-    if current is None:
-        return None
-    proposals = []
-    for wording in wordings:
-        step = Candidate(wording.topic, CandidateKind.REWORD, "", sources)
-        proposal = propose(objective, (topic, current), [step], rows.held_out, stopped)
-        if proposal is None:
-            return None
-        proposals.append(replace(proposal, why=wording.why))
-    return tuple(sorted(proposals, key=lambda proposal: -proposal.gain.low))
 
 
 def _line(text: object) -> str:

@@ -54,8 +54,9 @@ class Appraisal:
 
     `soft` is how far each prompt matches, from 0 to 1, and `matches` whether it does. `counted` is
     False for the definition's own examples. `z` are the engine's raw scores and `cut` its operating
-    point; both are None for a forecast. `spread` is the forecast's standard deviation of coverage,
-    0 for the engine.
+    point. `spread` is a forecast's standard deviation of coverage. `threshold` is that of a model,
+    and `verdicts` say whether each prompt of the set matches at it, int8 [N], -1 for those that do
+    not count.
     """
 
     soft: Array
@@ -64,6 +65,8 @@ class Appraisal:
     z: Array | None = None
     cut: float | None = None
     spread: float = 0.0
+    threshold: float | None = None
+    verdicts: NDArray[np.int8] | None = None
 
 
 class Objective(Protocol):

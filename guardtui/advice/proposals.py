@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind, changes
 from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Intent, Topic
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Metrics on prompts that had no part in the choice, by the author's own column."""
+    """Metrics on prompts that had no part in the choice, with the rows that became right or wrong.
+
+    They are those of the author's own column, or those that a decision model reports on.
+    """
 
     before: Metrics
     after: Metrics
+    fixes: tuple[int, ...] = ()
+    regressions: tuple[int, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -47,6 +55,10 @@ class Proposal:
     fixes: Rows
     regressions: Rows
     held_out: HeldOut | None = None
+    threshold: float | None = None
+    """The threshold of a decision model that it was chosen at, or None."""
+    origin: str = ""
+    """Where a wording is from, or ""."""
     why: str = ""
     """The reason that a model gave for its wording; may hold any text."""
 
@@ -68,7 +80,7 @@ def propose(
     `current` is the current definition with its appraisal. `held_out` are rows for a final check.
     """
     topic, before = current
-    final = combined(path)
+    final = path[-1]
     after = objective.appraise(final, stopped)
     if after is None:
         return None
@@ -78,14 +90,12 @@ def propose(
     rows, intent = objective.rows, topic.intent
     final_check = None
     if len(held_out):
-        expected = objective.prompts.expected[held_out]
-        final_check = HeldOut(
-            *(
-                metrics_of_matches(
-                    expected, objective.judge(definition, appraised, held_out), intent
-                )
-                for definition, appraised in ((topic, before), (final.topic, after))
-            )
+        final_check = _held_out(
+            objective.prompts.expected[held_out],
+            objective.judge(topic, before, held_out),
+            objective.judge(final.topic, after, held_out),
+            held_out,
+            intent,
         )
     return Proposal(
         topic=final.topic,
@@ -98,6 +108,51 @@ def propose(
         fixes=rows[counted & now & ~was],
         regressions=rows[counted & was & ~now],
         held_out=final_check,
+        threshold=after.threshold,
+        origin=final.origin,
+        why=final.why,
+    )
+
+
+def propose_wordings(
+    objective: Objective,
+    topic: Topic,
+    wordings: Sequence[Candidate],
+    held_out: Rows,
+    left_out: Sequence[str] = (),
+    stopped: Stopped = lambda: False,
+) -> tuple[Proposal, ...] | None:
+    """Return given wordings as proposals, the greatest lower bound first; None if stopped.
+
+    They are measured like all other edits, without the prompts `left_out`. Raises ScannerError.
+    """
+    sources = tuple(left_out)
+    current = objective.appraise(replace(unchanged(topic), sources=sources), stopped)
+    if current is None:
+        return None
+    proposals = []
+    for wording in wordings:
+        step = replace(wording, sources=sources)
+        proposal = propose(objective, (topic, current), [step], held_out, stopped)
+        if proposal is None:
+            return None
+        proposals.append(proposal)
+    return tuple(sorted(proposals, key=lambda proposal: -proposal.gain.low))
+
+
+def _held_out(
+    belongs: NDArray[np.bool_],
+    before: NDArray[np.bool_],
+    after: NDArray[np.bool_],
+    rows: Rows,
+    intent: Intent,
+) -> HeldOut:
+    was, now = before == belongs, after == belongs
+    return HeldOut(
+        metrics_of_matches(belongs, before, intent),
+        metrics_of_matches(belongs, after, intent),
+        tuple(rows[now & ~was].tolist()),
+        tuple(rows[was & ~now].tolist()),
     )
 
 
@@ -105,13 +160,6 @@ def _changes(topic: Topic, path: Sequence[Candidate]) -> tuple[str, ...]:
     if len(path) == 1 and path[0].kind is not CandidateKind.REWORD:
         return (path[0].change,)
     return changes(topic, path[-1].topic)
-
-
-def combined(path: Sequence[Candidate]) -> Candidate:
-    """Return the last candidate of a path, with the sources of all its steps."""
-    sources = tuple(dict.fromkeys(text for step in path for text in step.sources))
-    last = path[-1]
-    return Candidate(last.topic, last.kind, last.change, sources)
 
 
 def appraise_current(

@@ -12,7 +12,7 @@ import numpy as np
 from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
-from guardtui.advice.proposals import Proposal, appraise_current, combined, current_metrics, propose
+from guardtui.advice.proposals import Proposal, appraise_current, current_metrics, propose
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
@@ -238,9 +238,8 @@ class Search:
         """Measure all edits of a definition into `children`; return False if cut short."""
         name = same(node.topic)
         if name not in self._edits:
-            appraised = self._objective.appraise(
-                combined(node.path) if node.path else unchanged(node.topic)
-            )
+            last = node.path[-1] if node.path else unchanged(node.topic)
+            appraised = self._objective.appraise(last)
             assert appraised is not None  # noqa: S101 - nothing stops it
             material = material_of(self._objective, appraised.matches)
             edited = candidates(node.topic, material, _MOST)
@@ -252,8 +251,7 @@ class Search:
             part = fresh[start : start + _SLICE]
             values = None
             if not self._over():
-                steps = [combined((*node.path, candidate)) for _, candidate in part]
-                values = self._objective.values(steps, self._over)
+                values = self._objective.values([edit for _, edit in part], self._over)
             if values is None:
                 whole = False
                 break

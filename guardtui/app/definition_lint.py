@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
+from guardtui.advice.engine_scores import EngineScores, open_scores
+from guardtui.advice.lint import lint
+from guardtui.advice.lint_advice import Advice
 from guardtui.app.engine import Engine
 from guardtui.app.ports import Jobs
 from guardtui.app.remote import REMOTE
@@ -31,7 +33,7 @@ class _OpenEngine:
     scanner: LocalScanner
     prompt_set: str
     threshold: tuple[Threshold, str]
-    engine: LintEngine
+    engine: EngineScores
 
     def serves(self, scanner: LocalScanner, prompts: PromptSet) -> bool:
         """Return whether it is for this scanner, at its current threshold, and these prompts."""
@@ -145,14 +147,14 @@ class DefinitionLint:
         stopped: Callable[[], bool],
         *,
         opens: bool,
-    ) -> LintEngine | None:
+    ) -> EngineScores | None:
         known = self._open_engine
         if known is not None and known.serves(scanner, prompts):
             return known.engine
         if not opens or stopped():
             return None
         try:
-            engine = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
+            engine = open_scores(scanner, prompts, lambda progress: None, stopped)
         except ScannerError:
             return None  # already reported by the preview
         if engine is not None:

@@ -19,7 +19,6 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     ThresholdFit,
     held_out_metrics,
-    is_fitted_with,
 )
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.forecast.forecaster import Forecast
@@ -63,8 +62,6 @@ class Evaluations:
         if evaluation.prompt_set != prompts.fingerprint:
             return
 
-        decision_fit = self._store.state.decision_fit
-
         def work_out() -> tuple[
             Comparison | None, PartialRates | None, ThresholdFit | None, Metrics | None
         ]:
@@ -76,8 +73,6 @@ class Evaluations:
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
             fit = self._engine.own_fit(evaluation)
-            if decision_fit is not None and is_fitted_with(evaluation, decision_fit):
-                fit = decision_fit
             # The folds of the fit cover all prompts.
             held_out = None
             if fit is not None and not evaluation.is_of_a_part:

@@ -11,7 +11,6 @@ from guardtui.advice.effects import DefinitionVerdicts, Effect, effects
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
-from guardtui.advice.lint import open_lint_engine
 from guardtui.advice.measured_rows import MeasuredRows, TooFewPromptsError, measured_rows
 from guardtui.advice.objective import Objective, Stopped
 from guardtui.advice.search import SearchResult, advise
@@ -189,7 +188,7 @@ class Refinements:
             judge: DefinitionVerdicts | None
             if known is None:
                 settings = scanner.settings
-                judge = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
+                judge = open_scores(scanner, prompts, lambda progress: None, stopped)
             else:
                 settings = forecast_settings(known.grounds.settings)
                 judge = ForecastVerdicts(known, prompts)

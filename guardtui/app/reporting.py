@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.advice.report_survey import survey_for_report
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.connections import Connections
 from guardtui.app.engine import Engine
@@ -17,7 +16,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import as_rule, is_fitted_with
+from guardtui.domain.operating_point import as_rule
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
@@ -102,7 +101,7 @@ class Reporting:
         large = self._workspace.large
         of_sample = ""
         if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, Advice → All of the large set"
+            of_sample = f"a {large[1].text}: of all, guardtui eval"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
@@ -115,13 +114,9 @@ class Reporting:
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
-        fit = self._engine.own_fit(evaluation)
-        decided = self._store.state.decision_fit
-        if fit is None and decided is not None and is_fitted_with(evaluation, decided):
-            fit = decided
         return ReportInput(
             topic=evaluation.topic,
-            fit=fit,
+            fit=self._engine.own_fit(evaluation),
             prompts=prompts,
             evaluation=evaluation,
             baseline=before.evaluation if before else None,
@@ -172,18 +167,11 @@ class Reporting:
             raise FileError(target, "this folder is for sessions", "name another folder")
         if not overwrite:
             _require_free(target)
-        report = self._with_survey(make(request), request.format)
+        report = make(request)
         data = report_bytes(request.format, report)
         if not overwrite:
             _require_free(target)  # making the report took a while
         write_atomically(target, data)
-
-    def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
-        """Return the report with its groups of similar prompts, for a format that shows them."""
-        if name != "html" or report.survey is not None or report.category_metrics is not None:
-            return report
-        survey = survey_for_report(self._engine.scanner, report.prompts, report.evaluation)
-        return replace(report, survey=survey)
 
 
 def _require_free(target: Path) -> None:

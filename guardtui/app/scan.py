@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from guardtui.app.connections import Connections
-from guardtui.app.decision_threshold import Chosen
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
@@ -25,7 +23,6 @@ from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_ses
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail
-from guardtui.domain.operating_point import ThresholdFit
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
@@ -198,8 +195,8 @@ class Scans:
         self._author.notify(f"Shown while you edit: {name}.")
         self._refresh()
 
-    def use_threshold(self, chosen: Chosen, *, keep: bool = True) -> None:
-        """Use a fit or a threshold set by hand for the decision model whose scan is shown.
+    def use_threshold(self, chosen: float | None, *, keep: bool = True) -> None:
+        """Use a threshold set by hand for the decision model whose scan is shown.
 
         None is the recorded one. With `keep` it is stored in the session.
         """
@@ -207,7 +204,9 @@ class Scans:
         if scan is not None:
             self.use_threshold_of(scan.settings.guardrail, chosen, keep=keep)
 
-    def use_threshold_of(self, guardrail: Guardrail, chosen: Chosen, *, keep: bool = True) -> None:
+    def use_threshold_of(
+        self, guardrail: Guardrail, chosen: float | None, *, keep: bool = True
+    ) -> None:
         """Use a threshold for this decision model.
 
         Its scans get new verdicts from their probabilities, without any request.
@@ -216,8 +215,6 @@ class Scans:
         if keep:
             with problems_shown(self._author):
                 self.results.threshold.keep(guardrail)
-        fit = chosen if isinstance(chosen, ThresholdFit) else None
-        self._store.publish(replace(self._store.state, decision_fit=fit))
         self._refresh()
 
     # --- progress -------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
@@ -276,9 +277,9 @@ class ScanPlanning:
         def make(cache: VerdictCache) -> RemoteScanner:
             scanner = model.scanner(cache, fresh=fresh)
             if isinstance(scanner, DecisionScanner):
-                kept = self._results.threshold.of(scanner.settings.guardrail)
-                if kept is not None:
-                    scanner.use_threshold(*kept)
+                chosen = self._results.threshold.chosen(scanner.settings.guardrail)
+                if chosen is not None:
+                    scanner.use_threshold(chosen, BY_HAND)
             return scanner
 
         onto = self._onto(request)

@@ -43,7 +43,6 @@ from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
-from guardtui.session.threshold_fits import read_fit
 from guardtui.session.workspace import Workspace
 
 ELSEWHERE = (
@@ -200,8 +199,6 @@ class Services:
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
                 self.author.notify(ELSEWHERE, severity="warning")
-            stored = await asyncio.to_thread(self.workspace.store.settings)
-            self.store.publish(replace(self.state, decision_fit=read_fit(stored)))
         if self._threshold == FITTED:
             try:
                 require_classes(self.workspace.prompts.expected)

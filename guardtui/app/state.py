@@ -82,9 +82,9 @@ class AppState:
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
-    the evaluation, if any, and `held_out` its cross-validated coverage; `decision_fit` is the
-    stored one of a decision model. With a `forecast`, the `evaluation` holds the likelier verdicts
-    of the forecast guardrail. `next` are the next steps for the definition that it names.
+    the evaluation, if any, and `held_out` its cross-validated coverage. With a `forecast`, the
+    `evaluation` holds the likelier verdicts of the forecast guardrail. `next` are the next steps
+    for the definition that it names.
     """
 
     topic: Topic
@@ -99,7 +99,6 @@ class AppState:
     forecast: Forecast | None = None
     figures: tuple[UserMetric, ...] | None = ()
     fit: ThresholdFit | None = None
-    decision_fit: ThresholdFit | None = None
     held_out: float | None = None
     scan: ScanStatus | None = None
     connection: Connection | None = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from guardtui.advice.model_wordings import measure_wordings, shown_mistakes
-from guardtui.advice.proposals import Proposal
+from guardtui.advice.model_wordings import shown_mistakes
+from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.app.refinement import Measure, Refinements
 from guardtui.app.state import Store
 from guardtui.app.wording_writer import Writer, WritingCall
@@ -58,8 +58,8 @@ async def ask_for_wordings(
     with store.step("measures the wordings …"):
         proposals = await refinement.run(
             measure,
-            lambda stopped: measure_wordings(
-                measure.objective, measure.rows, topic, wordings, shown.left_out, stopped
+            lambda stopped: propose_wordings(
+                measure.objective, topic, wordings, measure.rows.held_out, shown.left_out, stopped
             ),
         )
     note = (

@@ -13,10 +13,10 @@ from guardtui.files.problems import FileError
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import recent_topics
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
-from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace, topics_in
 
 

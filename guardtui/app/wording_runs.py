@@ -6,15 +6,11 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.model_objective import CHOSEN_ON, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
+from guardtui.advice.proposals import Proposal
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.advice.wording_sweep import (
-    CHOSEN_ON,
-    MeasuredWording,
-    Wording,
-    WordingSweep,
-    sweep_wordings,
-)
 from guardtui.app.connections import Connections
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
@@ -30,7 +26,6 @@ from guardtui.app.wording_sources import (
     questions_about,
     shortlist,
     typed_wordings,
-    written_wordings,
 )
 from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.domain.errors import GuardtuiError
@@ -61,7 +56,7 @@ class WordingPlan(Question[bool]):
     """
 
     topic: Topic
-    wordings: tuple[Wording, ...]
+    wordings: tuple[Candidate, ...]
     cost: str
     notes: tuple[str, ...]
 
@@ -78,9 +73,9 @@ class WordingDraft:
     topic: Topic
     prompts: PromptSet
     split: Split
-    typed: tuple[Wording, ...]
+    typed: tuple[Candidate, ...]
     call: WritingCall | None = None
-    written: tuple[Wording, ...] = ()
+    written: tuple[Candidate, ...] = ()
     notes: tuple[str, ...] = ()
 
     async def write(self) -> None:
@@ -94,7 +89,7 @@ class WordingDraft:
         except WriterError as error:
             self.notes = (str(error),)
             return
-        self.written = tuple(written_wordings(written.wordings, self.topic, call.writer.name))
+        self.written = written.wordings
         self.notes = tuple(f"{call.writer.title}: {problem}" for problem in written.invalid)
 
 
@@ -107,7 +102,7 @@ class WordingRun:
     topic: Topic
     prompts: PromptSet
     split: Split
-    wordings: tuple[Wording, ...]
+    wordings: tuple[Candidate, ...]
     plan: ManyPlan
 
     async def run(self, report: Report) -> WordingSweep:
@@ -255,12 +250,12 @@ class WordingRuns:
             self._author.notify(note, title="Wordings", severity="warning", seconds=READING_TIME)
         return run
 
-    def apply(self, chosen: MeasuredWording, sweep: WordingSweep) -> None:
+    def apply(self, chosen: Proposal, sweep: WordingSweep) -> None:
         """Make a wording the definition, and set its threshold for the model that answered.
 
         The threshold is stored in the session.
         """
-        self._editing.replace(chosen.wording.topic)
+        self._editing.replace(chosen.topic)
         self._scans.use_threshold_of(sweep.settings.guardrail, chosen.threshold)
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from guardtui.advice.candidates import CandidateKind, candidates, changes, same
+from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.measured_rows import MeasuredRows
-from guardtui.advice.model_wordings import ModelWording
 from guardtui.advice.objective import Stopped, material_of, unchanged
 from guardtui.advice.search import advise
 from guardtui.advice.splits import Split
-from guardtui.advice.wording_sweep import Wording
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -32,12 +31,15 @@ WORDINGS = 60
 CURRENT = "the definition"
 """Origin of the current definition."""
 
+SEARCHED = "search"
+"""Origin of edits that are best by the embedded engine."""
+
 _MOST = 2000
 _LARGEST = 256 * 1024
 _SHOWN = 60
 
 
-def read_wordings(path: Path, topic: Topic) -> list[Wording]:
+def read_wordings(path: Path, topic: Topic) -> list[Candidate]:
     """Read descriptions from a file, one a line; blank lines and lines with # are skipped.
 
     Raises FileError naming the line.
@@ -57,7 +59,7 @@ def read_wordings(path: Path, topic: Topic) -> list[Wording]:
     return wordings
 
 
-def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
+def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
     """Return a wording for each description, one a line; blank lines and lines with # are skipped.
 
     Their origin is the number of the line and `source`.
@@ -68,17 +70,9 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Wording]:
         if description and not description.startswith("#"):
             edited = topic.model_copy(update={"description": description})
             change = f"Change the description to “{display_start(description, _SHOWN)}”"
-            wordings.append(Wording(edited, change, f"line {number} {source}"))
+            origin = f"line {number} {source}"
+            wordings.append(Candidate(edited, CandidateKind.TYPED, change, origin=origin))
     return wordings
-
-
-def written_wordings(proposals: Iterable[ModelWording], topic: Topic, model: str) -> list[Wording]:
-    """Return the proposals of a language model as wordings; `model` is its name (not inert)."""
-    origin = f"the model {display_start(model, _SHOWN)}"
-    return [
-        Wording(proposal.topic, "; ".join(changes(topic, proposal.topic)), origin)
-        for proposal in proposals
-    ]
 
 
 def shortlist(
@@ -89,7 +83,7 @@ def shortlist(
     count: int,
     report: Report = lambda progress: None,
     stopped: Stopped = lambda: False,
-) -> list[Wording]:
+) -> list[Candidate]:
     """Return the `count` edits of a definition that are best by the embedded engine.
 
     Combinations of edits come first, then the kinds of single edits in turn, since the guardrail
@@ -104,30 +98,29 @@ def shortlist(
     current = objective.appraise(unchanged(topic), stopped)
     if current is None:
         return []
-    wordings: list[Wording] = []
     several = advise(
         objective, topic, MeasuredRows(rows, np.zeros(0, np.intp), split.source), stopped
     )
-    for proposal in several.proposals if several is not None else ():
-        if len(proposal.kinds) > 1:
-            taken = tuple(prompts.prompts.gather(proposal.left_out).to_list())
-            wordings.append(Wording(proposal.topic, "; ".join(proposal.changes), "search", taken))
+    wordings = [
+        Candidate(proposal.topic, proposal.kinds[-1], "; ".join(proposal.changes), origin=SEARCHED)
+        for proposal in (several.proposals if several is not None else ())
+        if len(proposal.kinds) > 1
+    ]
     single = candidates(topic, material_of(objective, current.matches), _MOST)
     values = objective.values(single, stopped)
     if values is None:
         return wordings[:count]
-    kinds: dict[CandidateKind, list[Wording]] = {}
+    kinds: dict[CandidateKind, list[Candidate]] = {}
     for index in np.argsort(-values, kind="stable").tolist():
         edit = single[index]
-        wording = Wording(edit.topic, edit.change, "search", edit.sources)
-        kinds.setdefault(edit.kind, []).append(wording)
+        kinds.setdefault(edit.kind, []).append(replace(edit, origin=SEARCHED))
     in_turn = (
         wording for turn in zip_longest(*kinds.values()) for wording in turn if wording is not None
     )
     return distinct([*wordings, *in_turn], ())[:count]
 
 
-def distinct(wordings: Iterable[Wording], known: Sequence[Wording]) -> list[Wording]:
+def distinct(wordings: Iterable[Candidate], known: Sequence[Candidate]) -> list[Candidate]:
     """Return the distinct wordings that are not in `known`, in order."""
     seen = {same(wording.topic) for wording in known}
     new = []
@@ -141,23 +134,23 @@ def distinct(wordings: Iterable[Wording], known: Sequence[Wording]) -> list[Word
 
 def gather_wordings(
     topic: Topic,
-    typed: Sequence[Wording],
-    written: Sequence[Wording],
-    searched: Sequence[Wording],
+    typed: Sequence[Candidate],
+    written: Sequence[Candidate],
+    searched: Sequence[Candidate],
     count: int,
-) -> list[Wording]:
+) -> list[Candidate]:
     """Return the current definition and at most `count` − 1 others, the author's first.
 
     All typed wordings are included.
     """
-    current = Wording(topic, "", CURRENT)
+    current = Candidate(topic, CandidateKind.COMPLETE, "", origin=CURRENT)
     own = distinct(typed, [current])
     others = distinct([*own, *written, *searched], [current])
     return [current, *others[: max(count - 1, len(own))]]
 
 
 def questions_about(
-    scanner: DecisionScanner, wordings: Sequence[Wording], prompts: PromptSet, at_once: int
+    scanner: DecisionScanner, wordings: Sequence[Candidate], prompts: PromptSet, at_once: int
 ) -> ManyQuestions:
     """Return the questions for all prompts and wordings, at most `at_once` in a request."""
     questions = [scanner.template.filled(wording.topic) for wording in wordings]

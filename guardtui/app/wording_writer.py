@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import (
-    ModelWording,
     Shown,
     SuggestionError,
     read_proposals,
@@ -18,6 +18,7 @@ from guardtui.advice.model_wordings import (
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.budget import CallBudget
@@ -28,6 +29,7 @@ ANSWER_TOKENS = 3_000
 """Maximum tokens of an answer with proposals."""
 
 _BYTES_PER_TOKEN = 4
+_SHOWN = 60
 
 
 class WriterError(GuardtuiError):
@@ -60,7 +62,7 @@ class Writer(Protocol):
 class WrittenWordings:
     """Valid wordings of an answer, and why others are invalid."""
 
-    wordings: tuple[ModelWording, ...] = ()
+    wordings: tuple[Candidate, ...] = ()
     invalid: tuple[str, ...] = ()
 
 
@@ -122,7 +124,9 @@ class WritingCall:
 
     def _read(self, answer: str) -> WrittenWordings:
         wordings, invalid = read_proposals(answer, self.topic)
-        return WrittenWordings(tuple(wordings), tuple(invalid))
+        origin = f"the model {display_start(self.writer.name, _SHOWN)}"
+        known = tuple(replace(wording, origin=origin) for wording in wordings)
+        return WrittenWordings(known, tuple(invalid))
 
     def _find(self) -> WrittenWordings | None:
         with contextlib.closing(AnswerCache(cache_folder())) as cache:

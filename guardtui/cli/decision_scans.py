@@ -46,8 +46,6 @@ class DecisionRun:
     wanted: Wanted
     fresh: bool
     profile: str
-    fit: ThresholdFit | None = None
-    """The fit that the threshold is from, or None."""
     remote = True
 
     @classmethod
@@ -68,8 +66,6 @@ class DecisionRun:
         with open_verdicts() as cache:
             settings = self.options.scanner(cache).settings
         kept = kept_threshold(topic_path, settings.guardrail)
-        if isinstance(kept, ThresholdFit):
-            return replace(self._at(kept.threshold, kept.source), fit=kept)
         if kept is not None:
             return self._at(kept, BY_HAND)
         previous = None if baseline is None else baseline.settings
@@ -114,13 +110,13 @@ class DecisionRun:
         return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
-        """Return the evaluation at the wanted threshold, and the fit that the threshold is from.
+        """Return the evaluation at the wanted threshold, and the fit behind it, if any.
 
         A threshold is fitted to the scores of the evaluation, without further requests. Raises
         `OperatingPointError` if there are too few labels.
         """
         if self.wanted != FITTED:
-            return evaluation, self.fit
+            return evaluation, None
         try:
             fit = fit_threshold(evaluation, THRESHOLD)
         except ValueError as reason:

@@ -15,6 +15,7 @@ from guardtui.cli.expressions import own_metric_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.options import (
     FILE,
+    Fraction,
     profile_option,
     reading_options,
     require_fitting,
@@ -48,6 +49,9 @@ class EvalRequest:
     metrics: tuple[str, ...]
     plugins: tuple[Path, ...]
     cluster: str | None
+    thresholds: bool
+    min_tpr: float | None
+    min_tnr: float | None
     flips: bool
     within: float | None
     max_calls: int | None
@@ -78,6 +82,8 @@ class EvalRequest:
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         companion_paths = options.pop("companion_paths")
+        if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
+            raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
             options=options,
             gates=gates,
@@ -120,6 +126,23 @@ class EvalRequest:
     "decision model).",
 )
 @click.option(
+    "--thresholds",
+    is_flag=True,
+    help="Report every threshold instead, with the best one (table, json or csv).",
+)
+@click.option(
+    "--min-tpr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TPR of the best threshold.",
+)
+@click.option(
+    "--min-tnr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TNR of the best threshold.",
+)
+@click.option(
     "--flips",
     is_flag=True,
     help="Scan only prompts whose verdict is in doubt after the edit, by the forecast from the "
@@ -152,6 +175,10 @@ class EvalRequest:
 )
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
+
+    With --thresholds the report is on the thresholds of the engine or of a decision model. The best
+    one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
+    labels that chose it is optimistic, so the cross-validated coverage is reported too.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
     completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough

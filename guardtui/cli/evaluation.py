@@ -42,6 +42,12 @@ from guardtui.cli.shards import (
     report_of,
     topic_for,
 )
+from guardtui.cli.thresholds import (
+    report_thresholds,
+    sweep_of,
+    sweep_of_shards,
+    threshold_outputs,
+)
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import guardrail_text
@@ -87,6 +93,11 @@ def evaluate(request: EvalRequest) -> int:
     if in_shards:
         return _evaluate_in_shards(request, run, outputs, files)
     report = _report(request, run, epochs, metrics, outputs)
+    if request.thresholds:
+        evaluation = report.evaluation
+        if run.remote and evaluation.metrics.missing:
+            run.say_incomplete(evaluation, allowed=False)
+        return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
 
     def say_incomplete() -> None:
         metrics = report.evaluation.metrics
@@ -104,7 +115,6 @@ def evaluate(request: EvalRequest) -> int:
         outputs,
         request.gates,
         files,
-        encoder=request.options["encoder"],
         say_incomplete=say_incomplete if run.remote else None,
     )
 
@@ -122,6 +132,8 @@ def _files_read(request: EvalRequest) -> list[Path]:
 def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
     check_outputs(request.outputs, *files, session_file(request.topic))
+    if request.thresholds:
+        return threshold_outputs(request)
     outputs = choose(request.format_name, request.outputs, "table")
     if request.baseline is None and any(
         output.format_name == "junit-regressions" for output in outputs
@@ -290,7 +302,6 @@ def _evaluate_in_shards(
                 "--threshold fitted needs all scores at once: give shards a number, or shipped"
             )
         run = run.settled(request.topic, before)
-        fit = run.fit
     if isinstance(run, JudgeRun | DecisionRun):
         models = run
 
@@ -309,10 +320,12 @@ def _evaluate_in_shards(
         if shard is not None and threshold.unfitted and wanted == FITTED:
             raise click.UsageError(
                 "--threshold fitted is for all shards together: give each the number that "
-                "'guardtui sweep' finds"
+                "'guardtui eval --thresholds' finds"
             )
         merged, fit = evaluate_locally(shards, large, topic, encoder, threshold, wanted, shard)
     if merged is None:
         return Exit.DONE
+    if request.thresholds:
+        return report_thresholds(request, sweep_of_shards(merged), merged.evaluation, outputs)
     report = report_of(merged, before, number, path_from_here(request.prompts))
     return deliver(replace(report, fit=fit), outputs, gates, files)

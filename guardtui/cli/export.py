@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from guardtui.cli.clusters import with_survey
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import path_from_here
@@ -88,8 +87,6 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=template_of(store, evaluation.settings),
     )
-    if any(output.format_name == "html" for output in wanted):
-        report = with_survey(report)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )

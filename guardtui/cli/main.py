@@ -30,7 +30,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "refine": ("refine", "Search for edits of a topic that raise its coverage."),
     "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
-    "sweep": ("sweep", "Measure every threshold, and find the best one."),
     "topics": ("topics", "List, create, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),
     "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),

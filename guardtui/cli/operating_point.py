@@ -39,24 +39,24 @@ def show_progress(now: Progress) -> None:
     diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
 
 
-def kept_threshold(topic_path: Path, guardrail: Guardrail) -> ThresholdFit | float | None:
-    """Return the threshold in the session for a decision model.
+def kept_threshold(topic_path: Path, guardrail: Guardrail) -> float | None:
+    """Return the threshold in the session for a decision model, or None.
 
-    A fit, or a number set by hand, or None. Warns if the session cannot be read.
+    Warns if the session cannot be read.
     """
-    from guardtui.session.threshold_fits import read_decision_threshold
+    from guardtui.session.chosen_thresholds import read_decision_threshold
 
     return read_decision_threshold(_kept_settings(topic_path), guardrail)
 
 
 def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
+    from guardtui.session.chosen_thresholds import settings_of_session
     from guardtui.session.store import StoreError
-    from guardtui.session.threshold_fits import settings_of_session
 
     try:
         return settings_of_session(topic_path)
     except StoreError as error:
-        diagnostics.warn(f"{error}\n  its fitted threshold is unknown")
+        diagnostics.warn(f"{error}\n  the threshold chosen in it is unknown")
         return {}
 
 
@@ -130,19 +130,43 @@ def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
 
 def fit_of_run(run: Run) -> ThresholdFit | None:
     """Return the fit that a run's threshold is from, or None."""
-    from guardtui.session.threshold_fits import parse_fit
-
     try:
         document = json.loads((run.folder / _FIT_FILE).read_bytes())
     except (OSError, ValueError):
         return None
-    fit = parse_fit(document.get("threshold_fit")) if isinstance(document, dict) else None
+    fit = _parse_fit(document.get("threshold_fit")) if isinstance(document, dict) else None
     settings = run.settings
     is_its = fit is not None and (fit.threshold, fit.source) == (
         settings.threshold,
         settings.threshold_source,
     )
     return fit if is_its else None
+
+
+def _parse_fit(stored: object) -> ThresholdFit | None:
+    """Return a fit from the mapping of its fields; None if it is missing or damaged."""
+    if not isinstance(stored, dict):
+        return None
+    try:
+        return ThresholdFit(
+            threshold=_share(stored["threshold"]),
+            shipped=_share(stored["shipped"]),
+            labels=int(stored["labels"]),
+            coverage=_share(stored["coverage"]),
+            held_out=_share(stored["held_out"]),
+            folds=tuple(map(_share, stored["folds"])),
+            guardrail=Guardrail.from_json(stored["guardrail"]),
+            prompt_set=str(stored["prompt_set"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _share(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{number} is not from 0 to 1")
+    return number
 
 
 def fitted_to_shards(merged: Merged, wanted: Wanted) -> ShardsThreshold | None:

@@ -187,8 +187,8 @@ def _sweep(
         return Exit.DONE
     write(render_wordings(WordingsResult(swept.sweep, prompts, swept.used), format_name), output)
     best = swept.sweep.best
-    _write_proposal(file, None if best is None else best.wording.topic, new_topic)
-    if best is not None and new_topic is not None:
+    _write_proposal(file, None if best is None else best.topic, new_topic)
+    if best is not None and best.threshold is not None and new_topic is not None:
         command = eval_command(values, new_topic, Path(prompts.source), best.threshold)
         diagnostics.note(f"evaluate it at its threshold: {command}")
     if not swept.complete:

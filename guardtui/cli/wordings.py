@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.model_objective import CHOSEN_ON, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.advice.wording_sweep import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
 from guardtui.app.wording_sources import (
     WORDINGS,
     gather_wordings,
     questions_about,
     read_wordings,
     shortlist,
-    written_wordings,
 )
 from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.cli import diagnostics, signals
@@ -132,7 +132,7 @@ def sweep(
         options = _rest_of_budget(options, by_model.used)
     written = by_model.wordings
     count = values["count"] or WORDINGS
-    searched: Sequence[Wording] = ()
+    searched: Sequence[Candidate] = ()
     if (rest := count - 1 - len(typed) - len(written)) > 0:
         searched = shortlist(engine, topic, prompts, split, rest, show_progress)
         diagnostics.progress("")
@@ -159,7 +159,7 @@ def sweep(
 class _Written:
     """Wordings of a language model, or why there are none, and its usage."""
 
-    wordings: Sequence[Wording] = ()
+    wordings: Sequence[Candidate] = ()
     failure: GuardtuiError | None = None
     used: Usage = field(default_factory=Usage)
 
@@ -203,7 +203,7 @@ def _written(
     used = call.budget.spent
     if used.calls:
         diagnostics.note(f"{writer.title}: {usage_text(used)}")
-    return _Written(written_wordings(written.wordings, topic, writer.name), used=used)
+    return _Written(written.wordings, used=used)
 
 
 def _rest_of_budget(options: DecisionOptions, used: Usage) -> DecisionOptions:

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from guardtui.advice.wording_sweep import ERROR, MeasuredWording, WordingSweep
+from guardtui.advice.model_objective import ERROR, MeasuredWording, WordingSweep
+from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.app.next_steps import gain_text
 from guardtui.cli.refine_report import coverages
 from guardtui.domain.definition_edits import definition_edits
@@ -66,7 +67,7 @@ def wordings_document(result: WordingsResult) -> Document:
     else:
         blocks = (
             Bullets(tuple(map(Item, _details(best)))),
-            Edits(definition_edits(sweep.current.wording.topic, best.wording.topic)),
+            Edits(definition_edits(sweep.current.wording.topic, best.topic)),
         )
         sections += [
             Section("Proposal", "proposal", blocks),
@@ -99,10 +100,16 @@ def _lead(result: WordingsResult) -> Iterator[Phrase]:
 
 def _reported(wording: MeasuredWording) -> tuple[str, str]:
     """Return the gain, with fixes and regressions, on the held-out prompts."""
-    report = wording.report
-    if report is None:
+    if wording.proposal is None:
         return "", ""
-    return gain_text(report.gain), f"{len(report.fixes)} / {len(report.regressions)}"
+    held = held_out(wording.proposal)
+    return gain_text(wording.proposal.gain), f"{len(held.fixes)} / {len(held.regressions)}"
+
+
+def held_out(proposal: Proposal) -> HeldOut:
+    """Return the comparison of a finalist on the held-out prompts."""
+    assert proposal.held_out is not None  # noqa: S101 - a finalist has one
+    return proposal.held_out
 
 
 def _wordings(sweep: WordingSweep) -> Iterator[Block]:
@@ -133,37 +140,33 @@ def _closing(sweep: WordingSweep) -> str:
 
 
 def _no_proposal(sweep: WordingSweep) -> str:
-    finalists = [wording for wording in sweep.wordings if wording.report is not None]
-    if not finalists:
+    if not sweep.finalists:
         return "no wording is better than the definition on the prompts to choose on"
-    best = max(
-        finalists, key=lambda finalist: finalist.report.gain.low if finalist.report else -1.0
-    )
-    assert best.report is not None  # noqa: S101 - a finalist has one
     return (
         "no wording is shown to be better on the prompts to report on: the best gains "
-        f"{gain_text(best.report.gain)}"
+        f"{gain_text(sweep.finalists[0].gain)}"
     )
 
 
-def _details(best: MeasuredWording) -> Iterator[str]:
-    report = best.report
-    assert report is not None  # noqa: S101 - it is advised
+def _details(best: Proposal) -> Iterator[str]:
+    held = held_out(best)
     yield (
-        f"coverage {gain_text(report.gain)} on the prompts to report on: "
-        f"{coverages(report.before, report.after)}, {len(report.fixes)} fixed, "
-        f"{len(report.regressions)} broken"
+        f"coverage {gain_text(best.gain)} on the prompts to report on: "
+        f"{coverages(held.before, held.after)}, {len(held.fixes)} fixed, "
+        f"{len(held.regressions)} broken"
     )
+    assert best.threshold is not None  # noqa: S101 - a model has one
     yield (
         f"threshold {threshold_text(best.threshold)}, fitted on the prompts to choose on: "
         f"evaluate the wording with --threshold {best.threshold:.9g}"
     )
-    yield f"from {best.wording.origin}"
+    yield f"from {best.origin}"
 
 
 def _document(result: WordingsResult) -> dict[str, Any]:
     sweep, used = result.sweep, result.used
     lines = result.prompts.frame["line"]
+    known = [wording.proposal for wording in sweep.wordings]
     return {
         "schema_version": SCHEMA_VERSION,
         "guardrail": guardrail_of(sweep.settings),
@@ -183,12 +186,12 @@ def _document(result: WordingsResult) -> dict[str, Any]:
         "error": ERROR,
         "definition": _wording(sweep.current, lines),
         "wordings": [_wording(wording, lines) for wording in sweep.wordings],
-        "proposals": [sweep.wordings.index(proposal) for proposal in sweep.advised],
+        "proposals": [known.index(proposal) for proposal in sweep.advised],
     }
 
 
 def _wording(wording: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
-    topic, report = wording.wording.topic, wording.report
+    topic, proposal = wording.wording.topic, wording.proposal
     return {
         "description": topic.description,
         "examples": list(topic.examples),
@@ -197,16 +200,19 @@ def _wording(wording: MeasuredWording, lines: pl.Series) -> dict[str, Any]:
         "threshold": wording.threshold,
         "value": wording.value,
         "coverage": wording.metrics.coverage,
-        "report": None
-        if report is None
-        else {
-            "coverage_before": report.before.coverage,
-            "coverage_after": report.after.coverage,
-            "gain": report.gain.value,
-            "low": report.gain.low,
-            "high": report.gain.high,
-            "fixes": [int(lines[int(row)]) for row in report.fixes],
-            "regressions": [int(lines[int(row)]) for row in report.regressions],
-            "advised": wording.is_advised,
-        },
+        "report": None if proposal is None else _report(proposal, lines),
+    }
+
+
+def _report(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
+    held, gain = held_out(proposal), proposal.gain
+    return {
+        "coverage_before": held.before.coverage,
+        "coverage_after": held.after.coverage,
+        "gain": gain.value,
+        "low": gain.low,
+        "high": gain.high,
+        "fixes": [int(lines[row]) for row in held.fixes],
+        "regressions": [int(lines[row]) for row in held.regressions],
+        "advised": proposal.is_advised,
     }

@@ -64,8 +64,6 @@ class Guardrail:
       sent (JSON text).
     - decision: `models` (one name), `answered_by` if it answers by another name, `api` (the wire
       format), `template`.
-    - judge, decision: `service`, a digest of the addresses: many services use the same names, and
-      an address may contain a secret.
     - all: `companions`, sorted; `otherwise`, what a profile with companions does with a prompt that
       no topic matches: `block`, `allow`, or empty, which depends on the topic under test; `epochs`,
       the requests per prompt, with the `reducer` of their answers.
@@ -84,7 +82,6 @@ class Guardrail:
     models: tuple[str, ...] = ()
     answered_by: str = ""
     api: str = ""
-    service: str = ""
     template: str = ""
     form: str = ""
     options: str = ""
@@ -133,10 +130,6 @@ class Guardrail:
         """
         head = self._named(quote, _SENTENCE_NAMES)
         return ", ".join([head, *self._parts(quote), *measured, *self._details(quote)])
-
-    def further_details(self) -> str:
-        """Return what `text` leaves out: the other models of a panel, and its addresses."""
-        return _shown(", ".join([*self.models[_SHOWN_MODELS:], f"addresses {self.service}"]))
 
     def label(self, quote: Callable[[str], str] = _short) -> str:
         """Return the guardrail in a word or two, for a table cell or column title."""
@@ -236,10 +229,10 @@ def matches(wanted: Guardrail, recorded: Iterable[Guardrail]) -> list[Guardrail]
 
 
 def distinct_texts(guardrails: Sequence[Guardrail]) -> list[str]:
-    """Return the text of each guardrail, with more details where several would be the same."""
+    """Return the text of each guardrail, with all models where several would be the same."""
     texts = [guardrail.text() for guardrail in guardrails]
     return [
-        text if texts.count(text) == 1 else f"{text} ({guardrail.further_details()})"
+        text if texts.count(text) == 1 else f"{text} ({_shown(', '.join(guardrail.models))})"
         for text, guardrail in zip(texts, guardrails, strict=True)
     ]
 
@@ -249,8 +242,9 @@ class ScannerSettings:
     """Everything besides topic and prompts that verdicts depend on.
 
     `threshold` is a score from 0 to 1, None if the guardrail has none. `threshold_source` is
-    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the profile of
-    AIRS; it changes with every definition and does not prevent comparisons. `is_forecast` tells
+    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
+    guardrail: of a profile, which has another one for each definition, or of the addresses of
+    models; it does not prevent comparisons. `is_forecast` tells
     that the verdicts are a forecast of those of the guardrail.
     """
 
@@ -347,7 +341,8 @@ def _measured_at(settings: ScannerSettings, quote: Callable[[str], str]) -> Iter
     if settings.threshold is not None:
         source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
         yield f"threshold {settings.threshold:.3f}{source}"
-    if revision := revision_of(settings):
+    revision = revision_of(settings)
+    if revision and not settings.guardrail.models:
         yield f"revision {quote(revision)}"
 
 

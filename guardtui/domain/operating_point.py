@@ -52,12 +52,12 @@ class OperatingPointError(GuardtuiError):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdFit:
-    """A threshold fitted to labels, as stored in a session.
+    """A threshold fitted to labels.
 
     `coverage` is on the labels that chose it and therefore optimistic; `held_out` is
     cross-validated. Both are for the definition it was fitted to. `folds` are the thresholds fitted
     without the prompts of each fold. `guardrail` is the one that gave the scores, `prompt_set` the
-    fingerprint of the prompts, `prompts` the path of their file as stored in the session, or "".
+    fingerprint of the prompts.
     """
 
     threshold: float
@@ -68,7 +68,6 @@ class ThresholdFit:
     folds: tuple[float, ...]
     guardrail: Guardrail
     prompt_set: str
-    prompts: str = ""
 
     @property
     def source(self) -> str:

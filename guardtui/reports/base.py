@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,10 @@ from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_f
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
-from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
-
-if TYPE_CHECKING:
-    from guardtui.advice.prompt_set import Survey
 
 GROUP = "guardtui.reports"
 """Entry-point group by which other packages add formats: a name and a `Writer`."""
@@ -110,13 +106,13 @@ class ReportInput:
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
     any. `checked` is the status of a check of likely flips, `before` the forecast made before the
     scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
-    `survey` has the groups of similar prompts, if they were computed. `prompt_path` is the path by
-    which others should find the prompt file, as relative to the folder where a command ran; "" is
-    the path that the prompt set was read from. Of a prompt set too large to be listed,
-    `category_metrics` are those of all its prompts, and `listed` are the places (intp [k]) of those
-    that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1 where a prompt
-    is not there. `gates` are the results of gates, and `measured_at` is the time of the verdicts,
-    in ISO 8601 with its zone, or "". `template` is the text of the model's template, or "".
+    `prompt_path` is the path by which others should find the prompt file, as relative to the folder
+    where a command ran; "" is the path that the prompt set was read from. Of a prompt set too large
+    to be listed, `category_metrics` are those of all its prompts, and `listed` are the places (intp
+    [k]) of those that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1
+    where a prompt is not there. `gates` are the results of gates, and `measured_at` is the time of
+    the verdicts, in ISO 8601 with its zone, or "". `template` is the text of the model's template,
+    or "".
     """
 
     topic: Topic
@@ -131,7 +127,6 @@ class ReportInput:
     companions: tuple[Topic, ...] = ()
     cluster: str = ""
     reducer: str = ""
-    survey: Survey | None = None
     prompt_path: str = ""
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
@@ -200,10 +195,9 @@ class ReportInput:
         fit = self.fit
         if fit is None or not is_fitted_with(self.evaluation, fit):
             return ""
-        kept = f" of {display_start(fit.prompts, 200)}, in the session" if fit.prompts else ""
         held_out = "" if self.held_out is None else rate_text(self.held_out.coverage)
         return (
-            f"threshold {threshold_text(fit.threshold)}, {fit.source}{kept} "
+            f"threshold {threshold_text(fit.threshold)}, {fit.source} "
             f"(shipped {threshold_text(fit.shipped)})"
         ) + (f"; coverage cross-validated {held_out}" if held_out else "")
 

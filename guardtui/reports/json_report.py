@@ -98,10 +98,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
 
 
 def _operating_point(report: ReportInput) -> dict[str, Any] | None:
-    """Return the fit of the threshold, or None.
-
-    `kept` says whether it is that of the session, fitted to the prompt file `prompts`.
-    """
+    """Return the fit of the threshold, or None."""
     fit = report.fit
     if fit is None:
         return None
@@ -109,8 +106,6 @@ def _operating_point(report: ReportInput) -> dict[str, Any] | None:
         "threshold": fit.threshold,
         "shipped": fit.shipped,
         "labels": fit.labels,
-        "kept": bool(fit.prompts),
-        "prompts": fit.prompts or None,
         "cross_validated": None if report.held_out is None else rates_of(report.held_out),
     }
 

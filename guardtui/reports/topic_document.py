@@ -25,12 +25,11 @@ from guardtui.domain.document import (
     Tone,
     quoting,
 )
-from guardtui.domain.figures import UNDEFINED, capitalized, count_text, interval_text, rate_text
+from guardtui.domain.figures import capitalized, count_text, interval_text, rate_text
 from guardtui.domain.guardrail import ENGINE, guardrail_label, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
-from guardtui.reports.clusters_document import clusters_table, near_duplicates_text
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.rates import Row as RateRow
 from guardtui.reports.rates import change_interval_text, counts_text, rates_table
@@ -39,7 +38,7 @@ from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
 
 LIMIT = 200
-"""Iterations, categories and clusters in one table."""
+"""Iterations and categories in one table."""
 
 _ALLOWED = (
     "This topic allows: what does not belong to it should be stopped. A false negative is such a "
@@ -57,7 +56,6 @@ def topic_document(report: ReportInput) -> Document:
         Section("History", "history", tuple(_history(report)), Depth.FULL),
         Section("Threshold", "threshold", (), Depth.PAGE),
         Section("By category", "categories", tuple(_categories(report)), titled=False),
-        Section("Clusters", "clusters", tuple(_clusters(report)), Depth.PAGE),
         Section("Prompts", "prompts", (topic_prompts(report),), titled=False),
         Section("Provenance", "provenance", (Facts(tuple(_provenance(report))),), Depth.FULL),
     ]
@@ -276,7 +274,7 @@ def _definition(report: ReportInput) -> Iterator[Block]:
         )
 
 
-# --- history, categories, clusters --------------------------------------------------------
+# --- history, categories ------------------------------------------------------------------
 
 
 def _history(report: ReportInput) -> Iterator[Block]:
@@ -336,24 +334,6 @@ def _categories(report: ReportInput) -> Iterator[Block]:
     columns = (Column("category", figure=False), *map(Column, titles))
     yield Table(columns, tuple(rows), named="By category")
     yield from _cut(len(report.by_category), "more categories")
-
-
-def _clusters(report: ReportInput) -> Iterator[Block]:
-    survey = report.survey
-    if survey is None:
-        yield Paragraph(
-            f"{UNDEFINED}: nobody looked for groups of alike prompts here. guardtui does, with the "
-            "embedded engine, for up to 5 000 prompts that are all at hand; for more, see "
-            "guardtui check TOPIC --prompts FILE --clusters.",
-            Tone.ASIDE,
-        )
-        return
-    yield Paragraph(
-        "Prompts that are alike, worst error rate first; true and false count labels. "
-        "The vectors are those of the embedded engine."
-    )
-    yield clusters_table(survey)
-    yield Paragraph(near_duplicates_text(survey))
 
 
 def _cut(count: int, noun: str) -> Iterator[Block]:

@@ -64,10 +64,13 @@ class ModelAddress:
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
 
 
-def service_digest(models: Iterable[ModelAddress]) -> str:
-    """Return a short digest of the addresses of models, which may contain a secret."""
+def addresses_revision(models: Iterable[ModelAddress]) -> str:
+    """Return a revision that identifies the addresses of models, which may contain a secret.
+
+    Many services use the same model names.
+    """
     addresses = "\n".join(model.full for model in models)
-    return hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()
+    return f"addresses {hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()}"
 
 
 def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from dataclasses import replace
 from typing import Any
 
 from guardtui.domain.guardrail import (
@@ -21,7 +20,6 @@ from guardtui.domain.guardrail import (
 from guardtui.domain.topic import Intent
 from guardtui.session.stored_json import read_json
 
-_ADDRESSES = "addresses "
 _THRESHOLD = "decision_threshold"
 
 _TAIL = re.compile(
@@ -50,30 +48,23 @@ def guardrails_to_objects(database: sqlite3.Connection) -> None:
 
     Values that no guardtui wrote stay as they are.
     """
-    services: dict[tuple[int, str], str] = {}
     for table in ("iteration", "trial"):
-        rows = database.execute(f"SELECT rowid, session, scanner FROM {table}").fetchall()  # noqa: S608 - a constant
-        for row, session, text in rows:
+        rows = database.execute(f"SELECT rowid, scanner FROM {table}").fetchall()  # noqa: S608 - a constant
+        for row, text in rows:
             old = _read(text)
-            if old is None:
-                continue
-            settings = _settings(old)
-            if settings.guardrail.service:
-                services[session, old["identity"]] = settings.guardrail.service
-            database.execute(
-                f"UPDATE {table} SET scanner = ? WHERE rowid = ?",  # noqa: S608 - a constant
-                (json.dumps(settings.to_json()), row),
-            )
+            if old is not None:
+                database.execute(
+                    f"UPDATE {table} SET scanner = ? WHERE rowid = ?",  # noqa: S608 - a constant
+                    (json.dumps(_settings(old).to_json()), row),
+                )
     thresholds = database.execute(
-        "SELECT rowid, session, value FROM setting WHERE name = ?", (_THRESHOLD,)
+        "SELECT rowid, value FROM setting WHERE name = ?", (_THRESHOLD,)
     ).fetchall()
-    for row, session, text in thresholds:
+    for row, text in thresholds:
         stored = _mapping(text)
         identity = stored.pop("engine", None)
         if isinstance(identity, str):
-            guardrail = _guardrail(DECISION, identity)
-            service = services.get((session, identity), "")
-            stored["guardrail"] = replace(guardrail, service=service).to_json()
+            stored["guardrail"] = _guardrail(DECISION, identity).to_json()
             database.execute(
                 "UPDATE setting SET value = ? WHERE rowid = ?", (json.dumps(stored), row)
             )
@@ -95,16 +86,13 @@ def _read(text: Any) -> dict[str, Any] | None:
 
 
 def _settings(old: dict[str, Any]) -> ScannerSettings:
-    kind, identity, revision = old["name"], old["identity"], old["revision"]
+    kind, identity = old["name"], old["identity"]
     is_forecast = kind == FORECAST
     if is_forecast:
         kind = re.split("[, ]", identity, maxsplit=1)[0]
     guardrail = _guardrail(ENGINE if kind == "local" else kind, identity)
-    if guardrail.kind in (JUDGE, DECISION) and revision.startswith(_ADDRESSES):
-        guardrail = replace(guardrail, service=revision.removeprefix(_ADDRESSES))
-        revision = ""
     return ScannerSettings(
-        guardrail, old["threshold"], old["threshold_source"], revision, is_forecast
+        guardrail, old["threshold"], old["threshold_source"], old["revision"], is_forecast
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from guardtui.advice.edit_worth import significance_of
 from guardtui.advice.effects import change_in_words, effects, no_effect
-from guardtui.advice.lint import LintEngine, open_lint_engine
+from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -16,8 +16,8 @@ from guardtui.domain.topic import Intent, Topic
 from .conftest import TOPIC, Bench
 
 
-def engine_of(bench: Bench) -> LintEngine:
-    engine = open_lint_engine(bench.scanner, bench.prompts, lambda _: None)
+def engine_of(bench: Bench) -> EngineScores:
+    engine = open_scores(bench.scanner, bench.prompts, lambda _: None)
     assert engine is not None
     return engine
 

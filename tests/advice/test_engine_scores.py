@@ -66,7 +66,7 @@ def test_z_is_that_of_the_scanner_for_any_definitions(bench: Bench, topics: list
 @pytest.mark.parametrize("encoder", ["static", "pair"])
 def test_matches_are_those_of_a_scan(prompts: PromptSet, encoder: str) -> None:
     bench = bench_of(prompts, LocalScanner(encoder))
-    matches = bench.scores.matches(SOME[:8])
+    matches = bench.scores.verdicts(SOME[:8])
     assert matches is not None
     for row, topic in zip(matches, SOME[:8], strict=True):
         verdicts = bench.scanner.scan_now(topic, prompts, lambda _: None)
@@ -78,7 +78,7 @@ def test_matches_follow_a_threshold_by_hand(prompts: PromptSet) -> None:
     bench = bench_of(prompts)
     bench.scanner.use_threshold(0.9)
     verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
-    matches = bench.scores.matches([TOPIC])
+    matches = bench.scores.verdicts([TOPIC])
     assert verdicts is not None
     assert matches is not None
     np.testing.assert_array_equal(matches[0], verdicts.triggered.astype(bool))
@@ -114,7 +114,7 @@ def test_the_last_topic_of_the_scanner_is_unchanged(bench: Bench) -> None:
 def test_scoring_stops_between_blocks(bench: Bench, prompts: PromptSet) -> None:
     rows = bench.rows.chosen_on
     assert bench.scores.z([TOPIC], rows, lambda: True) is None
-    assert bench.scores.matches([TOPIC], lambda: True) is None
+    assert bench.scores.verdicts([TOPIC], lambda: True) is None
     assert bench.scores.learn([Topic(name="new to it")], lambda: True) is None
     assert open_scores(LocalScanner("static"), prompts, stopped=lambda: True) is None
 
@@ -124,8 +124,8 @@ def test_texts_are_forgotten_when_there_are_too_many(
 ) -> None:
     monkeypatch.setattr("guardtui.advice.engine_scores._TEXTS", 6)
     scores = bench_of(prompts).scores
-    first = [scores.matches([topic]) for topic in SOME]
-    again = [scores.matches([topic]) for topic in SOME]
+    first = [scores.verdicts([topic]) for topic in SOME]
+    again = [scores.verdicts([topic]) for topic in SOME]
     np.testing.assert_array_equal(first, again)
     assert len(scores._indexes) <= 6
 

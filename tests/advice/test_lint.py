@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
+from guardtui.advice.engine_scores import EngineScores, open_scores
+from guardtui.advice.lint import lint
+from guardtui.advice.lint_advice import Advice
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import normalised
@@ -32,8 +34,8 @@ def scanner() -> LocalScanner:
 
 
 @pytest.fixture(scope="module")
-def engine(prompts: PromptSet, scanner: LocalScanner) -> LintEngine:
-    made = open_lint_engine(scanner, prompts, lambda _: None)
+def engine(prompts: PromptSet, scanner: LocalScanner) -> EngineScores:
+    made = open_scores(scanner, prompts, lambda _: None)
     assert made is not None
     return made
 
@@ -75,7 +77,7 @@ def bad_topic(prompts: PromptSet, intent: Intent = Intent.BLOCK) -> Topic:
 
 @pytest.mark.parametrize("intent", Intent)
 def test_measured_effects_equal_those_of_evaluations(
-    prompts: PromptSet, engine: LintEngine, intent: Intent
+    prompts: PromptSet, engine: EngineScores, intent: Intent
 ) -> None:
     topic = bad_topic(prompts, intent)
     advice = lint(topic, prompts, engine)
@@ -99,7 +101,7 @@ def test_measured_effects_equal_those_of_evaluations(
 
 
 def test_leaked_prompts_are_left_out_and_named_by_line(
-    prompts: PromptSet, engine: LintEngine
+    prompts: PromptSet, engine: EngineScores
 ) -> None:
     topic = bad_topic(prompts)
     (leak,) = (item for item in lint(topic, prompts, engine) if item.code == "leakage")
@@ -112,14 +114,14 @@ def test_leaked_prompts_are_left_out_and_named_by_line(
     assert leak.field == "examples.1"
 
 
-def test_advice_on_a_fresh_definition(prompts: PromptSet, engine: LintEngine) -> None:
+def test_advice_on_a_fresh_definition(prompts: PromptSet, engine: EngineScores) -> None:
     advice = codes(lint(Topic(), prompts, engine))
     assert advice == []
     sound = codes(lint(TOPIC, prompts, engine))
     assert {"exclusion", "long", "leakage", "near-duplicates", "languages"}.isdisjoint(sound)
 
 
-def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: LintEngine) -> None:
+def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: EngineScores) -> None:
     others = texts_of(prompts, expected=False)
     vectors = engine.vectors_of(others)
     assert vectors is not None
@@ -134,7 +136,7 @@ def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: Lin
     assert "examples.3" in fields
 
 
-def test_weight_of_description_and_examples(prompts: PromptSet, engine: LintEngine) -> None:
+def test_weight_of_description_and_examples(prompts: PromptSet, engine: EngineScores) -> None:
     topic = load_topic(sample_folder() / "tax-advice.yaml").topic
     (weak,) = (item for item in lint(topic, prompts, engine) if item.code == "description")
     alone = evaluation(prompts, topic.model_copy(update={"examples": ()})).metrics.coverage
@@ -149,11 +151,11 @@ def test_weight_of_description_and_examples(prompts: PromptSet, engine: LintEngi
 
 
 def test_the_most_useful_comes_first_and_always_the_same(
-    prompts: PromptSet, engine: LintEngine, scanner: LocalScanner
+    prompts: PromptSet, engine: EngineScores, scanner: LocalScanner
 ) -> None:
     topic = bad_topic(prompts)
     advice = lint(topic, prompts, engine)
-    again = open_lint_engine(scanner, prompts, lambda _: None)
+    again = open_scores(scanner, prompts, lambda _: None)
     assert lint(topic, prompts, again) == advice
     assert advice[0].code == "contradiction"
     gains = [item.removal.change for item in advice if item.removal and item.code != "leakage"][1:]
@@ -169,7 +171,7 @@ def test_lint_of_text_measures_nothing(prompts: PromptSet) -> None:
     assert all(item.line == item.message for item in with_prompts)
 
 
-def test_stopped_lint_returns_unmeasured_advice(prompts: PromptSet, engine: LintEngine) -> None:
+def test_stopped_lint_returns_unmeasured_advice(prompts: PromptSet, engine: EngineScores) -> None:
     topic = bad_topic(prompts)
     advice = lint(topic, prompts, engine, stopped=lambda: True)
     assert all(item.removal is None for item in advice)
@@ -181,7 +183,7 @@ def test_the_live_preview_is_not_disturbed(prompts: PromptSet, scanner: LocalSca
     kept = scanner._prepared
     assert kept is not None
     texts, rows = list(kept.texts), kept.similarities.copy()
-    made = open_lint_engine(scanner, prompts, lambda _: None)
+    made = open_scores(scanner, prompts, lambda _: None)
     lint(bad_topic(prompts), prompts, made)
     assert scanner._prepared is kept
     assert kept.texts == texts
@@ -205,7 +207,7 @@ def test_equal_texts_are_equal_by_the_unicode_database(texts: list[str]) -> None
         assert got == want or not sure
 
 
-def test_foreign_texts_are_inert(prompts: PromptSet, engine: LintEngine) -> None:
+def test_foreign_texts_are_inert(prompts: PromptSet, engine: EngineScores) -> None:
     evil = "not \x1b]52;c;aGk=\x07 \u202e " + "tax " * 40
     topic = Topic(name=evil, description=evil, examples=(evil, evil))
     for item in lint(topic, prompts, engine):
@@ -213,7 +215,7 @@ def test_foreign_texts_are_inert(prompts: PromptSet, engine: LintEngine) -> None
 
 
 def test_a_definition_that_separates_nothing_comes_first(
-    prompts: PromptSet, engine: LintEngine
+    prompts: PromptSet, engine: EngineScores
 ) -> None:
     every = Topic(name="a", description="not about anything else", examples=("hello", "hi"))
     advice = lint(every, prompts, engine)

@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.model_wordings import (
     ANSWER_BYTES,
     READ_AT_MOST,
     SHOWN_AT_MOST,
-    ModelWording,
     Shown,
     SuggestionError,
-    measure_wordings,
     read_proposals,
     request,
     shown_mistakes,
 )
+from guardtui.advice.proposals import propose_wordings
 from guardtui.app.refinement import open_measure
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet, build_prompt_set
@@ -138,7 +137,7 @@ def test_proposals_within_the_limits_are_taken_and_others_say_why() -> None:
         TOPIC,
     )
     wanted = TOPIC.model_copy(update={"description": "Income tax", "examples": ("a b", "c")})
-    assert wordings == [ModelWording(wanted, "shorter")]
+    assert [(wording.topic, wording.why) for wording in wordings] == [(wanted, "shorter")]
     assert [problem.split(":")[0] for problem in refused] == [f"proposal {n}" for n in range(2, 9)]
 
 
@@ -225,13 +224,12 @@ def test_wordings_are_measured_as_other_edits_are_without_what_was_shown() -> No
         )
     )
     left_out = [rows[0][0], rows[12][0]]
-    proposals = measure_wordings(
-        measure.objective,
-        measure.rows,
-        topic,
-        [ModelWording(worse, "hotter"), ModelWording(tax, "it is about tax")],
-        left_out,
-    )
+    wordings = [
+        Candidate(worse, CandidateKind.REWORD, "", why="hotter"),
+        Candidate(tax, CandidateKind.REWORD, "", why="it is about tax"),
+    ]
+    rows_apart = measure.rows.held_out
+    proposals = propose_wordings(measure.objective, topic, wordings, rows_apart, left_out)
     assert proposals is not None
     best, last = proposals
     assert (best.topic, best.why, best.kinds) == (tax, "it is about tax", (CandidateKind.REWORD,))

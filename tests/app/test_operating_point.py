@@ -11,7 +11,6 @@ from guardtui.app.services import Services
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,
-    ThresholdFit,
     Wanted,
     as_rule,
     at_threshold,
@@ -20,12 +19,12 @@ from guardtui.domain.operating_point import (
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.session import Decision
-from guardtui.session.threshold_fits import (
+from guardtui.session.chosen_thresholds import (
     read_decision_threshold,
     wanted_threshold,
     write_decision_threshold,
 )
+from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
 from tests.app.headless import ScriptedAuthor, TaskJobs
@@ -226,22 +225,23 @@ async def test_a_companion_topic_is_judged_at_the_threshold_of_the_edited_one(
         assert evaluation.settings.threshold == fit.threshold
 
 
-MODEL, ANOTHER = decision_settings("m").guardrail, decision_settings("n").guardrail
+def test_the_threshold_of_a_decision_model_is_read_as_written_and_a_damaged_one_is_none() -> None:
+    model, another = decision_settings("m").guardrail, decision_settings("n").guardrail
+    kept = write_decision_threshold(0.3, model)
+    assert read_decision_threshold(kept, model) == 0.3
+    assert read_decision_threshold(kept, another) is None
+    assert read_decision_threshold(write_decision_threshold(None, model), model) is None
+    for value in (7.0, "many", None):
+        damaged = {"decision_threshold": {**kept["decision_threshold"], "threshold": value}}
+        assert read_decision_threshold(damaged, model) is None
+    assert read_decision_threshold({}, model) is None
+    for damaged in ("x", {"threshold": 0.3}, {"threshold": 0.3, "guardrail": 3}):
+        assert read_decision_threshold({"decision_threshold": damaged}, model) is None
 
 
-def fit() -> ThresholdFit:
-    return ThresholdFit(0.3, 0.5, 40, 0.9, 0.8, (0.3, 0.31), MODEL, "prompts", "tax.csv")
-
-
-def test_the_fit_of_a_decision_model_is_read_as_it_was_written_and_a_damaged_one_is_none() -> None:
-    kept = write_decision_threshold(fit(), MODEL)
-    assert read_decision_threshold(kept, MODEL) == fit()
-    assert read_decision_threshold(kept, ANOTHER) is None
-    for name, value in (("threshold", 7), ("folds", 3), ("labels", "many"), ("guardrail", {})):
-        damaged = {**kept["decision_threshold"], name: value}
-        assert read_decision_threshold({"decision_threshold": damaged}, MODEL) is None
-    assert read_decision_threshold({}, MODEL) is None
-    assert read_decision_threshold({"decision_threshold": "x"}, MODEL) is None
+def test_a_fitted_threshold_of_an_older_session_stays_as_a_number() -> None:
+    fit = {"threshold": 0.3, "shipped": 0.5, "labels": 40, "engine": "decide-1", "folds": [0.3]}
+    assert read_decision_threshold({"decision_threshold": fit}, "decide-1") == 0.3
 
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,11 +65,18 @@ def test_the_newest_way_of_scanning_a_guardrail_is_found(scanned: Scanned) -> No
     assert chosen(path, one.guardrail) == one
 
 
-def test_equal_names_at_several_addresses_are_told_apart(scanned: Scanned) -> None:
-    path = record(scanned, judge_settings("m", service="a1"), judge_settings("m", service="b2"))
+def test_panels_with_the_same_first_judges_are_told_apart(scanned: Scanned) -> None:
+    path = record(scanned, judge_settings("a", "b", "c", "d"), judge_settings("a", "b", "c", "e"))
     with pytest.raises(ForecastError, match="several guardrails") as several:
-        chosen(path, Guardrail(JUDGE, models=("m",)))
-    assert "judge m, template 1a2b (addresses b2)" in str(several.value)
-    with pytest.raises(ForecastError, match="no verdicts of judge m, ") as no:
-        chosen(path, judge_settings("m", service="c3").guardrail)
-    assert "no verdicts of judge m, template 1a2b (addresses c3) are recorded" in str(no.value)
+        chosen(path, Guardrail(JUDGE))
+    assert "judge a, b, c and 1 more, template 1a2b (a, b, c, d)" in str(several.value)
+    other = judge_settings("a", "b", "c", "f")
+    with pytest.raises(ForecastError, match="no verdicts of judge a, b, c and 1 more") as no:
+        chosen(path, other.guardrail)
+    assert "template 1a2b (a, b, c, f) are recorded" in str(no.value)
+
+
+def test_another_address_of_a_model_is_the_same_guardrail(scanned: Scanned) -> None:
+    moved = replace(judge_settings("m"), revision="addresses b2")
+    path = record(scanned, replace(judge_settings("m"), revision="addresses a1"), moved)
+    assert chosen(path, judge_settings("m").guardrail) == moved

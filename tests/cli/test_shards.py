@@ -384,9 +384,18 @@ def test_a_merged_run_in_several_forms_at_once(here: Path) -> None:
     assert (here / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_the_sweep_of_shards_is_that_of_their_scores(here: Path) -> None:
+def test_thresholds_of_shards_are_those_of_their_scores(here: Path) -> None:
     assert run(here, *evaluate("--out", "set", "--shards", "3"))[0] == 0
-    words = ["sweep", "topic.yaml", "--encoder", "static", "--format", "json", "--prompts"]
+    words = [
+        "eval",
+        "topic.yaml",
+        "--thresholds",
+        "--encoder",
+        "static",
+        "--format",
+        "json",
+        "--prompts",
+    ]
     code, out, err = run(here, *words, "set")
     assert code == 0, err
     result = json.loads(out)

@@ -20,13 +20,13 @@ def partly(folder: Path) -> Path:
 COMMANDS = (
     ("eval", "topic.yaml"),
     ("check", "topic.yaml"),
-    ("sweep", "topic.yaml"),
+    ("eval", "topic.yaml", "--thresholds"),
     ("compare", "topic.yaml", "topic.yaml"),
     ("refine", "topic.yaml", "--single"),
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=[words[0] for words in COMMANDS])
+@pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words) for words in COMMANDS])
 def test_rows_without_label_are_an_error_or_left_out(
     partly: Path, run: Run, words: tuple[str, ...]
 ) -> None:

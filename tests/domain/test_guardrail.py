@@ -54,12 +54,12 @@ from tests.guardrails import airs_settings, decision_settings, engine_settings, 
             "AIRS",
         ),
         (
-            judge_settings("gpt-x", "llama", template="1f2e", service="a1"),
+            replace(judge_settings("gpt-x", "llama", template="1f2e"), revision="addresses a1"),
             "Measured by a judge: gpt-x, llama, template 1f2e.",
             "judge",
         ),
         (
-            decision_settings("d-1", 0.35, "by hand", service="a1"),
+            replace(decision_settings("d-1", 0.35, "by hand"), revision="addresses a1"),
             "Measured by the decision model d-1, threshold 0.350 (by hand), template 1f2e.",
             "decision",
         ),
@@ -94,7 +94,6 @@ PROD = Guardrail(AIRS, "prod", profile="prod", region="de", tenant="acme", epoch
 PANEL = Guardrail(
     JUDGE,
     models=("m1", "m2", "m3", "m4", "m5"),
-    service="a1",
     template="c964",
     companions=(Companion("Pay, wages", Intent.ALLOW, "1a2b3c4d"),),
     otherwise="block",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics as oracle
 
-from guardtui.advice.curves import LEAST_POINTS, curve_points, thinned
+from guardtui.domain.curves import LEAST_POINTS, curve_points, thinned
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.sweep import Sweep, best_threshold, quick_best, stratified_folds, sweep
 from guardtui.domain.topic import Intent

@@ -22,12 +22,12 @@ from guardtui.domain.guardrail import (
     ScannerSettings,
 )
 from guardtui.domain.topic import Intent
+from guardtui.session.chosen_thresholds import read_decision_threshold
 from guardtui.session.independence import independent_names
 from guardtui.session.judge_templates import template_of
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session_file import FILE, FOLDER
 from guardtui.session.store import SessionStore
-from guardtui.session.threshold_fits import read_decision_threshold
 from guardtui.session.trials import read_trials
 from tests.examples import up_to
 
@@ -48,7 +48,6 @@ STATIC = Guardrail(ENGINE, encoder="static", version="cc1ebaf0")
 PANEL = Guardrail(
     JUDGE,
     models=("m1", "m2", "m3", "", ""),
-    service="199fb1b1",
     template="c964ede7",
     form="graded",
     options='{"seed": 7, "stop": ["a, b"]}',
@@ -57,7 +56,6 @@ DATED = Guardrail(
     DECISION,
     models=("guard-2",),
     answered_by="guard-2-2026",
-    service="f7be9a97",
     template="db045588",
 )
 
@@ -105,7 +103,7 @@ ROWS = (
         r'{"name": "judge", "identity": "judge, m1, m2, m3 and 2 more, template c964ede7, graded, '
         r'{\"seed\": 7, \"stop\": [\"a, b\"]}", "threshold": null, "threshold_source": "", '
         r'"revision": "addresses 199fb1b1"}',
-        ScannerSettings(PANEL),
+        ScannerSettings(PANEL, revision="addresses 199fb1b1"),
     ),
     (
         r'{"name": "judge", "identity": "judge, m5, m6, template c964ede7, 5 epochs by at_least_2",'
@@ -114,11 +112,11 @@ ROWS = (
             Guardrail(
                 JUDGE,
                 models=("m5", "m6"),
-                service="ff0aa331",
                 template="c964ede7",
                 epochs=5,
                 reducer="at_least_2",
-            )
+            ),
+            revision="addresses ff0aa331",
         ),
     ),
     (
@@ -129,18 +127,18 @@ ROWS = (
                 DECISION,
                 models=("guard-1",),
                 api="systemone",
-                service="757c2b43",
                 template="db045588",
             ),
             0.5,
             "shipped",
+            "addresses 757c2b43",
         ),
     ),
     (
         r'{"name": "decision", "identity": "decision, guard-2, answered by guard-2-2026, template '
         r'db045588", "threshold": 0.4, "threshold_source": "by hand", '
         r'"revision": "addresses f7be9a97"}',
-        ScannerSettings(DATED, 0.4, "by hand"),
+        ScannerSettings(DATED, 0.4, "by hand", "addresses f7be9a97"),
     ),
     (
         r'{"name": "forecast", "identity": "airs, profile prod", "threshold": null, '
@@ -200,8 +198,7 @@ def test_every_scanner_becomes_the_guardrail_that_it_was(tmp_path: Path) -> None
 
 def test_the_threshold_of_a_decision_model_is_still_its_own(tmp_path: Path) -> None:
     store = older(tmp_path, [text for text, _ in ROWS])
-    fit = read_decision_threshold(store.settings(), DATED)
-    assert getattr(fit, "folds", None) == (0.4, 0.41)
+    assert read_decision_threshold(store.settings(), DATED) == 0.4
     assert read_decision_threshold(store.settings(), PANEL) is None
 
 

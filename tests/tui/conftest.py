@@ -18,7 +18,7 @@ from textual.dom import DOMNode
 
 from guardtui.app import next_step_advice, trials
 from guardtui.tui.editor import field
-from guardtui.tui.main import window
+from guardtui.tui.main import features, window  # noqa: F401 - features are there at once
 from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until
 
 asyncio.set_event_loop_policy(SettlingPolicy())

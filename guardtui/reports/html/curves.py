@@ -12,7 +12,7 @@ from guardtui.reports.html.charts import ChartRenderer
 from guardtui.reports.html.page import Content, Markup, figure, join, paragraph, table, tag
 
 if TYPE_CHECKING:
-    from guardtui.advice.curves import CurvePoint
+    from guardtui.domain.curves import CurvePoint
     from guardtui.domain.sweep import Best, Sweep
 
 _POINTS = 150
@@ -22,7 +22,7 @@ _SERIES = ("TPR", "TNR", "coverage")
 
 def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     """Return the section on other thresholds; n/a if prompts have no scores."""
-    from guardtui.advice.curves import curve_points
+    from guardtui.domain.curves import curve_points
     from guardtui.domain.sweep import best_threshold, sweep
 
     evaluation = report.evaluation

@@ -34,7 +34,7 @@ from guardtui.scanners.expense import (
     given_prices,
     limits_text,
 )
-from guardtui.scanners.model_address import ModelAddress, service_digest
+from guardtui.scanners.model_address import ModelAddress, addresses_revision
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun
 
@@ -98,10 +98,11 @@ class DecisionScanner:
             models=(inert(name),),
             answered_by="" if answering == name else inert(answering),
             api="" if self.api is Api.DECISIONS else str(self.api),
-            service=service_digest([self.model]),
             template=self.template.id,
         )
-        return ScannerSettings(guardrail, self.threshold, self._threshold_source)
+        return ScannerSettings(
+            guardrail, self.threshold, self._threshold_source, addresses_revision([self.model])
+        )
 
     def use_threshold(self, threshold: float, source: str) -> None:
         """Use another threshold from the next answer on."""

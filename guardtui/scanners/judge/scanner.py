@@ -26,7 +26,7 @@ from guardtui.scanners.expense import CallExpense, estimate_expense
 from guardtui.scanners.judge.asking import JudgeModel, first_dialect
 from guardtui.scanners.judge.reading import AnswerForm
 from guardtui.scanners.judge.template import JudgeTemplate, default_template
-from guardtui.scanners.model_address import ModelAddress, service_digest
+from guardtui.scanners.model_address import ModelAddress, addresses_revision
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun, without_verdict
 
@@ -90,12 +90,11 @@ class JudgeScanner:
         guardrail = Guardrail(
             JUDGE,
             models=tuple(inert(model.name) for model in self._models),
-            service=service_digest(self._models),
             template=self.template.id,
             form="" if self._form.spec == "answer" else inert(self._form.spec),
             options=options,
         )
-        return ScannerSettings(guardrail)
+        return ScannerSettings(guardrail, revision=addresses_revision(self._models))
 
     def hold(self, held: bool) -> None:
         """Pause or resume sending; calls in flight are completed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.binding import Binding
 
-from guardtui.advice.wording_sweep import Wording
+from guardtui.advice.candidates import Candidate
 from guardtui.app.wording_runs import WordingPlan
 from guardtui.domain.text import display_start
 from guardtui.tui.advice.edit_list import EditList
@@ -40,12 +40,12 @@ class WordingPlanDialog(EditList[bool]):
         self.dismiss(answer)
 
 
-def wording_line(wording: Wording) -> Text:
+def wording_line(wording: Candidate) -> Text:
     """Return a wording in one line: its origin and its change."""
     line = Text(f"{display_start(wording.origin, _SHOWN)}  ", "$text-accent")
     return line.append(display_start(wording.change, _SHOWN), "$text-muted")
 
 
-def origin_text(wording: Wording) -> Text:
+def origin_text(wording: Candidate) -> Text:
     """Return the origin of a wording as a line of its own."""
     return Text(f"From {display_start(wording.origin, _SHOWN)}.\n\n", "$text-muted")

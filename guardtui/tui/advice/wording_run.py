@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from guardtui.advice.wording_sweep import ERROR, MeasuredWording, WordingSweep
+from guardtui.advice.model_objective import ERROR, WordingSweep
+from guardtui.advice.proposals import Proposal
 from guardtui.app.next_steps import gain_text
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
@@ -23,7 +24,6 @@ from guardtui.domain.topic import Topic
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
 from guardtui.tui.advice.edit_list import EditList
-from guardtui.tui.advice.wording_plan import origin_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.progress_bar import progress_bar
@@ -128,7 +128,7 @@ def run_text(now: Progress) -> Text:
     return text
 
 
-class WordingList(EditList[MeasuredWording]):
+class WordingList(EditList[Proposal]):
     """Significantly better wordings, the greatest lower bound first."""
 
     TITLE_TEXT = "Better wordings"
@@ -138,30 +138,29 @@ class WordingList(EditList[MeasuredWording]):
 
     def __init__(self, current: Topic, sweep: WordingSweep) -> None:
         super().__init__(
-            [(candidate, wording_line(candidate)) for candidate in sweep.advised], notes_of(sweep)
+            [(proposal, wording_line(proposal)) for proposal in sweep.advised], notes_of(sweep)
         )
         self._current, self._wordings = current, sweep.advised
 
     def described(self, index: int) -> Text:
         wording = self._wordings[index]
-        report = wording.report
-        assert report is not None  # noqa: S101 - it is advised
+        held = wording.held_out
+        assert held is not None  # noqa: S101 - it is advised
         text = Text(
-            f"Coverage {rate_text(report.before.coverage)} → {rate_text(report.after.coverage)} on "
-            f"{report.after.total} prompts that had no part in the choice, "
-            f"{len(report.fixes)} fixes, {len(report.regressions)} regressions.\n"
+            f"Coverage {rate_text(held.before.coverage)} → {rate_text(held.after.coverage)} on "
+            f"{held.after.total} prompts that had no part in the choice, "
+            f"{len(held.fixes)} fixes, {len(held.regressions)} regressions.\n"
             f"Threshold {threshold_text(wording.threshold)}, fitted on the others.\n"
         )
-        text.append_text(origin_text(wording.wording))
-        return text.append_text(difference_text(self._current, wording.wording.topic))
+        text.append(f"From {display_start(wording.origin, 300)}.\n\n", "$text-muted")
+        return text.append_text(difference_text(self._current, wording.topic))
 
 
-def wording_line(measured: MeasuredWording) -> Text:
+def wording_line(proposal: Proposal) -> Text:
     """Return a wording in one line: its gain and its change."""
     line = Text()
-    assert measured.report is not None  # noqa: S101 - it is advised
-    line.append(f"{gain_text(measured.report.gain)}  ", delta(measured.report.gain.value)[1])
-    return line.append(display_start(measured.wording.change, 300), "$text-muted")
+    line.append(f"{gain_text(proposal.gain)}  ", delta(proposal.gain.value)[1])
+    return line.append(display_start("; ".join(proposal.changes), 300), "$text-muted")
 
 
 def notes_of(sweep: WordingSweep) -> list[str]:
@@ -234,11 +233,9 @@ def nothing_better(sweep: WordingSweep) -> str:
     """Return why no wording is offered."""
     tried = f"{len(sweep.wordings) + 1} wordings tried"
     missing = f"; {sweep.missing} answers are missing, try again" if sweep.missing else ""
-    reports = [wording.report for wording in sweep.wordings if wording.report is not None]
-    if not reports:
+    if not sweep.finalists:
         return f"No wording is better on the prompts to choose on ({tried}{missing})."
-    best = max(reports, key=lambda report: report.gain.low)
     return (
         f"No wording is shown to be better on prompts that had no part in the choice ({tried}"
-        f"{missing}): the best gains {gain_text(best.gain)}."
+        f"{missing}): the best gains {gain_text(sweep.finalists[0].gain)}."
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from textual.app import SuspendNotSupported
 
-from guardtui.advice.lint import Advice
+from guardtui.advice.lint_advice import Advice
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.topic import Topic

@@ -1,4 +1,4 @@
-"""Help texts about advice: proposals, effects, curves, clusters, history."""
+"""Help texts about advice: proposals, effects, curves, history."""
 
 from __future__ import annotations
 
@@ -220,29 +220,6 @@ definition, but no verdicts.""",
             CLOSE,
         ),
     ),
-    "prompt_set": PaneHelp(
-        "The prompt set",
-        """\
-Similar prompts form a cluster, by the vectors of the embedded engine. Each has its error rate with
-its 95 % interval: the rate of a small cluster is unreliable. ! marks a cluster without negatives,
-which does not show where your topic ends. Words are those that are frequent here and rare
-elsewhere.
-
-Near-duplicates count twice in every rate; ! marks a pair with contradictory labels, of which one is
-wrong. Label next lists groups of many prompts on which the engine is uncertain and few of which
-have one of the labels: labels of similar prompts, from your logs, would help most. The score is
-uncertainty × density × scarcity, from 0 to 1.
-
-Enter shows only these prompts in the results table; Esc there shows the others again.""",
-        ("coverage", "FP", "FN", "threshold"),
-        (),
-        (
-            ("↑ ↓ PgUp PgDn", "Choose a line"),
-            ("1 2 3, Tab", "Clusters, near-duplicates, where to label next"),
-            ("Enter", "Show these prompts in the results table"),
-            CLOSE,
-        ),
-    ),
     "sweep": PaneHelp(
         "The threshold",
         """\
@@ -250,7 +227,7 @@ TPR and TNR at every threshold, from the scores of all prompts: with intent bloc
 trigger at a higher threshold. Coverage is the lower of the two, so it is best where they meet.
 While you move, the rates and the table behind are those of the threshold shown. ROC shows the false
 positives that a TPR costs; precision-recall, the share of triggered prompts that should trigger.
-Each chart has a table with the same numbers.
+A table has the numbers.
 
 Best has the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then
 the lowest) within your floors. It was chosen by the labels it is measured on, which flatters it:
@@ -269,35 +246,6 @@ The threshold is that of the embedded engine only; a remote guardrail has its ow
             ("t", "Chart or table"),
             ("Enter", "Keep this threshold"),
             ("Esc", "Put the old one back"),
-        ),
-    ),
-    "whole_set": PaneHelp(
-        "All of the large set",
-        """\
-The prompts of the screen behind are a sample of a large set; here all of it is evaluated by the
-embedded engine. The first time, prompts without vectors are embedded, which may take long; later an
-edit takes a fraction of a second. An existing run of the same definition and threshold is shown at
-once.
-
-Rates of all prompts are shown beside those of the sample, each with its 95 % interval. If the
-classes of the sample have other shares, its accuracy, precision and F1 do not estimate those of
-all, and are marked "of the sample". Below are the changes since the last whole evaluation here, or
-since the last finished run in the folder: broken and fixed prompts by class, and whether that may
-be chance.
-
-Then the verdicts are written to the folder, where guardtui merge and compare find them, and prompts
-that are wrong or without a verdict are listed. Esc stops at once: vectors of finished shards are
-kept, and an unfinished run is removed.""",
-        ("coverage", "FP", "FN", "fix", "regression"),
-        (),
-        (
-            ("1 2, Tab", "Figures, prompts"),
-            ("f", "All that are wrong, FP, FN, without a verdict"),
-            ("/", "Find words; Esc clears them"),
-            ("s S", "Sort by the next column; reverse the order"),
-            ("Enter", "Read the whole prompt, and why it was judged so"),
-            ("x F8", "Export a report of all"),
-            ("Esc", "Stop and close"),
         ),
     ),
 }

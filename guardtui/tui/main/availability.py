@@ -9,7 +9,6 @@ from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
-from guardtui.tui.large_set.sample_text import no_sample_text
 
 NEEDS_ALL = frozenset(
     {
@@ -18,7 +17,6 @@ NEEDS_ALL = frozenset(
         "show_effects",
         "show_lint",
         "show_panel",
-        "show_prompt_set",
         "show_suspects",
         "show_sweep",
         "suggest",
@@ -49,7 +47,6 @@ class Availability:
             "to_regression": self._no_regressions,
             "suggest": self._no_model,
             "try_wordings": lambda: services.wording_runs.refusal,
-            "show_whole": self._no_sample,
             "show_agreement": self._nothing_judged,
             "show_forecast_trust": self._nothing_judged,
         }
@@ -75,12 +72,6 @@ class Availability:
         if self._services.connections.options.wording_model is not None:
             return ""
         return NO_MODEL
-
-    def _no_sample(self) -> str:
-        if self._services.workspace.large is not None:
-            return ""
-        prompts = len(self._services.workspace.prompts)
-        return no_sample_text(prompts)
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations

@@ -12,15 +12,16 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
-from guardtui.advice.curves import neighbour, thinned
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
+from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.metrics import RATES
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
+from guardtui.reports.thresholds import Floors
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -28,7 +29,6 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.threshold.sweep_text import (
     VIEWS,
-    Floors,
     areas_text,
     best_text,
     chart_text,
@@ -122,17 +122,18 @@ class ThresholdDialog(Modal[float | None]):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        curves, index = self._sweep, self._best.index if self._best is not None else None
+        curves = self._sweep
         self._views.update(themed(views_line(self.view, table=self.shows_table)))
         current = here_text(curves, self.threshold, self._before)
         current.append(f"  {areas_text(curves, self.view)}", "$text-muted")
         self._here.update(themed(current))
         size = self._chart.size
         if size.width and size.height:
-            draw = table_text if self.shows_table else chart_text
-            text = draw(
-                curves, self._places, self.view, self.threshold, index, size.width, size.height
-            )
+            place = self._places, self.threshold, self._best, size.width, size.height
+            if self.shows_table:
+                text = table_text(curves, *place)
+            else:
+                text = chart_text(curves, self.view, *place)
             self._chart.update(themed(text))
 
     @work(exclusive=True, group="best")
@@ -186,7 +187,7 @@ class ThresholdDialog(Modal[float | None]):
 
     def action_view(self, name: str) -> None:
         """Show one of the curves."""
-        self.view = name
+        self.view, self.shows_table = name, False
         self._draw()
 
     def action_page(self, step: int) -> None:

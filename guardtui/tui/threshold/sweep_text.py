@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.sweep import Best, Sweep
 from guardtui.domain.topic import Intent
+from guardtui.reports.thresholds import COLUMNS, Floors, short, threshold_cells
 from guardtui.tui.kit.block_chart import columns
 
 RATES, ROC, PRECISION = "rates", "roc", "precision"
@@ -22,22 +22,6 @@ TITLES = {RATES: "TPR and TNR", ROC: "ROC", PRECISION: "Precision-recall"}
 _TPR, _TNR, _BOTH, _HERE = "●", "○", "◉", "◆"
 _TPR_STYLE, _TNR_STYLE = "bold $text-primary", "bold $text-warning"
 _AXIS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """The least TPR and TNR of the best threshold; 0 for none."""
-
-    tpr: float = 0.0
-    tnr: float = 0.0
-
-    def __str__(self) -> str:
-        parts = [f"{name} ≥ {floor:g}" for name, floor in self._named if floor > 0]
-        return " and ".join(parts)
-
-    @property
-    def _named(self) -> tuple[tuple[str, float], tuple[str, float]]:
-        return ("TPR", self.tpr), ("TNR", self.tnr)
 
 
 def read_floors(text: str) -> Floors:
@@ -66,14 +50,14 @@ def read_floors(text: str) -> Floors:
 def views_line(shown: str, *, table: bool) -> Text:
     """Return the names of the views, the shown one in brackets."""
     line = Text()
-    for index, view in enumerate(VIEWS, start=1):
-        name = f"{index} {TITLES[view]}"
-        if view == shown:
+    names = [(view, f"{index} {TITLES[view]}") for index, view in enumerate(VIEWS, start=1)]
+    for view, name in (*names, (None, "t table")):
+        if view == (None if table else shown):
             line.append(f"[{name}]", "bold")
             line.append(" ")
         else:
             line.append(f" {name}  ", "$text-muted")
-    return line.append("table" if table else "", "$text-muted")
+    return line
 
 
 def here_text(curves: Sweep, threshold: float, before: float) -> Text:
@@ -92,11 +76,6 @@ def here_text(curves: Sweep, threshold: float, before: float) -> Text:
     text.append(bracketed(spans["true_negative_rate"]), "$text-muted")
     text.append(f"\ncoverage {rate_text(metrics.coverage)} ", "bold")
     return text.append(bracketed(spans["coverage"]), "$text-muted")
-
-
-def short(threshold: float) -> str:
-    """Return a threshold with three decimals, or more if needed to distinguish its neighbours."""
-    return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"
 
 
 def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
@@ -149,10 +128,10 @@ def areas_text(curves: Sweep, view: str) -> str:
 
 def chart_text(
     curves: Sweep,
-    cuts: NDArray[np.intp],
     view: str,
+    cuts: NDArray[np.intp],
     threshold: float,
-    best: int | None,
+    best: Best | None,
     width: int,
     height: int,
 ) -> Text:
@@ -167,7 +146,7 @@ def chart_text(
 
 
 def _rates_chart(
-    curves: Sweep, threshold: float, best: int | None, width: int, height: int
+    curves: Sweep, threshold: float, best: Best | None, width: int, height: int
 ) -> Text:
     thresholds = (np.arange(width) + 0.5) / width
     threshold_column = min(int(threshold * width), width - 1)
@@ -196,7 +175,7 @@ def _rates_chart(
 
     marks = {threshold_column: "▲"}
     if best is not None:
-        column = min(int(curves.setting(best) * width), width - 1)
+        column = min(int(best.threshold * width), width - 1)
         marks[column] = "b" if column != threshold_column else "▲"
     return _framed(cell, width, height, marks, "threshold")
 
@@ -278,57 +257,37 @@ def _framed(
     return text.append(f"\n{' ' * _AXIS}{axis}", "$text-muted")
 
 
-# --- tables -------------------------------------------------------------------------------
-
-_COLUMNS: dict[str, tuple[str, ...]] = {
-    RATES: ("TPR", "TNR", "coverage", "accuracy", "F1"),
-    ROC: ("1 − TNR", "TPR", "FP", "TP"),
-    PRECISION: ("recall", "precision", "F1", "TP", "FP", "FN"),
-}
+# --- table --------------------------------------------------------------------------------
 
 
 def table_text(
     curves: Sweep,
     cuts: NDArray[np.intp],
-    view: str,
     threshold: float,
-    best: int | None,
+    best: Best | None,
     width: int,
     height: int,
 ) -> Text:
-    """Return the chart as numbers, the highest threshold first, around the current one.
+    """Return the rates as numbers, the highest threshold first, around the current one.
 
-    Lists `cuts`; ▸ marks the current threshold, b the best.
+    Lists `cuts`, with the current threshold and the best.
     """
     current = curves.index(threshold)
-    listed = np.union1d(cuts, [current] if best is None else [current, best])[::-1].tolist()
-    names = _COLUMNS[view]
-    text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
+    marked = [current] if best is None else [current, best.index]
+    listed = np.union1d(cuts, marked)[::-1].tolist()
     room = max(height - 1, 1)
     start = min(max(listed.index(current) - room // 2, 0), max(len(listed) - room, 0))
-    for index in listed[start : start + room]:
-        marks = ("▸" if index == current else " ") + ("b" if index == best else " ")
-        shown = threshold if index == current else curves.setting(index)
-        line = f"{marks} {short(shown):<11}"
-        cells = zip(names, _cells(curves.metrics(index), names), strict=True)
-        line += "  ".join(f"{value:<{max(len(name), 5)}}" for name, value in cells)
-        text.append("\n" + line[:width].rstrip(), "bold" if index == current else "")
+    some = listed[start : start + room]
+    rows = [COLUMNS, *threshold_cells(curves, some, threshold, best)]
+    # The mark comes first: columns that do not fit are left out.
+    rows = [(cells[-1], *cells[:-1]) for cells in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    fitting = sum(1 for ends in np.cumsum(np.array(widths) + 2) if ends - 2 <= width)
+    lines = [
+        "  ".join(f"{cell:<{size}}" for cell, size in zip(cells[:fitting], widths, strict=False))
+        for cells in rows
+    ]
+    text = Text(lines[0].rstrip(), "$text-muted")
+    for index, line in zip(some, lines[1:], strict=True):
+        text.append(f"\n{line.rstrip()}", "bold" if index == current else "")
     return text
-
-
-def _cells(metrics: Metrics, names: Sequence[str]) -> list[str]:
-    tnr = metrics.true_negative_rate
-    values = {
-        "TPR": rate_text(metrics.true_positive_rate),
-        "recall": rate_text(metrics.true_positive_rate),
-        "TNR": rate_text(tnr),
-        "1 − TNR": rate_text(None if tnr is None else 1 - tnr),
-        "coverage": rate_text(metrics.coverage),
-        "accuracy": rate_text(metrics.accuracy),
-        "precision": rate_text(metrics.precision),
-        "F1": rate_text(metrics.f1),
-        "TP": str(metrics.tp),
-        "FP": str(metrics.fp),
-        "FN": str(metrics.fn),
-    }
-    return [values[name] for name in names]

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from guardtui.advice.prompt_set import survey_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
@@ -23,7 +22,6 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import ReportInput, load_writer
 from guardtui.reports.html import charts
-from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.session.session import Decision, Iteration
 from tests.examples import up_to
 from tests.guardrails import settings_of
@@ -52,7 +50,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     headings = [one.text for one in root.all("h2")]
     assert headings == [
         "Metrics", "Terms", "Confusion matrix", "Definition", "History", "Threshold",
-        "By category", "Clusters", "Prompts", "Provenance",
+        "By category", "Prompts", "Provenance",
     ]  # fmt: skip
     metrics = report.evaluation.metrics
     lead = root.all("header")[0].text
@@ -211,11 +209,9 @@ def test_a_report_without_anything_more(report: ReportInput) -> None:
     )
     root = read(write(alone))
     assert [one.text for one in root.all("h2")] == [
-        "Metrics", "Terms", "Confusion matrix", "Definition", "Threshold", "Clusters", "Prompts",
-        "Provenance",
+        "Metrics", "Terms", "Confusion matrix", "Definition", "Threshold", "Prompts", "Provenance",
     ]  # fmt: skip
     assert root.at("threshold").text.startswith("Thresholdn/a: ")
-    assert root.at("clusters").text.startswith("Clustersn/a: ")
     assert {row["prompt"] for row in rows_of(root)} == {"(no longer in the prompt file)"}
     assert [row["line"] for row in rows_of(root)] == list(range(1, 9))
     assert list(views_of(root)) == [
@@ -238,21 +234,6 @@ def test_allow_topics_are_reported_by_should_trigger(allow_report: ReportInput) 
     rows = rows_of(root)
     assert [row["expected"] for row in rows[:3]] == ["true", "true", "false"]
     assert len(root.at("threshold").all("svg")) == 3
-
-
-def test_clusters_are_shown(report: ReportInput) -> None:
-    assert report.prompts is not None
-    random = np.random.default_rng(2)
-    vectors = random.normal(size=(8, 12)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    matrix = FloatMatrix(8, 12)
-    matrix.fill(0, vectors)
-    result = survey_of(report.prompts, report.evaluation, matrix, np.zeros(8, np.float32))
-    root = read(write(replace(report, survey=result)))
-    rows = root.at("clusters").all("table")[0].cells()[1:]
-    assert sum(int(row[1]) for row in rows) == 8
-    assert [row[0] for row in rows] == [display_text(cluster.name) for cluster in result.clusters]
-    assert "Near-duplicates" in root.at("clusters").text
 
 
 def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
@@ -287,9 +268,6 @@ def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
     assert pages[0] == pages[1]
     root = read(pages[0].decode())
     assert len(rows_of(root)) == 200
-    # The embedded engine judged, so that its vectors are at hand.
-    clusters = root.at("clusters").all("table")[0].cells()[1:]
-    assert sum(int(row[1]) for row in clusters) == 200
     assert len(root.all("svg")) == 3
 
 

@@ -10,7 +10,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from guardtui.advice.lint import Advice, lint, open_lint_engine
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.lint import lint
+from guardtui.advice.lint_advice import Advice
 from guardtui.app.definition_lint import carried_on
 from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic
@@ -136,7 +138,7 @@ async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_
 ) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         services, prompts = main.services, main.state.prompts
-        engine = open_lint_engine(services.engine.scanner, prompts, lambda progress: None)
+        engine = open_scores(services.engine.scanner, prompts, lambda progress: None)
         advice = main.state.advice
         assert advice == lint(services.session.topic, prompts, engine)
         assert main.state.evaluation is not None

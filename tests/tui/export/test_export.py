@@ -96,23 +96,6 @@ async def test_a_report_is_written_beside_the_topic_and_its_path_is_shown(topic_
     assert [one["number"] for one in document["iterations"]] == [0]
 
 
-@pytest.mark.exhaustive
-async def test_the_html_report_has_the_clusters_of_the_command(
-    topic_path: Path,
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await opened(pilot, app)
-        await choose(pilot, dialog, "html")
-        assert "tax-report-0.html" in await write(pilot, dialog)
-
-    await drive(topic_path, run)
-    text = (topic_path.parent / "tax-report-0.html").read_text("utf-8")
-    clusters = text.partition('id="clusters"')[2].partition("</section>")[0]
-    assert "Prompts that are alike, worst error rate first" in clusters
-    assert clusters.count("<tr>") >= 2
-    assert "nobody looked" not in clusters
-
-
 async def test_enter_pressed_twice_writes_once(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)

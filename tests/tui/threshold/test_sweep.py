@@ -15,13 +15,14 @@ from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from guardtui.advice.curves import neighbour, thinned
 from guardtui.app.topic_opening import choose_scanner
+from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts
+from guardtui.reports.thresholds import Floors
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace, sample_folder
@@ -31,7 +32,6 @@ from guardtui.tui.results.pane import ResultsPane
 from guardtui.tui.threshold.sweep import ThresholdDialog, ThresholdFeature
 from guardtui.tui.threshold.sweep_text import (
     VIEWS,
-    Floors,
     best_text,
     chart_text,
     read_floors,
@@ -85,7 +85,9 @@ def dialog(app: GuardtuiApp) -> ThresholdDialog:
 
 def threshold(main: MainScreen) -> ThresholdFeature:
     """The feature that shows the threshold's curves."""
-    return next(feature for feature in main.features if isinstance(feature, ThresholdFeature))
+    assert main.features is not None
+    feature: ThresholdFeature = main.features.on_demand("show_sweep")
+    return feature
 
 
 async def relabel(main: MainScreen) -> None:
@@ -243,10 +245,11 @@ async def test_the_best_threshold_has_both_figures_and_depends_on_floors(topic_p
 @pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        for key, text, column in (
-            ("1", "[1 TPR and TNR]", "accuracy"),
-            ("2", "[2 ROC]", "1 − TNR"),
-            ("tab", "[3 Precision-recall]", "precision"),
+        pattern = re.compile(r"threshold +coverage +TPR.*(\n.*)*now +0\.500 ")
+        for key, text in (
+            ("1", "[1 TPR and TNR]"),
+            ("2", "[2 ROC]"),
+            ("tab", "[3 Precision-recall]"),
         ):
             await pilot.press(key)
             await until(pilot, lambda text=text: text in frame(app))
@@ -258,8 +261,7 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
             if key != "1":
                 assert "◆" in frame(app)
             await pilot.press("t")
-            pattern = re.compile(rf"threshold .*{column}.*(\n.*)*▸ .*0\.500 ")
-            await until(pilot, lambda pattern=pattern: pattern.search(frame(app)) is not None)
+            await until(pilot, lambda: bool(pattern.search(frame(app))))
             await pilot.press("t")
 
     await drive(topic_path, run, size)
@@ -345,21 +347,14 @@ def test_charts_and_tables_have_the_requested_size(
         np.array([duty for _, duty in rows], bool),
         intent,
     )
-    arguments: Any = (
-        result,
-        thinned(result),
-        view,
-        threshold,
-        result.index(result.best() or 0),
-        width,
-        height,
-    )
-    chart = chart_text(*arguments).plain.splitlines()
+    where: Any = (thinned(result), threshold, best_threshold(result), width, height)
+    chart = chart_text(result, view, *where).plain.splitlines()
     assert len(chart) == height
     assert all(len(line) <= width for line in chart)
-    table = table_text(*arguments).plain.splitlines()
+    table = table_text(result, *where).plain.splitlines()
     assert len(table) == min(height, len(result) + 1)
-    assert sum(line.startswith("▸") for line in table) == 1
+    assert all(len(line) <= width for line in table)
+    assert sum(line.startswith(("now", "best, now")) for line in table) == 1
     assert best_text(result, None, Floors(0.9)).plain
 
 
@@ -367,13 +362,13 @@ def test_the_chart_shows_where_the_lines_are() -> None:
     # Those that belong score 0.3 and 0.9, the others 0.1 and 0.6.
     result = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     assert chart_text(
-        result, thinned(result), "rates", 0.5, result.index(result.best() or 0), 24, 6
+        result, "rates", thinned(result), 0.7, best_threshold(result), 24, 6
     ).plain.splitlines() == [
-        "1.0 ●●●●●●    ┃ ○○○○○○○○",
-        "          │   ┃ │       ",
+        "1.0 ●●●●●●      ○○○○○○○○",
+        "          │     │ ┃     ",
         "      ○○○○◉◉◉◉◉◉●●●●●●  ",
-        "0.0 ○○░░░░░░░░┃░░░░░░░●●",
-        "             b▲",
+        "0.0 ○○░░░░░░░░░░░░┃░░░●●",
+        "              b   ▲",
         "    0.0  threshold   1.0",
     ]
 
@@ -381,7 +376,7 @@ def test_the_chart_shows_where_the_lines_are() -> None:
 def test_the_roc_chart_is_its_area() -> None:
     result = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     # Through (0, 0), (0, ½), (½, ½), (½, 1), (1, 1); the point is at FPR ½, TPR ½.
-    assert chart_text(result, thinned(result), "roc", 0.5, None, 24, 6).plain.splitlines()[:5] == [
+    assert chart_text(result, "roc", thinned(result), 0.5, None, 24, 6).plain.splitlines()[:5] == [
         "1.0           ██████████",
         "              ██████████",
         "    ██████████◆█████████",
@@ -389,7 +384,7 @@ def test_the_roc_chart_is_its_area() -> None:
         "              ▲",
     ]
     # Recall ½ with precision 1, recall 1 with ⅔.
-    chart = chart_text(result, thinned(result), "precision", 0.7, None, 24, 8).plain.splitlines()
+    chart = chart_text(result, "precision", thinned(result), 0.7, None, 24, 8).plain.splitlines()
     assert chart[0] == "1.0 ██████████◆         "
     assert chart[2] == "    ████████████████████"
 

@@ -1,0 +1,87 @@
+"""`guardtui eval --thresholds`: every threshold of an evaluation with scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from guardtui.cli import diagnostics
+from guardtui.cli.delivery import write_all
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.gates import Gates
+from guardtui.cli.output_options import ReportOutput, choose
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.sweep import Sweep, sweep
+from guardtui.reports.thresholds import Floors, Thresholds, render
+
+if TYPE_CHECKING:
+    from guardtui.cli.eval import EvalRequest
+    from guardtui.shards.merge import Merged
+
+FORMATS = ("table", "json", "csv")
+
+_WITH_SCORES = ("engine", "decision")
+
+
+def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
+    """Return the outputs of a report on thresholds. Raises UsageError and `InputError`.
+
+    Options of other reports are refused.
+    """
+    if request.scanner not in _WITH_SCORES:
+        raise click.UsageError(
+            f"--thresholds needs scores, which --scanner {request.scanner} does not give: use the "
+            "engine or a decision model"
+        )
+    others = {
+        "a gate": request.gates != Gates(),
+        "--baseline": request.baseline,
+        "--flips": request.flips,
+        "--epochs": request.repeats.epochs,
+        "--with": request.companion_paths,
+        "--metric": request.metrics,
+        "--cluster": request.cluster,
+        "--all": request.every_mistake,
+    }
+    for name, value in others.items():
+        if value:
+            raise click.UsageError(f"{name} does not fit --thresholds: omit it")
+    if request.format_name not in (None, *FORMATS):
+        raise click.UsageError(f"--thresholds has the formats {', '.join(FORMATS)}")
+    return choose(request.format_name, request.outputs, "table", FORMATS)
+
+
+def sweep_of(evaluation: Evaluation) -> Sweep:
+    """Return every threshold of an evaluation; prompts without a score are ignored."""
+    verdicts, intent = evaluation.verdicts, evaluation.topic.intent
+    return sweep(verdicts.score, evaluation.should_trigger, intent, evaluation.keys)
+
+
+def sweep_of_shards(merged: Merged) -> Sweep:
+    """Return every threshold of a merged run."""
+    should, other = merged.sorted_scores()
+    duty = np.arange(len(should) + len(other)) < len(should)
+    return sweep(np.concatenate([should, other]), duty, merged.evaluation.topic.intent)
+
+
+def report_thresholds(
+    request: EvalRequest, curve: Sweep, evaluation: Evaluation, outputs: Sequence[ReportOutput]
+) -> int:
+    """Write the report and return the exit code: 1 if no threshold reaches the minimums.
+
+    Prompts without a verdict have precedence: 3.
+    """
+    floors = Floors(request.min_tpr or 0.0, request.min_tnr or 0.0)
+    thresholds = Thresholds(curve, evaluation.settings, str(request.prompts), floors)
+    failed = write_all((output, render(thresholds, output.format_name)) for output in outputs)
+    code: int = Exit.NOT_COMPLETED if evaluation.metrics.missing else Exit.DONE
+    if thresholds.best is None:
+        diagnostics.warn(
+            f"no threshold reaches a TPR of {floors.tpr:g} and a TNR of {floors.tnr:g}: lower a "
+            "floor, or change the definition"
+        )
+        code = code or Exit.GATE_FAILED
+    return failed or code

@@ -1,0 +1,274 @@
+"""Every threshold of an evaluation with scores, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from guardtui.domain.curves import LEAST_POINTS, curve_points, thinned
+from guardtui.domain.document import (
+    Block,
+    Column,
+    Document,
+    Paragraph,
+    Section,
+    Table,
+    quoting,
+)
+from guardtui.domain.figures import interval_text, rate_text
+from guardtui.domain.guardrail import DECISION, ScannerSettings, measured_by
+from guardtui.domain.metrics import RATE_TITLES, Metrics
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.sweep import Best, CrossValidated, Sweep, best_threshold
+from guardtui.reports.json_report import RATE_KEYS, guardrail_of
+from guardtui.reports.renderers import render as render_document
+
+SCHEMA_VERSION = 1
+
+ROWS = 20
+"""Approximate number of thresholds in the table, besides the best and the current one."""
+
+_COUNTS = ("tp", "fp", "fn", "tn")
+_PROXY = (
+    "The threshold is that of the embedded engine, a stand-in: the cloud guardrail does not use "
+    "this threshold."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The least TPR and TNR of the best threshold; 0 for none."""
+
+    tpr: float = 0.0
+    tnr: float = 0.0
+
+    def __str__(self) -> str:
+        named = (("TPR", self.tpr), ("TNR", self.tnr))
+        return " and ".join(f"{name} ≥ {floor:g}" for name, floor in named if floor > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Every threshold of a guardrail with scores; `settings` have the current one."""
+
+    sweep: Sweep
+    settings: ScannerSettings
+    prompts: str
+    floors: Floors
+
+    @cached_property
+    def best(self) -> Best | None:
+        """The best threshold within the floors, or None."""
+        return best_threshold(self.sweep, min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
+
+    @property
+    def current(self) -> float:
+        """The current threshold."""
+        threshold = self.settings.threshold
+        assert threshold is not None  # noqa: S101 - whoever gives scores has one
+        return threshold
+
+    @property
+    def nearest(self) -> float | None:
+        """The threshold nearest to the floors, if none is within them."""
+        if self.best is not None:
+            return None
+        return self.sweep.nearest(min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
+
+
+def render(result: Thresholds, format_name: str) -> str:
+    """Return the result in the format of this name."""
+    if format_name == "json":
+        return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
+    if format_name == "csv":
+        return _csv(result)
+    return render_document(thresholds_document(result), format_name)
+
+
+# --- for programs -------------------------------------------------------------------------
+
+
+def _csv(result: Thresholds) -> str:
+    """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
+    sweep = result.sweep
+    rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
+    tp, fp = sweep.tp, sweep.fp
+    counts = {"tp": tp, "fp": fp, "fn": sweep.positives - tp, "tn": sweep.negatives - fp}
+    return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
+
+
+def _document(result: Thresholds) -> dict[str, Any]:
+    sweep, best, nearest = result.sweep, result.best, result.nearest
+    current = sweep.index(result.current)
+    kept = (current,) if best is None else (current, best.index)
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "guardrail": guardrail_of(result.settings)
+        | {
+            "threshold": result.settings.threshold,
+            "threshold_source": result.settings.threshold_source,
+        },
+        "prompts": result.prompts,
+        "intent": str(sweep.intent),
+        "floors": {"tpr": result.floors.tpr, "tnr": result.floors.tnr},
+        "thresholds": len(sweep),
+        "roc_area": sweep.roc_area,
+        "average_precision": sweep.average_precision,
+        "current": {"threshold": result.current, **_figures(sweep.metrics(current))},
+        "best": None,
+        "nearest": None
+        if nearest is None
+        else {"threshold": nearest, **_figures(sweep.metrics(sweep.index(nearest)))},
+        "curve": [
+            {
+                "threshold": point.threshold,
+                "false_positive_rate": point.false_positive_rate,
+                **_rates(point.metrics),
+                **_counts(point.metrics),
+            }
+            for point in curve_points(sweep, keep=kept)
+        ],
+    }
+    if best is not None:
+        validated = best.cross_validated
+        document["best"] = {
+            "threshold": best.threshold,
+            "in_sample": _figures(best.metrics),
+            "cross_validated": None if validated is None else _validated(validated),
+            "optimism": best.optimism,
+        }
+    return document
+
+
+def _validated(validated: CrossValidated) -> dict[str, Any]:
+    return {
+        **_figures(validated.metrics),
+        "folds": len(validated.thresholds),
+        "folds_that_missed_the_floors": validated.unmet,
+        "thresholds": list(validated.thresholds),
+    }
+
+
+def _figures(metrics: Metrics) -> dict[str, Any]:
+    intervals = {
+        RATE_KEYS[name]: None if interval is None else {"low": interval.low, "high": interval.high}
+        for name, interval in rate_intervals(metrics).items()
+    }
+    return {**_rates(metrics), **_counts(metrics), "intervals": intervals}
+
+
+def _rates(metrics: Metrics) -> dict[str, float | None]:
+    return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
+
+
+def _counts(metrics: Metrics) -> dict[str, int]:
+    return {name: getattr(metrics, name) for name in _COUNTS}
+
+
+# --- for readers --------------------------------------------------------------------------
+
+
+def thresholds_document(result: Thresholds) -> Document:
+    """Return the current threshold beside the best one, and the rates of others."""
+    sweep = result.sweep
+    return Document(
+        "Thresholds",
+        (
+            quoting(lambda quote: measured_by(result.settings, quote)),
+            f"{len(sweep.scores)} prompts, {len(sweep)} thresholds; area under the ROC curve "
+            f"{rate_text(sweep.roc_area)}, average precision {rate_text(sweep.average_precision)}.",
+        ),
+        (
+            Section("Operating points", "points", tuple(_points(result))),
+            Section("Thresholds", "thresholds", tuple(_thresholds(result))),
+        ),
+    )
+
+
+def _points(result: Thresholds) -> Iterator[Block]:
+    sweep, best, nearest = result.sweep, result.best, result.nearest
+    current = sweep.index(result.current)
+    floors = f" with {result.floors}" if str(result.floors) else ""
+    rows = [
+        _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
+    ]
+    if best is not None:
+        validated = best.cross_validated
+        rows.append(_point("best, in sample", best.threshold, best.metrics))
+        if validated is not None:
+            rows.append(_point("best, cross-validated", best.threshold, validated.metrics))
+    elif nearest is not None:
+        metrics = sweep.metrics(sweep.index(nearest))
+        rows.append(_point("nearest to the floors", nearest, metrics))
+    titles = ("threshold", "coverage", "95 % interval", "TPR", "95 % interval", "TNR")
+    columns = (Column("point", figure=False), *map(Column, titles), Column("95 % interval"))
+    yield Table(columns, tuple(rows), named="Operating points")
+    if best is None:
+        yield Paragraph(f"There is no threshold{floors}.")
+        return
+    if floors:
+        yield Paragraph(f"The best is that of the greatest coverage{floors}.")
+    if best.cross_validated is None:
+        yield Paragraph("cross-validated: n/a, a class has fewer than 3 prompts.")
+    elif best.cross_validated.unmet:
+        folds = len(best.cross_validated.thresholds)
+        unmet = best.cross_validated.unmet
+        yield Paragraph(f"The floors were out of reach in {unmet} of {folds} folds.")
+    yield Paragraph("In-sample figures flatter a threshold chosen by them.")
+
+
+def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
+    intervals = rate_intervals(metrics)
+    cells = [name, short(threshold)]
+    for rate in ("coverage", "true_positive_rate", "true_negative_rate"):
+        cells += [rate_text(getattr(metrics, rate)), interval_text(intervals[rate])]
+    return tuple(cells)
+
+
+COLUMNS = ("threshold", *RATE_TITLES.values(), "FP", "FN", "")
+"""Titles of a table of thresholds; the last column marks the best and the current one."""
+
+
+def threshold_cells(
+    sweep: Sweep, indexes: Sequence[int], current: float, best: Best | None
+) -> list[tuple[str, ...]]:
+    """Return the cells of `COLUMNS` for some thresholds of a sweep."""
+    here = sweep.index(current)
+    rows = []
+    for index in indexes:
+        metrics = sweep.metrics(index)
+        marks = ["best"] if best is not None and index == best.index else []
+        marks += ["now"] if index == here else []
+        threshold = current if index == here else sweep.setting(index)
+        if marks == ["best"] and best is not None:
+            threshold = best.threshold
+        rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
+        row = (short(threshold), *rates, str(metrics.fp), str(metrics.fn), ", ".join(marks))
+        rows.append(row)
+    return rows
+
+
+def _thresholds(result: Thresholds) -> Iterator[Block]:
+    yield _curve(result)
+    if result.settings.kind != DECISION:
+        yield Paragraph(_PROXY)
+
+
+def _curve(result: Thresholds) -> Table:
+    """Return the rates of about `ROWS` thresholds, with the best and the current one."""
+    sweep, best = result.sweep, result.best
+    marked = {sweep.index(result.current), *(() if best is None else (best.index,))}
+    indexes = thinned(sweep, LEAST_POINTS + ROWS, tuple(sorted(marked))).tolist()
+    columns = tuple(Column(title, figure=bool(title)) for title in COLUMNS)
+    rows = threshold_cells(sweep, indexes, result.current, best)
+    return Table(columns, tuple(rows), named="Thresholds")
+
+
+def short(threshold: float) -> str:
+    """Return a threshold with three decimals, or more if needed to distinguish its neighbours."""
+    return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"
