@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -32,11 +31,10 @@ from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
+from guardtui.reports.json_data import encode
 from guardtui.reports.survey_document import survey_document, survey_json
 from guardtui.scanners.local.scanner import LocalScanner
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,15 +304,14 @@ def _prompt_remark(path: Path, finding: Finding) -> Remark:
 
 
 def _json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
-    document: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
+    data: dict[str, object] = {
         "errors": sum(remark.severity == "error" for remark in remarks),
         "warnings": sum(remark.severity != "error" for remark in remarks),
-        "findings": [asdict(remark) for remark in remarks],
+        "findings": remarks,
     }
     if surveyed is not None:
-        document |= survey_json(surveyed)
-    return json.dumps(document, indent=2) + "\n"
+        data |= survey_json(surveyed)
+    return encode("check", data)
 
 
 def _table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:

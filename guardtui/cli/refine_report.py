@@ -32,8 +32,7 @@ from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.reports.json_report import guardrail_of
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
 
 SCHEMA_VERSION = 2
 
@@ -179,7 +178,7 @@ def _document(refinement: Refinement) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
-        "guardrail": guardrail_of(refinement.result.settings)
+        "guardrail": refinement.result.settings.guardrail.to_json()
         | {
             "threshold": refinement.result.settings.threshold,
             "threshold_source": refinement.result.settings.threshold_source,

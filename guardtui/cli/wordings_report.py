@@ -33,8 +33,7 @@ from guardtui.domain.guardrail import measured_by
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
-from guardtui.reports.json_report import guardrail_of
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
 
 SCHEMA_VERSION = 1
 _LISTED = 12  # wordings in a table
@@ -169,7 +168,7 @@ def _document(result: WordingsResult) -> dict[str, Any]:
     known = [wording.proposal for wording in sweep.wordings]
     return {
         "schema_version": SCHEMA_VERSION,
-        "guardrail": guardrail_of(sweep.settings),
+        "guardrail": sweep.settings.guardrail.to_json(),
         "prompts": {
             "total": len(result.prompts),
             "chosen_on": len(sweep.split.search_rows),

@@ -27,7 +27,7 @@ from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import keys_digest
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 
 _FOR_SCORES = "for-scores"
 """Marker file in the folder of a run that was started only for its scores."""

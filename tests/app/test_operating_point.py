@@ -240,8 +240,15 @@ def test_the_threshold_of_a_decision_model_is_read_as_written_and_a_damaged_one_
 
 
 def test_a_fitted_threshold_of_an_older_session_stays_as_a_number() -> None:
-    fit = {"threshold": 0.3, "shipped": 0.5, "labels": 40, "engine": "decide-1", "folds": [0.3]}
-    assert read_decision_threshold({"decision_threshold": fit}, "decide-1") == 0.3
+    model = decision_settings("m").guardrail
+    fit = {
+        "threshold": 0.3,
+        "shipped": 0.5,
+        "labels": 40,
+        "guardrail": model.to_json(),
+        "folds": [0.3],
+    }
+    assert read_decision_threshold({"decision_threshold": fit}, model) == 0.3
 
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:

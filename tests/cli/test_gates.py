@@ -313,7 +313,6 @@ LONG = "n" * 300
         ("convert", LONG),
         ("convert", "prompts.csv", "-o", f"{LONG}.csv"),
         ("compare", LONG, LONG),
-        ("import-results", LONG, "topic.yaml"),
         ("check", LONG),
     ],
 )
@@ -339,10 +338,10 @@ def test_a_read_only_folder_fails_before_the_work(run: Run, folder: Path) -> Non
 
 def test_a_format_that_is_named_holds_for_one_file_or_the_screen(run: Run, folder: Path) -> None:
     assert run(*EVAL, "--format", "json", "-o", "odd.txt").code == 0
-    assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 2
+    assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 1
     both = run(*EVAL, "--format", "md", "-o", "-", "-o", "report.json")
     assert both.out.startswith("# Guardrail topic report: `Tax advice`\n")
-    assert json.loads((folder / "report.json").read_text("utf-8"))["schema_version"] == 2
+    assert json.loads((folder / "report.json").read_text("utf-8"))["schema_version"] == 1
 
 
 def test_junit_by_its_ending(run: Run, folder: Path) -> None:

@@ -204,7 +204,12 @@ def test_edits_are_chosen_by_a_forecast_where_a_guardrail_has_answered(
         scanned.scan(description)
     found = document(run, *SINGLE, "--objective", "forecast", code=4)
     assert found["objective"] == "forecast"
-    assert (found["guardrail"]["profile"], found["guardrail"]["forecast"]) == ("prod", True)
+    assert found["guardrail"] == {
+        "kind": "airs",
+        "profile": "prod",
+        "threshold": None,
+        "threshold_source": "",
+    }
     assert found["no_proposal"]["rejected"] is None or (
         found["no_proposal"]["rejected"]["interval"][0] <= 0
     )

@@ -13,7 +13,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import VerdictColumns
-from guardtui.reports.base import ReportError, ReportInput, load_writer
+from guardtui.reports.base import ReportError, ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.decision.template import default_template, parse_template
 from tests.guardrails import decision_settings, engine_settings
 

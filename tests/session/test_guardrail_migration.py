@@ -23,12 +23,12 @@ from guardtui.domain.guardrail import (
 )
 from guardtui.domain.topic import Intent
 from guardtui.session.chosen_thresholds import read_decision_threshold
+from guardtui.session.history import read_measured
 from guardtui.session.independence import independent_names
 from guardtui.session.judge_templates import template_of
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session_file import FILE, FOLDER
 from guardtui.session.store import SessionStore
-from guardtui.session.trials import read_trials
 from tests.examples import up_to
 
 TOPIC = (
@@ -189,7 +189,7 @@ def test_every_scanner_becomes_the_guardrail_that_it_was(tmp_path: Path) -> None
     store = older(tmp_path, [text for text, _ in ROWS])
     wanted = [now for _, now in ROWS]
     assert [iteration.evaluation.settings for iteration in store.iterations()] == wanted
-    assert [trial.settings for trial in reversed(read_trials(store))] == wanted
+    assert [entry.settings for entry in reversed(read_measured(store))] == wanted
     # Opened again, it stays as it is.
     again = SessionStore(tmp_path / "t.yaml").iterations()
     assert [iteration.evaluation.settings for iteration in again] == wanted

@@ -95,18 +95,6 @@ that it saw, and added to the list if their interval is above 0.""",
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
     ),
-    "trials": PaneHelp(
-        "Trials",
-        """\
-Definitions measured at recent pauses, with their figures and the guardrail that they are about. The
-newest is first, and each definition is listed once; the session keeps twenty. ▲ and ▼ compare
-coverage with that of the definition in the editor. ≠ marks trials that cannot be compared: prompts
-or labels have changed since, or another guardrail or threshold was measured. ● is the definition in
-the editor. Restoring a trial is one edit, which can be undone.""",
-        ("coverage",),
-        (),
-        (("↑ ↓", "Choose a trial"), ("Enter", "Bring it back into the editor"), CLOSE),
-    ),
     "effects": PaneHelp(
         "What each part of the definition does",
         """\
@@ -205,8 +193,11 @@ the definition was edited from #2 instead, which is nearest to it.
 Enter shows a definition word by word; r restores it, there and in the list: it becomes the current
 definition, Undo restores your version, and later iterations stay. The pinned baseline is what
 everything is compared to until it is unpinned. Two marked iterations are compared by their
-verdicts, prompt by prompt. Rows marked "imported" come from a results.tsv: they have rates and a
-definition, but no verdicts.""",
+verdicts, prompt by prompt.
+
+Entries such as "#3+1" are definitions measured at a pause in typing, after #3: they are undecided,
+and have rates (≈ those of a forecast) and a definition, but no verdicts. The session keeps the last
+twenty. f shows only kept, discarded or undecided entries.""",
         ("coverage", "regression", "fix", "baseline"),
         (),
         (
@@ -216,7 +207,7 @@ definition, but no verdicts.""",
             ("m or Space", "Mark it, for a comparison"),
             ("c", "Compare the two marked, or the marked with the highlighted one"),
             ("p", "Pin it as the baseline"),
-            ("i", "Import a results.tsv; Export on the main screen writes one"),
+            ("f", "Only kept, discarded or undecided ones, then all"),
             CLOSE,
         ),
     ),

@@ -195,7 +195,8 @@ the mouse and copied with ^c.""",
 Writes a report on the definition as it is, or on an earlier iteration (← →), in the format chosen.
 It is compared with the pinned baseline, or with the iteration kept before. The proposed name is not
 in use; an existing file is overwritten only after a question, your topic and prompts never. Without
-a path in the name, the report is written to the folder of the topic file.
+a path in the name, the report is written to the folder of the topic file. x is the switch of a
+format that has one: csv for Excel, junit in which only regressions fail.
 
 The full path of the report is shown. o opens it with the program of your desktop; without one, as
 over SSH, the path is copied. In a browser the report is downloaded. The last line makes a

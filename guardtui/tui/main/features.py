@@ -53,7 +53,6 @@ ON_DEMAND = {
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
-    "show_trials": "history.trials:TrialsFeature",
     "try_wordings": "advice.wording_run:WordingRunFeature",
     "what_if": "advice.refinement:RefinementFeature",
 }

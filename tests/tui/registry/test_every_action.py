@@ -49,7 +49,6 @@ from guardtui.tui.guardrail.dialog import GuardrailDialog
 from guardtui.tui.help.panes import OVERVIEW, PANES
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
-from guardtui.tui.history.trials import TrialList
 from guardtui.tui.kit.dialogs import (
     ChoiceDialog,
     ConfirmDialog,
@@ -248,7 +247,6 @@ CASES: dict[str, Case] = {
     "next_steps": opens(NextStepList),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
-    "show_trials": opens(TrialList),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(CheckPage),
@@ -663,7 +661,6 @@ OPENED: dict[str, Prepare] = {
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
-    "trials": by_key("T"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),

@@ -1,4 +1,4 @@
-"""Trials in the session's file: the newest twenty of a topic, each definition once."""
+"""Measured definitions in the session's file: the newest twenty of a topic, each once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import pytest
 
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
+from guardtui.session.history import (
+    MEASURED_AT_MOST,
+    Figures,
+    MeasuredDefinition,
+    add_measured,
+    read_measured,
+)
 from guardtui.session.store import SessionStore
-from guardtui.session.trials import TRIALS_AT_MOST, Figures, Trial, add_trial, read_trials
 from tests.guardrails import airs_settings, engine_settings
 
 ENGINE = engine_settings("1, x", 0.5, "fitted to 30 labels")
@@ -17,41 +23,43 @@ FIGURES = '{"coverage": %s, "true_positive_rate": %s, "true_negative_rate": 1, "
 AIRS = airs_settings("prod", "3")
 
 
-def trial(text: str, settings: ScannerSettings = ENGINE, coverage: float = 0.5) -> Trial:
+def measured(
+    text: str, settings: ScannerSettings = ENGINE, coverage: float = 0.5
+) -> MeasuredDefinition:
     topic = Topic(name="T", description=text, examples=("a ↵ é", "b"))
-    return Trial(
+    return MeasuredDefinition(
         "2026-01-02T03:04:05+00:00", topic, settings, "f" * 64, Figures(coverage, 0.5, 1.0, 20)
     )
 
 
-def test_trials_are_read_newest_first(tmp_path: Path) -> None:
+def test_measured_definitions_are_read_newest_first(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
-    assert read_trials(store) == []
-    written = [trial("one"), trial("two", AIRS), trial("three")]
+    assert read_measured(store) == []
+    written = [measured("one"), measured("two", AIRS), measured("three")]
     for one in written:
-        add_trial(store, one)
-    assert read_trials(SessionStore(tmp_path / "t.yaml")) == written[::-1]
-    assert read_trials(SessionStore(tmp_path / "other.yaml")) == []
+        add_measured(store, one)
+    assert read_measured(SessionStore(tmp_path / "t.yaml")) == written[::-1]
+    assert read_measured(SessionStore(tmp_path / "other.yaml")) == []
 
 
 def test_definition_is_stored_once_with_its_newest_figures(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
-    for one in (trial("one"), trial("two"), trial("one", AIRS, coverage=0.25)):
-        add_trial(store, one)
-    assert read_trials(store) == [trial("one", AIRS, coverage=0.25), trial("two")]
+    for one in (measured("one"), measured("two"), measured("one", AIRS, coverage=0.25)):
+        add_measured(store, one)
+    assert read_measured(store) == [measured("one", AIRS, coverage=0.25), measured("two")]
 
 
 def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
-    add_trial(SessionStore(tmp_path / "other.yaml"), trial("other"))
-    for number in range(TRIALS_AT_MOST + 3):
-        add_trial(store, trial(f"{number}"))
-    results = [one.topic.description for one in read_trials(store)]
-    assert results == [f"{number}" for number in range(TRIALS_AT_MOST + 2, 2, -1)]
+    add_measured(SessionStore(tmp_path / "other.yaml"), measured("other"))
+    for number in range(MEASURED_AT_MOST + 3):
+        add_measured(store, measured(f"{number}"))
+    results = [one.topic.description for one in read_measured(store)]
+    assert results == [f"{number}" for number in range(MEASURED_AT_MOST + 2, 2, -1)]
     with store.connection() as database:
         (count,) = database.execute("SELECT count(*) FROM trial").fetchone()
-    assert count == TRIALS_AT_MOST + 1
-    assert len(read_trials(SessionStore(tmp_path / "other.yaml"))) == 1
+    assert count == MEASURED_AT_MOST + 1
+    assert len(read_measured(SessionStore(tmp_path / "other.yaml"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,13 +81,13 @@ def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
         ("figures", b"\xff"),
     ],
 )
-def test_damaged_trial_is_skipped(tmp_path: Path, column: str, value: object) -> None:
+def test_damaged_definition_is_skipped(tmp_path: Path, column: str, value: object) -> None:
     store = SessionStore(tmp_path / "t.yaml")
-    add_trial(store, trial("one"))
-    add_trial(store, trial("two"))
+    add_measured(store, measured("one"))
+    add_measured(store, measured("two"))
     with store.transaction() as database:
         database.execute(
             f"UPDATE trial SET {column} = ? WHERE topic LIKE '%two%'",
             (value,),
         )
-    assert read_trials(store) == [trial("one")]
+    assert read_measured(store) == [measured("one")]
