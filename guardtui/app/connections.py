@@ -19,9 +19,7 @@ from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.remote import AIRS, JUDGE, ModelOptions, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import ENGINE as LOCAL
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import DECISION, ENGINE, remote_name
+from guardtui.domain.guardrail import DECISION, ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -66,7 +64,7 @@ class Connections:
         self._only_chosen = False
         named = options.guardrail
         self._chosen = named if named is not None and named.kind == ENGINE else None
-        self._model_identity = ""
+        self._chosen_guardrail: Guardrail | None = None
         self._forgotten = ""
         self._remembered_choice = self._read_choice()
         if not self._named_by_flags:
@@ -190,19 +188,19 @@ class Connections:
 
         Raises ScannerError and AirsError, before any change.
         """
-        connection, identity = None, ""
+        connection, chosen = None, Guardrail(choice.kind)
         if choice.kind == AIRS:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
         elif options.decision is not None and choice.kind == DECISION:
             # The version that answers is unknown before the first answer.
-            identity = f"decision, {inert(options.decision.model.name)[:60]}"
+            chosen = replace(chosen, models=(inert(options.decision.model.name),))
         elif options.judge is not None and choice.kind == JUDGE:
-            identity = options.judge.scanner().settings.identity
+            chosen = options.judge.scanner().settings.guardrail
         self._options, self._chosen = options, choice
         self._asks_airs = choice.kind == AIRS
-        self._model_identity, self._only_chosen = identity, False
+        self._chosen_guardrail, self._only_chosen = chosen, False
         self._remembered_choice, self._forgotten = choice, ""
         with problems_shown(self._author):
             self._sessions.update_settings(write_choice(choice))
@@ -212,14 +210,10 @@ class Connections:
         """Return whether verdicts are by the chosen guardrail; True if none was chosen."""
         if self._chosen is None:
             return True
-        if settings.name != (LOCAL if self._engine_only else self._chosen.kind):
-            return False
-        connection = self._connection
-        identity = self._model_identity
-        if self._chosen.kind == AIRS:
-            identity = "" if connection is None else f"profile {inert(connection.profile)}"
-        # The rest of an identity are details, such as epochs.
-        return f"{identity}," in f"{settings.identity},"
+        wanted = self._chosen_guardrail or Guardrail(self._chosen.kind)
+        if self._chosen.kind == AIRS and self._connection is not None:
+            wanted = self._connection.guardrail
+        return not settings.is_forecast and settings.guardrail.fits(wanted)
 
     def use_writer(self, options: RemoteOptions) -> None:
         """Use options with another writer, and store its address for the topic."""

@@ -19,6 +19,7 @@ from guardtui.config import (
     without_entry,
 )
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, from_os_error
@@ -72,6 +73,11 @@ class NamedGuardrail:
     def kind(self) -> str:
         """Name of its kind."""
         return self.configuration.kind
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """What it states of the guardrail whose verdicts are recorded; its name is the title."""
+        return replace(self.configuration.guardrail, title=self.name)
 
 
 ENGINE = NamedGuardrail("", KINDS["engine"]())

@@ -40,6 +40,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
+from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
 
@@ -133,7 +134,7 @@ def _report(
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
     run = run.settled(request.topic, topic, prompts, before)
     rounds = _flip_rounds(request, topic, prompts)
-    rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
+    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
@@ -180,23 +181,20 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 
 
 def _rows_in_doubt(
-    request: EvalRequest, topic: Topic, prompts: PromptSet
+    request: EvalRequest, run: ScanRun, epochs: Epochs | None, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
     """Return the rows that --flips scans, the most doubtful first; None for all.
 
-    Raises ForecastError if the session has too few verdicts of this kind of guardrail.
+    Raises ForecastError if the session has too few verdicts of this guardrail.
     """
     if not request.flips:
         return None
-    from guardtui.app.recorded_forecast import (
-        forecast_recorded,
-        recorded_guardrail,
-        recorded_part,
-    )
+    from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.session.scan_order import forecast_order
 
-    guardrail = recorded_guardrail(request.topic, *recorded_part(request.guardrail.configuration))
+    wanted = measured_with(run.settings.guardrail, epochs)
+    guardrail = recorded_guardrail(request.topic, wanted)
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
     note(

@@ -62,7 +62,7 @@ def command(
     has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
     definition, need a full scan. --trust compares earlier scans with their forecasts.
     """
-    from guardtui.app.recorded_forecast import names_of, recorded_guardrail, recorded_part
+    from guardtui.app.recorded_forecast import names_of, recorded_guardrail
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
@@ -73,8 +73,8 @@ def command(
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     wanted, encoder, _ = guardrail.with_encoder(topic)
-    part = (None, "") if guardrail.name is None else recorded_part(wanted.configuration)
-    recorded = recorded_guardrail(topic, *part)
+    stated = None if guardrail.name is None else wanted.guardrail
+    recorded = recorded_guardrail(topic, stated)
     make = _trust if trust else _forecast
     render = make(topic, definition, prompt_set, recorded, encoder)
     if recorded.others:

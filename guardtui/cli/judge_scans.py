@@ -12,7 +12,8 @@ import click
 from guardtui.cli import model_scans
 from guardtui.cli.options import ONE_RUN, RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic

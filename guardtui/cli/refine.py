@@ -15,7 +15,7 @@ import click
 from guardtui.advice.measured_rows import TooFewPromptsError
 from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
 from guardtui.advice.splits import SplitError
-from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail, recorded_part
+from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.app.refinement import open_measure
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
@@ -37,6 +37,7 @@ from guardtui.cli.wordings import (
 )
 from guardtui.cli.wordings_report import WordingsResult
 from guardtui.cli.wordings_report import render as render_wordings
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
@@ -44,7 +45,6 @@ from guardtui.domain.topic import Topic, violations
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.forecast.forecaster import Forecaster, ForecastError
 from guardtui.scanners.base import Progress
-from guardtui.scanners.configuration import Configuration
 from guardtui.scanners.local.scanner import LocalScanner
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def command(
         swept = sweep(chosen, options, definition, prompt_set, engine)
         again = partial(eval_command, guardrail, chosen)
         return _say_swept(swept, again, file, prompt_set, format_name, output, new_topic)
-    wanted = None if guardrail.name is None else chosen.configuration
+    wanted = None if guardrail.name is None else chosen.guardrail
     forecaster = _forecaster(objective, topic, prompt_set, engine, wanted)
     result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, budget or _BUDGET, single=single
@@ -224,7 +224,7 @@ def _forecaster(
     topic: Path,
     prompts: PromptSet,
     engine: LocalScanner,
-    wanted: Configuration | None,
+    wanted: Guardrail | None,
 ) -> Forecaster | None:
     """Return the forecast to choose by; None for the engine. Raises ForecastError if required.
 
@@ -233,8 +233,7 @@ def _forecaster(
     if objective == "engine" or (wanted is not None and wanted.kind == ENGINE):
         return None
     try:
-        part = (None, "") if wanted is None else recorded_part(wanted)
-        guardrail = recorded_guardrail(topic, *part)
+        guardrail = recorded_guardrail(topic, wanted)
         return fit_recorded(topic, prompts, guardrail, engine, show_progress)
     except ForecastError:
         if objective == "forecast" or wanted is not None:

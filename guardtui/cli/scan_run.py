@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 
@@ -20,6 +19,12 @@ AIRS = "airs"
 JUDGE = "judge"
 DECISION = "decision"
 """Kind of decision models, whose scores are the guardrail's own."""
+
+FORECAST = "forecast"
+"""Kind of an evaluation that holds a forecast of a guardrail's verdicts."""
+
+UNKNOWN = "an unknown guardrail"
+"""Shown for an evaluation whose guardrail is not recorded."""
 
 _LONGEST = 200  # characters of foreign text
 _LONGEST_NAME = 60
@@ -51,7 +56,7 @@ class Guardrail:
     another scanner; `title` is its configured name, which people read and which is not compared.
     A field is empty if the kind does not have it or if it has its usual value:
 
-    - engine: `encoder` (`pair`), and `version`, which also names its weights and constants.
+    - engine: `encoder` (`pair`), and `version`, which changes with its weights and constants.
       Other scanners state in `version` what their verdicts depend on.
     - airs: `profile`; `region`, a region other than us or an address; `tenant` of airs-cli;
       `sandbox`, whether the service runs on this machine.
@@ -59,8 +64,6 @@ class Guardrail:
       sent (JSON text).
     - decision: `models` (one name), `answered_by` if it answers by another name, `api` (the wire
       format), `template`.
-    - judge, decision: `service`, a digest of the addresses: many services use the same names, and
-      an address may contain a secret.
     - all: `companions`, sorted; `otherwise`, what a profile with companions does with a prompt that
       no topic matches: `block`, `allow`, or empty, which depends on the topic under test; `epochs`,
       the requests per prompt, with the `reducer` of their answers.
@@ -79,7 +82,6 @@ class Guardrail:
     models: tuple[str, ...] = ()
     answered_by: str = ""
     api: str = ""
-    service: str = ""
     template: str = ""
     form: str = ""
     options: str = ""
@@ -87,6 +89,11 @@ class Guardrail:
     otherwise: str = ""
     epochs: int = 1
     reducer: str = ""
+
+    @property
+    def model(self) -> str:
+        """Name of the first model, or ""."""
+        return self.models[0] if self.models else ""
 
     def fits(self, wanted: Guardrail) -> bool:
         """Return whether every field that `wanted` states is equal.
@@ -139,16 +146,16 @@ class Guardrail:
         if self.kind == AIRS:
             number = f" r{revision}" if revision.isdigit() else ""
             return "AIRS", _shown(f"{self.title or self.profile}{number}")
-        first = self.models[0] if self.models else self.version
-        return _shown(self.kind).upper(), _short(self.title or first)
+        return _shown(self.kind).upper(), _short(self.title or self.model or self.version)
 
     def _named(self, quote: Callable[[str], str], names: dict[str, str]) -> str:
         title = f"{quote(self.title)}: " if self.title not in ("", self.profile) else ""
         name = names.get(self.kind)
         if name is None:
             return f"{title}{names['']}{quote(self.kind)}"
-        here = " on this machine" if self.sandbox else ""
-        return f"{title}{name}{quote(self._models_text()) if self.models else here}"
+        if self.models:
+            return f"{title}{name}{quote(self._models_text())}"
+        return f"{title}{name.rstrip(': ')}{' on this machine' if self.sandbox else ''}"
 
     def _models_text(self) -> str:
         names = [name[:_LONGEST_NAME] for name in self.models]
@@ -158,7 +165,8 @@ class Guardrail:
     def _parts(self, quote: Callable[[str], str]) -> Iterator[str]:
         """Yield what stands before threshold and revision in a sentence."""
         if self.version:
-            yield f"version {quote(self.version)}" if self.kind == ENGINE else quote(self.version)
+            version = "-".join(filter(None, (self.encoder, self.version)))
+            yield f"version {quote(version)}" if self.kind == ENGINE else quote(version)
         for name in ("profile", "region", "tenant"):
             if value := getattr(self, name):
                 yield f"{name} {quote(value)}"
@@ -204,119 +212,138 @@ def _adapter() -> TypeAdapter[Guardrail]:
 
 
 def matches(wanted: Guardrail, recorded: Iterable[Guardrail]) -> list[Guardrail]:
-    """Return the recorded guardrails that `wanted` names: the equal one, else those that fit it."""
-    fitting = list(dict.fromkeys(guardrail for guardrail in recorded if guardrail.fits(wanted)))
-    return [guardrail for guardrail in fitting if guardrail == wanted] or fitting
+    """Return the recorded guardrails that `wanted` names: the equal one, else those that fit it.
+
+    Of those that differ only in how they were scanned (epochs, companions) or in the version that
+    answered, the first is returned.
+    """
+    fitting = [guardrail for guardrail in recorded if guardrail.fits(wanted)]
+    by_name: dict[Guardrail, Guardrail] = {}
+    for guardrail in fitting:
+        named = replace(
+            guardrail, answered_by="", companions=(), otherwise="", epochs=1, reducer=""
+        )
+        by_name.setdefault(named, guardrail)
+    equal = [guardrail for guardrail in fitting if guardrail == wanted]
+    return equal[:1] or list(by_name.values())
 
 
-UNKNOWN = "an unknown scanner"
-"""Shown for an evaluation whose scanner is not recorded."""
-
-_HERE = " on this machine"
-_REMOTE_NAMES = {"airs": "AIRS", "judge": "Judge", "decision": "Decision model"}
-_SUBJECTS = {"judge": "The judge", "decision": "The decision model"}
-_MODELS = ("judge", "decision")
-"""Scanners whose revision only identifies the URLs of their models."""
-
-FORECAST = "forecast"
-"""Scanner name of an evaluation that holds a forecast of another scanner's verdicts."""
+def distinct_texts(guardrails: Sequence[Guardrail]) -> list[str]:
+    """Return the text of each guardrail, with all models where several would be the same."""
+    texts = [guardrail.text() for guardrail in guardrails]
+    return [
+        text if texts.count(text) == 1 else f"{text} ({_shown(', '.join(guardrail.models))})"
+        for text, guardrail in zip(texts, guardrails, strict=True)
+    ]
 
 
-def remote_name(name: str, default: str | None = None) -> str:
-    """Return the display name of a remote scanner; for others the default, or the name itself."""
-    return _REMOTE_NAMES.get(name, name if default is None else default)
+@dataclass(frozen=True, slots=True)
+class ScannerSettings:
+    """Everything besides topic and prompts that verdicts depend on.
+
+    `threshold` is a score from 0 to 1, None if the guardrail has none. `threshold_source` is
+    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
+    guardrail: of a profile, which has another one for each definition, or of the addresses of
+    models; it does not prevent comparisons. `is_forecast` tells
+    that the verdicts are a forecast of those of the guardrail.
+    """
+
+    guardrail: Guardrail
+    threshold: float | None = None
+    threshold_source: str = ""
+    revision: str = ""
+    is_forecast: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Kind of the guardrail that gave the verdicts; `FORECAST` if they are a forecast."""
+        return FORECAST if self.is_forecast else self.guardrail.kind
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as values of JSON."""
+        return {
+            "guardrail": self.guardrail.to_json(),
+            "threshold": self.threshold,
+            "threshold_source": self.threshold_source,
+            "revision": self.revision,
+            "is_forecast": self.is_forecast,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> ScannerSettings:
+        """Read the value of `to_json`. Raises ValueError and TypeError."""
+        guardrail = Guardrail.from_json(stored.get("guardrail"))
+        settings = cls(**stored | {"guardrail": guardrail})
+        if not all(
+            isinstance(text, str) for text in (settings.threshold_source, settings.revision)
+        ):
+            raise TypeError("the revision of a guardrail is not text")
+        if settings.threshold is not None and not 0 <= settings.threshold <= 1:
+            raise ValueError("a threshold is not between 0 and 1")
+        return settings
 
 
-def remote_subject(name: str) -> str:
-    """Return the name of a remote scanner for the start of a sentence."""
-    return _SUBJECTS.get(name) or remote_name(name)
+def remote_name(kind: str, default: str | None = None) -> str:
+    """Return the display name of a remote guardrail; for others the default, or the kind itself."""
+    return _REMOTE_NAMES.get(kind, kind if default is None else default)
+
+
+def remote_subject(kind: str) -> str:
+    """Return the name of a remote guardrail for the start of a sentence."""
+    return _SUBJECTS.get(kind) or remote_name(kind)
+
+
+_REMOTE_NAMES = {AIRS: "AIRS", JUDGE: "Judge", DECISION: "Decision model"}
+_SUBJECTS = {JUDGE: "The judge", DECISION: "The decision model"}
 
 
 def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
-    """Return the settings of a forecast of a remote scanner's verdicts."""
-    return ScannerSettings(FORECAST, settings.identity, revision=settings.revision)
+    """Return the settings of a forecast of a guardrail's verdicts."""
+    return replace(settings, threshold=None, threshold_source="", is_forecast=True)
 
 
 def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
-    """Return the scanner that a forecast is about, from its identity; None if not a forecast."""
-    if settings.name != FORECAST:
-        return None
-    # Identities of remote scanners begin with the scanner's name.
-    name = settings.identity.partition(",")[0].partition(" ")[0]
-    return ScannerSettings(name, settings.identity, revision=settings.revision)
+    """Return the settings that a forecast is about; None if these are not of a forecast."""
+    return replace(settings, is_forecast=False) if settings.is_forecast else None
 
 
 def revision_of(settings: ScannerSettings) -> str:
-    """Return the revision as a reader knows it: of AIRS the number, without the id behind it."""
+    """Return the revision as a reader knows it: the number, without the id behind it."""
     return settings.revision.partition("(")[0].strip()
 
 
 def badge(settings: ScannerSettings) -> tuple[str, str]:
     """Return the badge of a figure and its detail: (`FORECAST`, ""), (`AIRS`, `prod r3`)."""
-    if (forecast := forecast_of(settings)) is not None:
-        return "FORECAST", " ".join(filter(None, badge(forecast)))
-    if settings.name == "local":
-        return "ENGINE", ""
-    first = settings.identity.removeprefix(f"{settings.name}, ")
-    if settings.name == "airs":
-        number = revision_of(settings)
-        revision = f" r{number}" if number.isdigit() else ""
-        profile = settings.identity.rpartition("profile ")[2].partition(", ")[0]
-        return "AIRS", _shown(f"{profile}{revision}")
-    return _shown(settings.name).upper(), _short(first.partition(", ")[0])
+    name = settings.guardrail.badge(revision_of(settings))
+    return ("FORECAST", " ".join(filter(None, name))) if settings.is_forecast else name
 
 
 def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
     """Return the guardrail in a word or two, for a table cell or column title.
 
-    `quote` makes foreign scanner names inert, as the format requires.
+    `quote` makes foreign names inert, as the format requires.
     """
-    if (forecast := forecast_of(settings)) is not None:
-        return f"forecast of {guardrail_label(forecast, quote)}"
-    if settings.name == "local":
-        return "engine (stand-in)"
-    return remote_name("airs") if settings.name == "airs" else quote(settings.name)
+    label = settings.guardrail.label(quote)
+    return f"forecast of {label}" if settings.is_forecast else label
 
 
 def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
     """Return the guardrail that an evaluation measured, with all its verdicts depend on.
 
-    For example `AIRS, profile prod, revision 3`, or `the embedded engine (a stand-in for the real
-    guardrail), encoder minilm, threshold 0.620 (shipped)`. `quote` makes foreign text inert, as the
-    format requires.
+    For example `AIRS, profile prod, revision 3`. `quote` makes foreign text inert, as the format
+    requires.
     """
-    if (forecast := forecast_of(settings)) is not None:
-        return f"a forecast of {guardrail_text(forecast, quote)}"
-    # The sandbox must not be mistaken for AIRS.
-    location = _HERE if settings.identity.startswith(f"airs{_HERE}, ") else ""
-    identity = settings.identity.removeprefix(f"{settings.name}{location}, ")
-    first, _, rest = identity.partition(", ")
-    if settings.name == "local":
-        start = "the embedded engine (a stand-in for the real guardrail)"
-        parts = [start, f"encoder {quote(first.partition('-')[0])}"]
-    elif settings.name == "airs":
-        parts = [
-            f"{remote_name('airs')}{location}",
-            f"profile {quote(first.removeprefix('profile '))}",
-        ]
-    elif settings.name == "judge":
-        parts = [f"a judge: {quote(first)}"]
-    elif settings.name == "decision":
-        parts = [f"the decision model {quote(first)}"]
-    else:
-        parts = [f"the scanner {quote(settings.name)}", quote(first)]
-    return ", ".join([*parts, *_details(settings, rest, quote)])
+    text = settings.guardrail.sentence(quote, _measured_at(settings, quote))
+    return f"a forecast of {text}" if settings.is_forecast else text
 
 
-def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) -> Iterator[str]:
+def _measured_at(settings: ScannerSettings, quote: Callable[[str], str]) -> Iterator[str]:
     if settings.threshold is not None:
         source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
         yield f"threshold {settings.threshold:.3f}{source}"
     revision = revision_of(settings)
-    if revision and settings.name not in _MODELS:
+    if revision and not settings.guardrail.models:
         yield f"revision {quote(revision)}"
-    if rest:
-        yield quote(rest)
 
 
 def measured_by(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:

@@ -16,8 +16,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.text import display_start
 from guardtui.http.address import AddressError, Endpoint
+from guardtui.http.errors import inert
 
 ENCODERS = ("pair", "minilm", "static")
 """Names of the encoders, the default first."""
@@ -130,6 +132,11 @@ class Configuration(BaseModel):
         """The guardrail as `--guardrail` takes it without a name; "" if it needs a name."""
         return self.kind
 
+    @property
+    def guardrail(self) -> Guardrail:
+        """What it states of a guardrail, which recorded ones fit."""
+        return Guardrail(self.kind)
+
     def given(self) -> dict[str, Any]:
         """Return the values that were set, by key, as a file has them."""
         known = self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
@@ -194,6 +201,22 @@ class AirsConfiguration(Configuration):
         return f"airs:{self.profile}" if self.profile else "airs"
 
     @property
+    def guardrail(self) -> Guardrail:
+        profile, region = inert(self.profile or ""), self.region or ""
+        if self.scan_endpoint is not None:
+            endpoint = Endpoint.parse(self.scan_endpoint)
+            if endpoint.loopback:
+                return Guardrail(self.kind, profile=profile, sandbox=True)
+            region = endpoint.url
+        usual = region == REGIONS[0]
+        return Guardrail(
+            self.kind,
+            profile=profile,
+            region="" if usual else region,
+            tenant=inert(self.tenant or ""),
+        )
+
+    @property
     def flags(self) -> dict[str, str | int | None]:
         """The values that are settings of AIRS, by their names in `AirsSettings.load`."""
         names = ("profile", "region", "scan_endpoint", "tenant", "concurrency", "retries")
@@ -212,6 +235,11 @@ class _ModelConfiguration(Configuration):
             return ""
         names = [model.partition("#")[2] for model in self.model]
         return "" if any("," in name for name in names) else self._address(urls.pop(), names)
+
+    @property
+    def guardrail(self) -> Guardrail:
+        names = (inert(model.partition("#")[2].strip()) for model in self.model)
+        return Guardrail(self.kind, models=tuple(names))
 
     def _address(self, url: str, names: Iterable[str]) -> str:
         return f"{self.kind}:{url}#{','.join(names)}"

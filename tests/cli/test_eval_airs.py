@@ -19,6 +19,8 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
+from tests.guardrails import airs_settings
+from tests.sessions import Scanned
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run
 
@@ -105,9 +107,9 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         prompts = [one["prompt"] for one in document[name]]
         assert prompts == [one["prompt"] for one in local[name]]
     assert (document["profile"], document["threshold"]) == ("sandbox", None)
-    assert document["scanner"]["name"] == "airs"
-    assert document["scanner"]["identity"] == "airs on this machine, profile sandbox"
-    assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", document["scanner"]["revision"])
+    revision = document["guardrail"].pop("revision")
+    assert document["guardrail"] == {"kind": "airs", "profile": "sandbox", "sandbox": True}
+    assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
 
 
 def test_more_than_five_requests_at_once_come_with_what_throttling_does(
@@ -339,3 +341,20 @@ def test_a_profile_with_several_places_is_scanned_all_the_same(cloud: Cloud, run
     assert done.code == 0
     assert "choose one of entry 1; entry 2" in done.err
     assert f"{COUNT} calls for {COUNT} prompts" in done.err
+
+
+def test_the_flips_are_forecast_for_exactly_this_profile(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    scanned = Scanned(folder)
+    for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
+        scanned.scan("Tax", airs_settings(profile, revision, sandbox=True))
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
+    nobody = {"PANW_AI_SEC_API_KEY": KEY, "PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:9"}
+    home = {**nobody, "HOME": str(tmp_path), "GUARDTUI_CACHE": str(tmp_path)}
+    result = run(*command, "--guardrail", "airs:prod", **home)
+    forecast = "by the forecast of AIRS on this machine, profile prod, revision 3; the others"
+    assert forecast in result.err
+    other = run(*command, "--guardrail", "airs:pro", **home)
+    assert other.code == 2
+    assert "no verdicts of AIRS on this machine, profile pro are recorded" in other.err

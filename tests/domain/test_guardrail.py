@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import (
     AIRS,
     DECISION,
@@ -15,54 +14,64 @@ from guardtui.domain.guardrail import (
     JUDGE,
     Companion,
     Guardrail,
+    ScannerSettings,
     guardrail_label,
     matches,
     measured_by,
 )
 from guardtui.domain.topic import Intent
+from tests.guardrails import airs_settings, decision_settings, engine_settings, judge_settings
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence", "label"),
     [
         (
-            ScannerSettings("local", "minilm-d594f9f812ab-1", 0.62, "shipped"),
-            "Measured by the embedded engine (a stand-in for the real guardrail), encoder minilm, "
+            ScannerSettings(Guardrail(ENGINE, encoder="pair", version="2a"), 0.62, "shipped"),
+            "Measured by the embedded engine (a stand-in for the real guardrail), version pair-2a, "
             "threshold 0.620 (shipped).",
             "engine (stand-in)",
         ),
         (
-            ScannerSettings("local", "static-aa-1, together with Salaries (allow, 1a2b)", 0.5),
-            "Measured by the embedded engine (a stand-in for the real guardrail), encoder static, "
-            "threshold 0.500, together with Salaries (allow, 1a2b).",
+            engine_settings("aa", 0.5, companions=(Companion("Pay", Intent.ALLOW, "1a2b"),)),
+            "Measured by the embedded engine (a stand-in for the real guardrail), version "
+            "static-aa, threshold 0.500, together with Pay (allow, 1a2b).",
             "engine (stand-in)",
         ),
         (
-            ScannerSettings("airs", "airs, profile prod, 3 epochs by mode", revision="3 (7f0c)"),
+            airs_settings("prod", "3 (7f0c)", epochs=3, reducer="mode"),
             "Measured by AIRS, profile prod, revision 3, 3 epochs by mode.",
             "AIRS",
         ),
         (
-            ScannerSettings("airs", "airs on this machine, profile sandbox", revision="6 (7a)"),
+            airs_settings("prod", "3", title="work", region="de", tenant="acme"),
+            "Measured by work: AIRS, profile prod, region de, tenant acme, revision 3.",
+            "work",
+        ),
+        (
+            airs_settings("sandbox", "6 (7a)", sandbox=True),
             "Measured by AIRS on this machine, profile sandbox, revision 6.",
             "AIRS",
         ),
         (
-            ScannerSettings("judge", "judge, gpt-x, llama, template 1f2e", revision="addresses a1"),
+            replace(judge_settings("gpt-x", "llama", template="1f2e"), revision="addresses a1"),
             "Measured by a judge: gpt-x, llama, template 1f2e.",
             "judge",
         ),
         (
-            ScannerSettings(
-                "decision", "decision, d-1, template 1f2e", 0.35, "by hand", "addresses a1"
-            ),
+            replace(decision_settings("d-1", 0.35, "by hand"), revision="addresses a1"),
             "Measured by the decision model d-1, threshold 0.350 (by hand), template 1f2e.",
             "decision",
         ),
         (
-            ScannerSettings("acme", "acme 2"),
-            "Measured by the scanner acme, acme 2.",
+            ScannerSettings(Guardrail("acme", version="2")),
+            "Measured by the guardrail acme, 2.",
             "acme",
+        ),
+        (
+            replace(airs_settings("prod", "3"), is_forecast=True),
+            "Measured by a forecast of AIRS, profile prod, revision 3.",
+            "forecast of AIRS",
         ),
     ],
 )
@@ -74,7 +83,7 @@ def test_the_guardrail_is_named_with_what_its_verdicts_depend_on(
 
 
 def test_names_from_outside_are_inert_and_quoted_as_the_format_needs_it() -> None:
-    settings = ScannerSettings("airs", "airs, profile a\x1b]52;c\u202e", revision="\x07")
+    settings = airs_settings("a\x1b]52;c\u202e", "\x07")
     assert measured_by(settings) == "Measured by AIRS, profile a␛]52;c⟪RLO⟫, revision ␇."
     assert measured_by(settings, lambda text: f"<{text!r}>") == (
         "Measured by AIRS, profile <'a\\x1b]52;c\\u202e'>, revision <'\\x07'>."
@@ -85,7 +94,6 @@ PROD = Guardrail(AIRS, "prod", profile="prod", region="de", tenant="acme", epoch
 PANEL = Guardrail(
     JUDGE,
     models=("m1", "m2", "m3", "m4", "m5"),
-    service="a1",
     template="c964",
     companions=(Companion("Pay, wages", Intent.ALLOW, "1a2b3c4d"),),
     otherwise="block",
@@ -95,7 +103,7 @@ PANEL = Guardrail(
 @pytest.mark.parametrize(
     ("guardrail", "text"),
     [
-        (Guardrail(ENGINE, encoder="pair", version="pair-2a-3"), "engine, version pair-2a-3"),
+        (Guardrail(ENGINE, encoder="pair", version="2a-3"), "engine, version pair-2a-3"),
         (PROD, "AIRS, profile prod, region de, tenant acme, 3 epochs by mode"),
         (Guardrail(AIRS, "eu", profile="prod"), "eu: AIRS, profile prod"),
         (Guardrail(AIRS, profile="p", sandbox=True), "AIRS on this machine, profile p"),

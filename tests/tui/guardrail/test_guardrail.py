@@ -132,7 +132,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert "scans ask Judge mock" in frame(app)
         await pilot.press("g")
         await until(pilot, lambda: main.state.evaluation is not None)
-        await until(pilot, lambda: main.state.evaluation.settings.name == "judge")  # type: ignore[union-attr]
+        await until(pilot, lambda: main.state.evaluation.settings.kind == "judge")  # type: ignore[union-attr]
         await until(pilot, lambda: not main.services.scans.under_way)
         assert KEY in app.secrets().values()
         assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
@@ -141,7 +141,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         shown = await dialog(pilot, app, "alt+shift+g")
         await until(pilot, lambda: "typed in here" in frame(app))
         await pilot.press("home", "enter")
-        await until(pilot, lambda: main.state.evaluation.settings.name == "local")  # type: ignore[union-attr]
+        await until(pilot, lambda: main.state.evaluation.settings.kind == "engine")  # type: ignore[union-attr]
         assert main.state.connection is None
         assert len(main.services.session.iterations[-1].evaluation.keys) == len(ROWS)
     assert left_behind(topic_path.parent) == left_behind(own_folders) == []
