@@ -10,7 +10,8 @@ from guardtui.cli import signals
 from guardtui.cli.operating_point import settled_engine
 from guardtui.cli.options import RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic

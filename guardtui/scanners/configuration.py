@@ -202,7 +202,8 @@ class AirsConfiguration(Configuration):
 
     @property
     def guardrail(self) -> Guardrail:
-        profile, region = inert(self.profile or ""), self.region or ""
+        profile = inert(self.profile or "")
+        region: str = self.region or ""
         if self.scan_endpoint is not None:
             endpoint = Endpoint.parse(self.scan_endpoint)
             if endpoint.loopback:

@@ -204,7 +204,8 @@ def test_what_is_remembered_holds_no_address_that_may_hold_a_secret(tmp_path: Pa
     assert write_choice(elsewhere)[SETTING] == {"kind": "airs", "profile": "prod"}
     secret = unnamed("judge", model="https://a.example/v1?api-key=sk-1#m")
     assert "sk-1" not in json.dumps(write_choice(secret))
-    for value in (None, [], {"kind": "other"}, {"kind": 3}):
+    unreadable: tuple[object, ...] = (None, [], {"kind": "other"}, {"kind": 3})
+    for value in unreadable:
         assert read_choice(value, topic) is None
 
 

@@ -98,7 +98,7 @@ UNENCRYPTED = (
 
 
 def result(shown: GuardrailDialog) -> str:
-    return " ".join(str(shown.query_one("#guardrail-result").render()).split())  # type: ignore[attr-defined]
+    return " ".join(str(shown.query_one("#guardrail-result").render()).split())
 
 
 def left_behind(folder: Path) -> list[Path]:
