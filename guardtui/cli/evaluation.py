@@ -139,6 +139,8 @@ def _report(
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
     evaluation, fit = run.fitted(evaluation)
+    settings = evaluation.settings.titled(request.guardrail.name)
+    evaluation = replace(evaluation, settings=settings)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     forecast = None

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.app.named_guardrails import FILE
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
@@ -355,6 +356,8 @@ def test_the_flips_are_forecast_for_exactly_this_profile(
     result = run(*command, "--guardrail", "airs:prod", **home)
     forecast = "by the forecast of AIRS on this machine, profile prod, revision 3; the others"
     assert forecast in result.err
+    (folder / FILE).write_text("ours: {kind: airs, profile: prod}\n", "utf-8")
+    assert forecast in run(*command, "--guardrail", "ours", **home).err
     other = run(*command, "--guardrail", "airs:pro", **home)
     assert other.code == 2
     assert "no verdicts of AIRS on this machine, profile pro are recorded" in other.err

@@ -139,13 +139,20 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     assert "give one of: AIRS, profile staging; AIRS, profile prod" in several.err
 
 
-def test_the_profile_with_exactly_this_name_is_forecast(run: Run, scanned: Scanned) -> None:
+def test_the_profile_with_exactly_this_name_is_forecast(
+    run: Run, scanned: Scanned, folder: Path
+) -> None:
     for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
         scanned.scan("Tax", settings=airs_settings(profile, revision))
     result = run(*COMMAND, "--guardrail", "airs:prod")
     assert "Forecast of AIRS, profile prod, revision 3" in result.out
     assert "not verdicts of AIRS, profile preprod, revision 9" in result.err
     assert run(*COMMAND, "--guardrail", "airs:PROD").code == 2
+    team = folder / "guardrails.yaml"
+    team.write_text("ours: {kind: airs, profile: prod}\nall: {kind: airs}\n", "utf-8")
+    assert run(*COMMAND, "--guardrail", "ours").out == result.out
+    several = run(*COMMAND, "--guardrail", "all")
+    assert (several.code, "give one of: " in several.err) == (2, True)
 
 
 def test_json_and_table_are_written_to_files(run: Run, scanned: Scanned, folder: Path) -> None:

@@ -76,6 +76,7 @@ def test_a_guardrail_is_used_by_its_name_and_set_changes_it_for_one_run(
     named = json.loads(run(*EVAL, "--guardrail", "fast", **home).out)
     static = json.loads(run(*EVAL, "--set", "encoder=static", **home).out)
     assert named["results"] == static["results"]
+    assert named["guardrail"] == {**static["guardrail"], "title": "fast"}
     changed = run(*EVAL, "--guardrail", "fast", "--set", "encoder=minilm", **home)
     minilm = run(*EVAL, "--set", "encoder=minilm", **home)
     assert json.loads(changed.out)["results"] == json.loads(minilm.out)["results"]
