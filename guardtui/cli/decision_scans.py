@@ -13,7 +13,7 @@ from guardtui.cli import model_scans
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.operating_point import kept_threshold, unfittable
 from guardtui.cli.scan_run import ONCE, Repetition
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -81,20 +81,14 @@ class DecisionRun:
         """Text of the template of the request."""
         return self.options.scanner().template.text
 
-    @property
-    def settings(self) -> ScannerSettings:
-        """Everything that the verdicts depend on besides topic and prompts."""
-        return self.options.scanner().settings
-
     def evaluate(
         self,
         topic: Topic,
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the model, which ignores `companions`; answers are cached in `journal`.
+        """Evaluate with the model, which ignores `companions`.
 
         Raises UsageError and ScannerError.
         """
@@ -102,7 +96,7 @@ class DecisionRun:
             raise click.UsageError(
                 "--threshold fitted needs a single epoch: omit --epochs or the threshold"
             )
-        return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
+        return model_scans.scan(self.options, topic, prompts, repetition, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation at the wanted threshold, and the fit behind it, if any.
