@@ -22,7 +22,7 @@ from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
-from guardtui.reports.subprocess_writer import report_bytes
+from guardtui.reports.formats import load_writer
 from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
@@ -48,11 +48,15 @@ class ReportSubject:
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """A report to write: `name` is a path, relative to the folder of the topic file."""
+    """A report to write: `name` is a path, relative to the folder of the topic file.
+
+    `variant` says whether the variant of the format is wanted, such as CSV for Excel.
+    """
 
     format: str
     subject: ReportSubject
     name: str
+    variant: bool = False
 
 
 MakeReport = Callable[[ReportRequest], ReportInput]
@@ -156,7 +160,7 @@ class Reporting:
     def write(
         self, make: MakeReport, request: ReportRequest, target: Path, *, overwrite: bool = False
     ) -> None:
-        """Make a report and write it. Blocks.
+        """Make a report and write it. Blocks, but other threads run meanwhile.
 
         Raises FileError, ReportError and, without `overwrite`, ExistsError.
         """
@@ -167,11 +171,11 @@ class Reporting:
             raise FileError(target, "this folder is for sessions", "name another folder")
         if not overwrite:
             _require_free(target)
-        report = make(request)
-        data = report_bytes(request.format, report)
+        text = load_writer(request.format, variant=request.variant)(make(request))
         if not overwrite:
             _require_free(target)  # making the report took a while
-        write_atomically(target, data)
+        # A lone surrogate of a topic is not valid in UTF-8.
+        write_atomically(target, text.encode("utf-8", "replace"))
 
 
 def _require_free(target: Path) -> None:

@@ -14,7 +14,8 @@ from guardtui.cli.gates import Gates, exit_code, outcomes, summary
 from guardtui.cli.output import write
 from guardtui.cli.output_options import ReportOutput
 from guardtui.domain.errors import GuardtuiError
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 
 
 def deliver(
@@ -35,7 +36,10 @@ def deliver(
         report = replace(report, measured_at=report.measured_at or _time())
     results = gates.results(report)
     report = replace(report, gates=outcomes(results))
-    failed = write_all((output, load_writer(output.format_name)(report)) for output in outputs)
+    failed = write_all(
+        (output, load_writer(output.format_name, variant=output.variant)(report))
+        for output in outputs
+    )
     for figure in report.figures:
         if figure.problem:
             diagnostics.error(

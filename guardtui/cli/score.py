@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -27,6 +26,7 @@ from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
 from guardtui.reports.score_base import ScoreReport
+from guardtui.reports.score_document import FORMATS, write_scores
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
@@ -44,7 +44,6 @@ from guardtui.session.score_run import (
     with_standard_errors,
 )
 
-FORMATS = ("table", "json", "csv")
 _SHOWN_SECONDS = 0.1
 _LISTED = 5
 _BAR = 24
@@ -189,10 +188,7 @@ def command(
         models=list(graders.known), roles=graders.names_of(roles),
         asked=graders.sent, found=graders.cached,
     )  # fmt: skip
-    writer: Callable[[ScoreReport], str] = import_module(
-        f"guardtui.reports.score_{format_name}"
-    ).write
-    write(writer(report), output)
+    write(write_scores(report, format_name), output)
     return _outcome(outputs, scored, graders)
 
 

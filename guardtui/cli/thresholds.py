@@ -14,7 +14,14 @@ from guardtui.cli.gates import Gates
 from guardtui.cli.output_options import ReportOutput, choose
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.sweep import Sweep, sweep
-from guardtui.reports.thresholds import Floors, Thresholds, render
+from guardtui.reports.formats import render
+from guardtui.reports.thresholds import (
+    Floors,
+    Thresholds,
+    thresholds_csv,
+    thresholds_document,
+    thresholds_json,
+)
 
 if TYPE_CHECKING:
     from guardtui.cli.eval import EvalRequest
@@ -43,6 +50,7 @@ def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
         "--metric": request.metrics,
         "--cluster": request.cluster,
         "--all": request.every_mistake,
+        "--excel or --only-regressions": request.variants,
     }
     for name, value in others.items():
         if value:
@@ -67,7 +75,7 @@ def report_thresholds(
     """
     floors = Floors(request.min_tpr or 0.0, request.min_tnr or 0.0)
     thresholds = Thresholds(curve, evaluation.settings, str(request.prompts), floors)
-    failed = write_all((output, render(thresholds, output.format_name)) for output in outputs)
+    failed = write_all((output, _text(thresholds, output.format_name)) for output in outputs)
     code: int = Exit.NOT_COMPLETED if evaluation.metrics.missing else Exit.DONE
     if thresholds.best is None:
         diagnostics.warn(
@@ -76,3 +84,11 @@ def report_thresholds(
         )
         code = code or Exit.GATE_FAILED
     return failed or code
+
+
+def _text(thresholds: Thresholds, format_name: str) -> str:
+    if format_name == "json":
+        return thresholds_json(thresholds)
+    if format_name == "csv":
+        return thresholds_csv(thresholds)
+    return render(thresholds_document(thresholds), format_name)

@@ -194,7 +194,7 @@ def test_a_gain_is_shown_with_its_interval() -> None:
 
 
 def opened(path: Path) -> Opened:
-    return Opened(path, jobs=TaskJobs(idle=("trial",)))
+    return Opened(path, jobs=TaskJobs(idle=("measured",)))
 
 
 def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:

@@ -15,7 +15,8 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.large_sets.sample import draw
 from guardtui.reports import base
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from tests.large_sets.large_prompts import TOPIC, write_prompts
 

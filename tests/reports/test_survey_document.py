@@ -10,7 +10,7 @@ import polars as pl
 from guardtui.advice.duplicates import Duplicates, PromptPair
 from guardtui.advice.prompt_set import LabelSuggestion, Survey
 from guardtui.domain.prompts import build_prompt_set
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
 from guardtui.reports.survey_document import survey_document, survey_json
 
 COUNT = 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,8 +29,10 @@ PARTS = (500, 2_000, 4_000, 8_000, 16_000)
 
 _SLICE = 10_000  # prompts whose cached vectors are held at a time
 _AHEAD = 50_000  # prompts whose texts are held while they are embedded
-_SAVE_EVERY = 0.5
-"""Seconds between two writes to the cache; fewer and larger writes are several times as fast."""
+_TAKE_EVERY = 0.25
+"""Seconds of work whose vectors are taken together: fewer and larger products are faster."""
+_SAVE_EVERY = 2.0
+"""Seconds between two writes to the cache, for the same reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,33 +154,18 @@ class _Work:
         for start in range(0, len(missing), _AHEAD):
             part = missing[start : start + _AHEAD]
             texts = self._texts[part].to_list()
-            done: list[tuple[list[int], Floats]] = []
-            saved = time.monotonic()
+            unsaved = _Unsaved(self._cache)
+            chunks = self._encode(self._encoder, texts, stopped=stopped, behind=self._behind)
             try:
-                for chunk in self._encode(
-                    self._encoder, texts, stopped=stopped, behind=self._behind
-                ):
-                    done.append(chunk)
-                    if time.monotonic() - saved >= _SAVE_EVERY:
-                        self._save(part, texts, done)
-                        done, saved = [], time.monotonic()
+                for positions, vectors in _joined(chunks):
+                    self._put(part[positions], vectors)
+                    unsaved.add([text_key(texts[position]) for position in positions], vectors)
+                    self._tell()
             finally:
-                self._save(part, texts, done)
+                unsaved.save()
             if self.misses(part):
                 return False
         return True
-
-    def _save(
-        self, rows: Rows, texts: Sequence[str], done: Sequence[tuple[list[int], Floats]]
-    ) -> None:
-        """Take chunks of positions in `rows` and `texts` with their vectors, and cache them."""
-        if not done:
-            return
-        chunk = [position for positions, _ in done for position in positions]
-        vectors = np.concatenate([part for _, part in done])
-        self._put(rows[chunk], vectors)
-        self._cache.write([text_key(texts[position]) for position in chunk], vectors)
-        self._tell()
 
     def misses(self, rows: Rows) -> bool:
         """Return whether any of these rows has no vector."""
@@ -200,3 +187,41 @@ class _Work:
     def _tell(self) -> None:
         total = len(self._missing)
         self._report(Progress("embedding prompts", self._done, total, known=self._known))
+
+
+def _joined(chunks: Iterable[tuple[list[int], Floats]]) -> Iterator[tuple[list[int], Floats]]:
+    """Yield chunks of positions with their vectors [n, d], those of a short time as one."""
+    positions: list[int] = []
+    parts: list[Floats] = []
+    since = time.monotonic()
+    for more, vectors in chunks:
+        positions += more
+        parts.append(vectors)
+        if time.monotonic() - since >= _TAKE_EVERY:
+            yield positions, np.concatenate(parts)
+            positions, parts, since = [], [], time.monotonic()
+    if parts:
+        yield positions, np.concatenate(parts)
+
+
+class _Unsaved:
+    """Vectors that are not in the cache yet."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        self._cache = cache
+        self._keys: list[bytes] = []
+        self._parts: list[Floats] = []
+        self._since = time.monotonic()
+
+    def add(self, keys: list[bytes], vectors: Floats) -> None:
+        """Add vectors [n, d] with their keys, and save all if the last time is long ago."""
+        self._keys += keys
+        self._parts.append(vectors)
+        if time.monotonic() - self._since >= _SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Write them to the cache."""
+        if self._keys:
+            self._cache.write(self._keys, np.concatenate(self._parts))
+        self._keys, self._parts, self._since = [], [], time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import threading
 from collections.abc import Awaitable, Sequence
 from enum import Enum
 from importlib import import_module
@@ -17,6 +18,7 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Button
 
+from guardtui.scanners.local.embedding import has_parts
 from guardtui.session.store import StoreError
 from guardtui.tui import messages
 from guardtui.tui.kit.screen_size import classes_for
@@ -52,6 +54,12 @@ TOUR_BINDINGS = [
     Binding("escape", "close_tour", "Close the tour", show=False),
 ]
 """Keys of the screen while the tour is shown."""
+
+
+def _retrieve(embedding: asyncio.Future[None]) -> None:
+    """Take the error of an embedding: the first evaluation fails for the same reason."""
+    if not embedding.cancelled():
+        embedding.exception()
 
 
 class Greeting(Enum):
@@ -96,6 +104,7 @@ class MainScreen(Screen[None]):
         self.panes = panes = Panes(self, workspace.session.topic)
         self.window = window = Window(self, panes)
         self.features: Features | None = None
+        self._scanner, self._gone = scanner, threading.Event()
         self._asked: list[tuple[str, tuple[Any, ...]]] = []
 
         def wired() -> Features:
@@ -229,7 +238,12 @@ class MainScreen(Screen[None]):
 
     @work(exclusive=True, group="load")
     async def _load(self) -> None:
-        """Import the features beside the event loop, so that typing goes on."""
+        """Import the features beside the event loop, so that typing goes on.
+
+        The prompts are embedded meanwhile, which leaves the interpreter to others.
+        """
+        embedding = asyncio.ensure_future(asyncio.to_thread(self._embed))
+        embedding.add_done_callback(_retrieve)
         await asyncio.to_thread(import_module, _FEATURES)
         if not self.is_running:
             return
@@ -241,6 +255,12 @@ class MainScreen(Screen[None]):
         asked, self._asked = self._asked, []
         for name, arguments in asked:
             await self.action_perform(name, *arguments)
+
+    def _embed(self) -> None:
+        """Embed a small prompt set; a large one is embedded in parts, by the services."""
+        prompts = self.workspace.prompts
+        if not has_parts(prompts):
+            self._scanner.prompt_vectors(prompts, lambda progress: None, self._gone.is_set)
 
     def _wire(self) -> None:
         self.features = self._wired()
@@ -302,6 +322,7 @@ class MainScreen(Screen[None]):
         self.app.exit(return_code=code)
 
     async def on_unmount(self) -> None:
+        self._gone.set()
         # However the app ends, the text of the fields is saved.
         self._keep_typed()
         if self.features is not None:
@@ -328,6 +349,10 @@ class MainScreen(Screen[None]):
     @on(messages.EditPrompts)
     def edit_prompts(self, event: messages.EditPrompts) -> None:
         self._loaded.files.edit_prompts(event.edit)
+
+    @on(messages.ConfirmLabels)
+    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
+        self.rows.confirm(event.keys)
 
     @on(messages.UndoPromptEdit)
     def undo_prompt_edit(self) -> None:

@@ -184,7 +184,7 @@ def test_files_full_of_attacks(
                 await at_rest(pilot, main)
                 await shown(pilot, app, key)
             pane._request_view(category=None)
-            for key in ("T", "f4", "f6", "f8", "f9"):
+            for key in ("f4", "f6", "f8", "f9"):
                 await opened(pilot, app, main, key)
             await at_rest(pilot, main)
             await pilot.press("home", "I")
