@@ -58,17 +58,6 @@ Once the edit is taken, regressions and fixes are groups of the results table.""
         (),
         (MOVE, CLOSE),
     ),
-    "forecast_trust": PaneHelp(
-        "How right forecasts were",
-        """\
-Each recorded scan of the guardrail is compared with the forecast made from the scans before it:
-forecast and actual coverage, whether the actual one is within the interval, whether the direction
-of the change was right, and the number of wrong verdicts. Below, for each forecast probability, the
-share of prompts that triggered. Nothing is sent to the guardrail.""",
-        ("coverage", "verdict", "iteration"),
-        (),
-        (MOVE, CLOSE),
-    ),
     "comparison": PaneHelp(
         "Two iterations compared",
         """\

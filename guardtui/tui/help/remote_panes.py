@@ -42,14 +42,19 @@ stops the check; verdicts received are kept.""",
             ("Esc", "Send nothing"),
         ),
     ),
-    "agreement": PaneHelp(
-        "AIRS and the embedded engine",
+    "trust": PaneHelp(
+        "How well scans were predicted",
         """\
 The last scan compared with the embedded engine, on the scanned definition: how often they agree
 beyond chance (kappa: 1 is always, 0 is chance), and which one triggers more often. If the engine is
-too strict or too lax, a threshold fitted to AIRS's verdicts improves its previews; trust the
-cross-validated figure. A threshold taken from here stays, whatever is edited.""",
-        ("triggered", "threshold", "verdict"),
+too strict or too lax, a threshold fitted to the guardrail's verdicts improves its previews; trust
+the cross-validated figure. A threshold taken from here stays, whatever is edited.
+
+Below, each recorded scan is compared with the forecast made from the scans before it: forecast and
+actual coverage, whether the actual one is within the interval, whether the direction of the change
+was right, and the number of wrong verdicts; then, for each forecast probability, the share of
+prompts that triggered. Nothing is sent to the guardrail.""",
+        ("triggered", "threshold", "coverage", "verdict"),
         (),
         (
             ("u", "Use that threshold"),

@@ -710,17 +710,10 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
-        "show_agreement",
+        "show_trust",
         "a",
-        "Scan and engine",
-        "How well the embedded engine predicts the last scan; its threshold fitted to it",
-        ADVICE,
-    ),
-    Action(
-        "show_forecast_trust",
-        "h",
-        "How right forecasts were",
-        "Each scan compared with the forecast from the scans before it",
+        "How well scans were predicted",
+        "Scans against the engine and the forecasts; a threshold fitted to the last one",
         ADVICE,
     ),
 )

@@ -46,8 +46,8 @@ from guardtui.tui.advice.wordings_dialog import WordingsDialog
 from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
-from guardtui.tui.guardrail.agreement import AgreementDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.guardrail.trust import TrustPage
 from guardtui.tui.help.panes import OVERVIEW, PANES
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
@@ -282,8 +282,7 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_agreement": tells("No guardrail has judged anything here yet"),
-    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
+    "show_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -504,10 +503,12 @@ async def flip_dialog(stage: Stage) -> None:
     )
 
 
-async def agreement_dialog(stage: Stage) -> None:
+async def trust_page(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
+    await pushed(
+        stage, TrustPage(EngineAgreement(held, 0.5, "too few", None, "AIRS"), Text("none"))
+    )
 
 
 async def tour(stage: Stage) -> None:
@@ -664,7 +665,7 @@ OPENED: dict[str, Prepare] = {
     "scanner": by_key("f9"),
     "scan": scan_dialog,
     "flips": flip_dialog,
-    "agreement": agreement_dialog,
+    "trust": trust_page,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
     "remote_topics": remote_list,
@@ -683,7 +684,6 @@ OPENED: dict[str, Prepare] = {
             "page",
             "messages",
             "changed_prompts",
-            "forecast_trust",
             "comparison",
         )
     },
