@@ -79,49 +79,15 @@ unusable file is marked with the reason and not used. Changes apply when you clo
             ("Esc", "Close, and measure with the listed topics"),
         ),
     ),
-    "remote_topics": PaneHelp(
-        "Topics in AIRS",
-        """\
-All topics of the tenant: name and newest revision, and what the profile pins of each, “older” when
-that is not the newest text. → marks the one with the name of yours. Enter shows a text word by word
-against yours; from there it can be taken over into the editor, as one edit that can be undone.
-
-Apply updates the topic of this name with your text, pins it in the profile and waits until scans
-use it; the changes are shown first. Take back reverts the last apply of this session: the text and
-its pin are as before, and changes by others stay. Create makes the topic without adding it to a
-profile. Delete cannot be undone; a topic that profiles use is removed from all of them, if you give
-your address.""",
-        ("topic", "intent"),
-        (),
-        (
-            ("Enter", "Look at the topic"),
-            ("p", "Apply your definition"),
-            ("r", "Take the last apply back"),
-            ("c", "Create the topic, in no profile"),
-            ("d, Del", "Delete the topic"),
-            ("l", "Load the list again"),
-            MOVE,
-            ("Esc, q", "Leave; a change under way is finished"),
-        ),
-    ),
     "remote_text": PaneHelp(
         "A topic of AIRS against yours",
         """\
 Its newest text: {+words+} are only in AIRS, [-words-] only in yours. The service does not return
-older texts, so if the profile pins an older revision, it judges by another text. Taking it over
+older texts, so if the profile pins an older revision, it judges by another text. Copying it
 replaces your definition, with the intent in the profile; Undo restores yours.""",
         ("topic", "intent"),
         (),
-        (("t", "Take it over"), MOVE, NEXT, CLOSE),
-    ),
-    "remote_delete": PaneHelp(
-        "A topic that profiles have",
-        """\
-AIRS deletes such a topic only together with its entries in every revision of every profile, and
-requires the address of the person who does it. Verdicts of those profiles change at once.""",
-        ("topic",),
-        (),
-        (("Enter", "Delete the topic, with the address that was typed"), NEXT, CLOSE),
+        (("t", "Copy it to the editor"), MOVE, NEXT, CLOSE),
     ),
     "guardrail": PaneHelp(
         "The guardrail",

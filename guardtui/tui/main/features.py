@@ -105,7 +105,6 @@ class Features:
             self.scanning,
             guardrail,
             AirsTopicsFeature(
-                screen,
                 services.store,
                 services.connections,
                 services.remote_topics,

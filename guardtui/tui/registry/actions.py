@@ -343,7 +343,7 @@ ACTIONS: tuple[Action, ...] = (
         "remote_topics",
         "shift+f11,ctrl+right_square_bracket",
         "Topics in AIRS",
-        "All topics of the tenant: view, copy to the editor, apply, revert, create, delete",
+        "Topics of the tenant: view, copy to the editor; create, apply, revert yours",
         menu="r t",
     ),
     Action(

@@ -27,7 +27,7 @@ from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import DeleteHeld, ShowTopic
+from guardtui.app.remote_topics import ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_requests import TypeWordings
 from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
@@ -43,7 +43,7 @@ from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialo
 from guardtui.tui.advice.wording_plan import WordingPlanDialog
 from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog, WritingDialog
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
-from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
+from guardtui.tui.airs.dialogs import TopicTextDialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
@@ -263,7 +263,7 @@ CASES: dict[str, Case] = {
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
     "recent_topics": opens(RecentTopicsDialog),
-    "remote_topics": opens(RemoteTopicsDialog, connected),
+    "remote_topics": opens(ChoiceDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
@@ -465,11 +465,6 @@ async def confirm(stage: Stage) -> None:
     await by_key("x")(stage)
 
 
-async def remote_list(stage: Stage) -> None:
-    await connected(stage)
-    await by_key("shift+f11")(stage)
-
-
 async def pushed(stage: Stage, screen: Screen[Any]) -> None:
     stage.app.push_screen(screen)
     assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
@@ -484,10 +479,6 @@ async def remote_text(stage: Stage) -> None:
     here = stage.main.services.session.topic
     topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
     await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
-
-
-async def remote_delete(stage: Stage) -> None:
-    await pushed(stage, delete_dialog(DeleteHeld("Tax advice", ("sandbox: revision 2",))))
 
 
 async def scan_dialog(stage: Stage) -> None:
@@ -668,9 +659,7 @@ OPENED: dict[str, Prepare] = {
     "trust": trust_page,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
-    "remote_topics": remote_list,
     "remote_text": remote_text,
-    "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
     "prompt": by_key("i"),
