@@ -48,7 +48,7 @@ from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
 from guardtui.tui.guardrail.trust import TrustPage
-from guardtui.tui.help.panes import OVERVIEW, PANES
+from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.kit.dialogs import (
@@ -497,9 +497,8 @@ async def flip_dialog(stage: Stage) -> None:
 async def trust_page(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(
-        stage, TrustPage(EngineAgreement(held, 0.5, "too few", None, "AIRS"), Text("none"))
-    )
+    compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
+    await pushed(stage, TrustPage(compared, Text("none")))
 
 
 async def tour(stage: Stage) -> None:
@@ -703,7 +702,7 @@ _NAMED = {
 def keys_told(pane: str) -> list[str]:
     """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
     keys: list[str] = []
-    for told, _ in PANES[pane].keys:
+    for told, _ in panes()[pane].keys:
         for word in told.replace(" or ", " ").replace(",", " ").split():
             *modifiers, name = word.split("+") if word != "+" else [word]
             name = _NAMED.get(name, name)
@@ -754,9 +753,9 @@ def test_every_key_of_the_help_exists(tmp_path: Path) -> None:
     missing_of: dict[str, list[str]] = {}
 
     async def helps(stage: Stage) -> None:
-        for pane in PANES:
+        for pane in panes():
             wanted = keys_told(pane)
-            for scope in PANES[pane].scopes:
+            for scope in panes()[pane].scopes:
                 wanted += [
                     key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
                 ]
