@@ -12,7 +12,7 @@ import polars as pl
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.app.next_steps import gain_text
+from guardtui.app.ideas import gain_text
 from guardtui.domain.definition_edits import definition_edits
 from guardtui.domain.document import (
     Block,

@@ -11,7 +11,7 @@ import polars as pl
 
 from guardtui.advice.model_objective import ERROR, MeasuredWording, WordingSweep
 from guardtui.advice.proposals import HeldOut, Proposal
-from guardtui.app.next_steps import gain_text
+from guardtui.app.ideas import gain_text
 from guardtui.cli.refine_report import coverages
 from guardtui.domain.definition_edits import definition_edits
 from guardtui.domain.document import (

@@ -21,7 +21,7 @@ from tests.app.test_operating_point import Opened, written
 
 
 def opened(path: Path) -> Opened:
-    app = Opened(path, "shipped", jobs=TaskJobs(idle=("next step",)))
+    app = Opened(path, "shipped", jobs=TaskJobs(idle=("ideas",)))
     app.services.trials.pause = 0
     return app
 

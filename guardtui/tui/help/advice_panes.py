@@ -1,4 +1,4 @@
-"""Help texts about advice: proposals, effects, curves, clusters, history."""
+"""Help texts about advice: ideas, effects, curves, history."""
 
 from __future__ import annotations
 
@@ -28,25 +28,6 @@ means not measured. If coverage falls without the cause, keep it.""",
         ("coverage", "fix", "regression"),
         (),
         (MOVE, CLOSE),
-    ),
-    "proposals": PaneHelp(
-        "What to change next",
-        """\
-Edits of the examples, each measured by the embedded engine, or by the forecast while one is shown:
-a prompt added as an example, an example swapped or dropped. The description stays as you wrote it.
-The figure is the gain of coverage expected on other prompts, with an 80 % interval, then ✓ fixes
-and ✗ regressions on yours. Only edits whose interval is above 0 are listed, the
-greatest lower bound first. A fitted threshold is fitted again for each definition, so that an edit
-which only moves all scores gains nothing. Prompts that become examples are left out of the figures.
-Taking an edit can be undone like any other edit.""",
-        ("coverage", "fix", "regression"),
-        (),
-        (
-            ("↑ ↓", "Choose an edit"),
-            ("Enter", "Take it into the editor"),
-            ("r", "The prompts that would change"),
-            CLOSE,
-        ),
     ),
     "changed_prompts": PaneHelp(
         "Prompts that would change",
@@ -79,21 +60,50 @@ results table, pin the earlier iteration as the baseline and restore the later o
         (),
         (MOVE, CLOSE),
     ),
-    "next_steps": PaneHelp(
-        "Next steps",
+    "ideas": PaneHelp(
+        "Ideas",
         """\
-At most five steps, best first: take a measured edit, check the likely flips of a
-guardrail that has answered, add prompts if there are too few, label more prompts if every gain may
-be chance. Each edit shows its expected gain of coverage on other prompts, with an 80 % interval;
-only edits whose interval is above 0 are offered. “Nothing measured helps” is a valid result. Edits
-are measured again after each pause in typing.
+What to change next, best first: a measured edit, the likely flips of a guardrail that has answered,
+prompts if there are too few, labels if every gain may be chance. “Nothing measured helps” is a
+valid result. Edits are measured after each pause in typing, by the embedded engine, or by the
+forecast while one is shown: a prompt added as an example, an example swapped or dropped. The
+description stays as you wrote it.
 
-If a writer or a judge is named, it can write wordings, in one call and only on your request. It
-sees at most half of the mistakes. Its wordings are measured like other edits, without the prompts
-that it saw, and added to the list if their interval is above 0.""",
+The figure is the gain of coverage expected on other prompts, with an 80 % interval, then ✓ fixes
+and ✗ regressions on yours. Only edits whose interval is above 0 are listed. A fitted threshold is
+fitted again for each definition, so that an edit which only moves all scores gains nothing. Prompts
+that become examples are left out of the figures. Taking an edit can be undone like any other edit;
+a discarded one is not offered again until you quit.
+
+A search tries several edits in a row, for a minute at most. Wordings are your own descriptions and
+those of a writer or judge, which sees at most half of the mistakes, in one call that you confirm;
+they are measured without the prompts that it saw. With a decision model they, and edits from a
+search, are tried on the model itself: chosen on two thirds of the prompts, each at the threshold
+fitted to it there, with the gain on the other third and an interval corrected for the number of
+compared wordings. Taking one sets that threshold.""",
+        ("coverage", "fix", "regression"),
+        (),
+        (
+            ("↑ ↓", "Choose an idea"),
+            ("Enter", "Take it"),
+            ("d", "Discard it"),
+            ("r", "The prompts that would change"),
+            ("s", "Search for several edits in a row"),
+            ("w", "Your own wordings, or a model's"),
+            CLOSE,
+        ),
+    ),
+    "running": PaneHelp(
+        "Under way",
+        """\
+A search ends with the best result so far. A call to a writer can be left out: its answer is foreign
+text, and wordings with control characters or over the limits, and other invalid ones, are refused,
+with the reason. A decision model judges every prompt by every wording, many of them in each
+request; answers are cached at once, so that after a cancel the next run requests only the
+others.""",
         ("coverage",),
         (),
-        (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
+        (("Esc", "End it"),),
     ),
     "trials": PaneHelp(
         "Trials",
@@ -117,21 +127,11 @@ the part, as an edit that can be undone.""",
         (),
         (("↑ ↓", "Choose a part"), ("Enter", "Leave it out"), CLOSE),
     ),
-    "search": PaneHelp(
-        "The search for a better definition",
-        """\
-Several edits in a row, within the limits of bytes. An edit is proposed if the gain of coverage
-expected on other prompts has a positive lower bound; often none has. You decide which one to
-apply.""",
-        ("coverage",),
-        (),
-        (("Esc", "End the search and show the best result"),),
-    ),
     "own_wordings": PaneHelp(
         "Your own wordings",
         """\
-Descriptions to try on the decision model, one a line; empty lines and lines with # are skipped.
-The definition and wordings from a search are tried too.
+Descriptions to try, one a line; empty lines and lines with # are skipped. They are measured like
+other edits. With a decision model, they and wordings from a search are tried on it.
 
 A writer is a language model, named as URL#name, that writes further wordings in one call. A judge
 can be the writer. Its key comes from the environment or the keyring, or is typed here, masked; a
@@ -148,16 +148,6 @@ answer of the writer is cached and used again while nothing changes.""",
             ("Esc", "Cancel"),
         ),
     ),
-    "writing": PaneHelp(
-        "Asking for wordings",
-        """\
-The writer was sent the definition and prompts that it gets wrong. Its answer is foreign text:
-wordings with control characters or over the limits, and other invalid ones, are refused, with the
-reason. If it fails, the other wordings are tried without it.""",
-        (),
-        (),
-        (("Esc", "Continue without its wordings"),),
-    ),
     "wording_plan": PaneHelp(
         "Wordings to try",
         """\
@@ -171,26 +161,6 @@ are those of the decision model for all wordings. ⚠ shows why the writer's wor
             ("Enter or y", "Try all of them"),
             ("Esc or n", "Cancel, nothing is sent"),
         ),
-    ),
-    "wording_run": PaneHelp(
-        "Trying wordings",
-        """\
-The decision model judges every prompt by every wording, many of them in each request. Answers are
-cached at once: after a cancel, the next run requests only the others.""",
-        (),
-        (),
-        (("Esc", "Cancel; answers stay cached"),),
-    ),
-    "wordings": PaneHelp(
-        "Better wordings",
-        """\
-Wordings of the definition, measured on the decision model. They are chosen on two thirds of the
-prompts, each at the threshold fitted to it there. The figure is the gain of coverage on the other
-third, with an interval corrected for the number of compared wordings. Only wordings whose lower
-bound is above 0 are listed; often there are none.""",
-        ("coverage", "fix", "regression"),
-        (),
-        (("↑ ↓", "Choose a wording"), ("Enter", "Take it into the editor"), CLOSE),
     ),
     "history": PaneHelp(
         "History",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from guardtui.app.connections import NO_MODEL
 from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
@@ -13,7 +12,7 @@ from guardtui.tui.large_set.sample_text import no_sample_text
 
 NEEDS_ALL = frozenset(
     {
-        "refine",
+        "ideas",
         "show_agreement",
         "show_effects",
         "show_lint",
@@ -21,9 +20,6 @@ NEEDS_ALL = frozenset(
         "show_prompt_set",
         "show_suspects",
         "show_sweep",
-        "suggest",
-        "try_wordings",
-        "what_if",
     }
 )
 """Actions that measure all prompts: they wait until every prompt is embedded."""
@@ -47,8 +43,6 @@ class Availability:
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
-            "suggest": self._no_model,
-            "try_wordings": lambda: services.wording_runs.refusal,
             "show_whole": self._no_sample,
             "show_agreement": self._nothing_judged,
             "show_forecast_trust": self._nothing_judged,
@@ -70,11 +64,6 @@ class Availability:
         if comparison is not None and comparison.regressions:
             return ""
         return "No regressions: nothing that was right is wrong now."
-
-    def _no_model(self) -> str:
-        if self._services.connections.options.wording_model is not None:
-            return ""
-        return NO_MODEL
 
     def _no_sample(self) -> str:
         if self._services.workspace.large is not None:

@@ -26,10 +26,9 @@ from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui import messages
+from guardtui.tui.advice.effects import EffectFeature
+from guardtui.tui.advice.ideas import IdeaFeature
 from guardtui.tui.advice.lint_page import LintFeature
-from guardtui.tui.advice.next_steps import NextStepFeature
-from guardtui.tui.advice.refinement import RefinementFeature
-from guardtui.tui.advice.wording_run import WordingRunFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
 from guardtui.tui.export.feature import ExportFeature
@@ -153,9 +152,8 @@ class MainScreen(Screen[None]):
             self.export,
             LintFeature(services, window),
             ThresholdFeature(services, window),
-            RefinementFeature(services, window),
-            NextStepFeature(services, window),
-            WordingRunFeature(services, window),
+            EffectFeature(services, window),
+            IdeaFeature(services, window),
             PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
