@@ -2,11 +2,11 @@
 
     python benchmarks/html_report.py [--prompts 20000] [--json]
 
-`first` is the whole report in a new process, with the packages for charts loaded and begun: what
-`guardtui eval --format html` adds, on the clock and as CPU time (on a machine that does other work
-only the second is of use); the best of three. `again` is the next one of the same process (the
-app's second export), the median of several. The floor is `json.dumps` of the same rows as plain
-lists. The exit code is 1 when 20 000 prompts take 2 s of CPU time or more, or 10 MB.
+`first` is the whole report in a new process: what `guardtui eval --format html` adds, on the clock
+and as CPU time (on a machine that does other work only the second is of use); the best of three.
+`again` is the next one of the same process (the app's second export), the median of several. The
+floor is `json.dumps` of the same rows as plain lists. The exit code is 1 when 20 000 prompts take
+2 s of CPU time or more, or 10 MB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.session.session import Decision, Iteration
 
 RUNS = 5

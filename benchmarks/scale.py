@@ -2,10 +2,9 @@
 
 Beside each figure stands its floor, measured in the same run, and what it is to reach.
 
-    python benchmarks/scale.py [--rows 1000000] [--opened 10000000] [--parts abcd] [--json]
+    python benchmarks/scale.py [--rows 1000000] [--opened 10000000] [--parts acd] [--json]
 
     a  cold: cut, and embed with --jobs 1 and --jobs 2; floor: the same of the bare encoder
-    b  an edit of the description, held ready and as a new command; floor: the vectors read once
     c  merging and opening rows that are made up, in parts as `guardtui eval` writes them
     d  what executors cost for each shard that has nothing to do
 
@@ -48,7 +47,6 @@ from guardtui.files.atomic import write_atomically
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.executors import ONE_THREAD, make_executor
 from guardtui.shards.large_set import LargeSet, cut, open_set, read_frame, write_frame
-from guardtui.shards.mapped_evaluator import MappedEvaluator
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import Run, runs_of, write_part
 from guardtui.shards.sample import draw
@@ -56,9 +54,7 @@ from guardtui.shards.work import ShardJob
 
 MOST_SPLIT = 1.2
 MOST_MEMORY = 1.5 * 1024
-MOST_EDIT = 0.5
 MOST_OPENED = 3.0
-EDITS = 7
 SHARD = 100_000
 TOPIC = Topic(
     name="Tax advice",
@@ -261,49 +257,6 @@ def cold(rows: int, folder: Path, rounds: int) -> dict[str, float]:
     }
 
 
-def edits(folder: Path) -> dict[str, float]:
-    """Part b, in the set that part a left."""
-    measure = [sys.executable, __file__, "--edits", str(folder / "set")]
-    environment = {**os.environ, "GUARDTUI_CACHE": str(folder / "cache")}
-    run = subprocess.run(measure, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(run.stdout)
-    topic = write_topic(folder, "edited", "Advice on taxes, as a new command")
-    words = ("eval", topic, "--prompts", folder / "set", "--encoder", "static")
-    for name in ("command", "command_again"):  # the second finds its parts
-        taken = measured(guardtui(*words), folder)
-        found |= {f"{name}_s": taken["s"], f"{name}_peak_mib": taken["peak_mib"]}
-    return found
-
-
-def edits_here(folder: Path) -> dict[str, float]:
-    large = open_set(folder)
-    begun = time.perf_counter()
-    standing = MappedEvaluator(large, LocalScanner("static"))
-    standing.prepare()
-    prepared = time.perf_counter() - begun
-    maps = [np.load(path, mmap_mode="r") for path in sorted(folder.glob("vectors-*/*.values.npy"))]
-    taken, floors = [], []
-    for turn in range(EDITS + 1):
-        begun = time.perf_counter()
-        for one in maps:
-            one.reshape(-1).view(np.uint64).sum()
-        floors.append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-        whole = standing.evaluate(
-            TOPIC.model_copy(update={"description": f"Advice on taxes, turn {turn}"})
-        )
-        assert whole is not None
-        assert whole.metrics.coverage is not None
-        taken.append(time.perf_counter() - begun)
-    return {
-        "prepare_s": prepared,
-        "edit_first_s": taken[0],  # the examples too
-        "edit_s": min(taken[1:]),
-        "edit_median_s": sorted(taken[1:])[EDITS // 2],
-        "floor_edit_s": min(floors[1:]),
-    }
-
-
 def write_made_up(rows: int, folder: Path) -> Run:
     """A set, and a run of it with all its parts; no prompt is embedded, one in 20 is wrong."""
     count = max(1, rows // SHARD)
@@ -415,7 +368,6 @@ def fan_out(folder: Path) -> dict[str, float]:
 GOALS = {
     "split": MOST_SPLIT,
     "peak_mib": MOST_MEMORY,
-    "edit_s": MOST_EDIT,
     "opened_s": MOST_OPENED,
 }
 
@@ -424,30 +376,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--opened", type=int, default=10_000_000)
-    parser.add_argument("--parts", default="abcd", help="which to measure; b needs a")
+    parser.add_argument("--parts", default="acd", help="which to measure")
     parser.add_argument("--rounds", type=int, default=2, help="of part a; the best counts")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cut", nargs=2, type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--edits", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cut:
         cut(*options.cut)
         return
-    if options.edits:
-        print(json.dumps(edits_here(options.edits)))
-        return
     if options.open:
         (options.open / "opened.json").write_text(json.dumps(opened_here(options.open)))
         return
-    if "b" in options.parts and "a" not in options.parts:
-        parser.error("part b is measured in the set that part a makes")
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="guardtui-scale-") as name:
         folder = Path(name)
         work: dict[str, Callable[[], dict[str, float]]] = {
             "a": lambda: cold(options.rows, folder, options.rounds),
-            "b": lambda: edits(folder),
             "c": lambda: opened(options.opened, folder),
             "d": lambda: fan_out(folder),
         }

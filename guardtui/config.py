@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
 
-Value: TypeAlias = bool | int | str | Mapping[str, str]
+Value: TypeAlias = int | str | Mapping[str, str]
 """Value of a setting; a mapping only for a key map (binding id to Textual key names)."""
 
 T = TypeVar("T")
@@ -25,8 +25,6 @@ _HEADER = """\
 # Settings of guardtui. `guardtui config` lists them all, and where each value comes from.
 # Flags win over environment variables (GUARDTUI_THEME, …), those over this file.
 """
-_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True}
-_BOOLEANS |= {"false": False, "no": False, "off": False, "0": False}
 
 
 class SettingSource(Enum):
@@ -74,8 +72,6 @@ class Setting(Generic[T]):
     @property
     def values(self) -> str:
         """Description of the valid values."""
-        if isinstance(self.default, bool):
-            return "true, false"
         if isinstance(self.default, int):
             return f"{self.least} to {self.most} {self.unit}"
         return ", ".join(self.choices) or (
@@ -101,10 +97,6 @@ class Setting(Generic[T]):
             raise ValueError("it contains a control character")
         if isinstance(self.default, Mapping):
             return _parse_keys(text)
-        if isinstance(self.default, bool):
-            if text.lower() not in _BOOLEANS:
-                raise ValueError(f"'{text}' is neither true nor false")
-            return _BOOLEANS[text.lower()]
         if isinstance(self.default, int):
             if not text.isdecimal() or not self.least <= int(text[:9]) <= self.most:
                 raise ValueError(f"'{text}' is not a whole number from {self.least} to {self.most}")
@@ -120,7 +112,7 @@ class Setting(Generic[T]):
         """Return the value as `parse` reads it."""
         if isinstance(value, Mapping):
             return "; ".join(f"{binding}={keys}" for binding, keys in value.items())
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        return str(value)
 
 
 def _near(word: str, words: Iterable[str]) -> str:
@@ -160,7 +152,6 @@ class Config:
         "guardtui-dark",
         on_screen=True,
     )
-    vim = Setting("Vim keys", "Edit the fields of the definition with vim keys.", False)
     tour = Setting(
         "First tour",
         "auto shows the tour at the first start of guardtui; never skips it. It can be started at "

@@ -1,6 +1,6 @@
-"""Make the generated parts of docs/pages: keys, the table of settings, and the pictures.
+"""Make the generated parts of docs/pages: keys, settings, the schema of reports, the pictures.
 
-python scripts/build_docs.py            keys.md, and the table in settings.md
+python scripts/build_docs.py            keys.md, the table in settings.md, report.schema.json
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
 """
 
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from guardtui.reports.json_report import report_schema
+
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
+SCHEMA = PAGES / "report.schema.json"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -198,7 +201,8 @@ def main() -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
     KEYS.write_text(keys_page(), "utf-8")
     SETTINGS.write_text(settings_page(), "utf-8")
-    print(KEYS, SETTINGS, sep="\n")
+    SCHEMA.write_text(report_schema(), "utf-8")
+    print(KEYS, SETTINGS, SCHEMA, sep="\n")
     if "pictures" in sys.argv[1:]:
         build_pictures()
         print(*sorted(PICTURES.iterdir()), sep="\n")

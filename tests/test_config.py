@@ -28,8 +28,8 @@ COMMENTED = """\
 # my settings
 theme: nord   # calm
 
-# vim is for the brave
-vim: on
+# no motion on this train
+animation: none
 keys:
     # next to Escape
     screen.keep: f13  # a large key
@@ -80,16 +80,16 @@ def test_without_a_file_the_defaults_hold(path: Path) -> None:
 def test_flags_precede_environment_file_and_default(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(path, "encoder: static\nvim: yes\npreview_pause: 40\ntour: never\n")
+    write(path, "encoder: static\nanimation: none\npreview_pause: 40\ntour: never\n")
     monkeypatch.setenv("GUARDTUI_ENCODER", "static")
-    monkeypatch.setenv("GUARDTUI_VIM", "off")
+    monkeypatch.setenv("GUARDTUI_ANIMATION", "full")
     monkeypatch.setenv("GUARDTUI_TOUR", "")  # empty counts as unset
     config = load_config(path, {"encoder": "minilm"})
     assert (config.encoder, config.source("encoder")) == ("minilm", SettingSource.FLAG)
-    assert (config.vim, config.source("vim")) == (False, SettingSource.ENVIRONMENT)
+    assert (config.animation, config.source("animation")) == ("full", SettingSource.ENVIRONMENT)
     assert (config.preview_pause, config.source("preview_pause")) == (40, SettingSource.FILE)
     assert (config.tour, config.source("tour")) == ("never", SettingSource.FILE)
-    assert (config.animation, config.source("animation")) == ("full", SettingSource.DEFAULT)
+    assert (config.theme, config.source("theme")) == ("guardtui-dark", SettingSource.DEFAULT)
     assert config.line("preview_pause") == 3
 
 
@@ -106,9 +106,8 @@ def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.Mo
     ("text", "found"),
     [
         ("thme: nord\n", [(1, "thme: unknown setting; did you mean 'theme'?")]),
-        ("vim: maybe\n", [(1, "vim: 'maybe' is neither true nor false")]),
-        ("# x\nvim: [true]\n", [(2, "vim: one value belongs here")]),
-        ("vim: {a: b}\n", [(1, "vim: one value belongs here")]),
+        ("# x\nanimation: [none]\n", [(2, "animation: one value belongs here")]),
+        ("animation: {a: b}\n", [(1, "animation: one value belongs here")]),
         ("theme:\n", [(1, "theme: a value is missing")]),
         ("theme: !!python/object x\n", [(1, "theme: one value belongs here")]),
         ("theme: !x y\n", [(1, "theme: one value belongs here")]),
@@ -119,7 +118,7 @@ def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.Mo
         ("keys: [f1]\n", [(1, "keys: a mapping belongs here")]),
         ("keys: {a: [f1]}\n", [(1, "keys: an action's keys are one text, such as f13,ctrl+g")]),
         ("keys: {a: x, a: y}\n", [(1, "the key 'a' is given twice")]),
-        ("vim: true\nvim: true\n", [(2, "the key 'vim' is given twice, first in line 1")]),
+        ("tour: auto\ntour: auto\n", [(2, "the key 'tour' is given twice, first in line 1")]),
         ("- theme\n", [(1, "these are no settings")]),
         ("nord\n", [(1, "these are no settings")]),
         ("[1]: x\n", [(1, "a list: unknown setting")]),
@@ -127,14 +126,14 @@ def test_the_environment_precedes_a_set_value(path: Path, monkeypatch: pytest.Mo
         ("# x\nnull: x\n", [(2, "null: unknown setting")]),
         ("1: 2\n1.5: 2\n", [(1, "1: unknown setting"), (2, "1.5: unknown setting")]),
         ("2020-01-01: x\n", [(1, "2020-01-01: unknown setting")]),
-        ("!x vim: true\n", [(1, "vim: unknown setting")]),
-        ("vim: true\n<<: {a: b}\n", [(None, "a: unknown setting")]),
-        ("vim: true\n!!set tour: never\n", [(2, UNREADABLE)]),
-        ("vim: true\n!!int tour: never\n", [(2, UNREADABLE)]),
-        ("# x\nvim: !!bool maybe\n", [(2, UNREADABLE)]),
+        ("!x tour: auto\n", [(1, "tour: unknown setting")]),
+        ("animation: none\n<<: {a: b}\n", [(None, "a: unknown setting")]),
+        ("animation: none\n!!set tour: never\n", [(2, UNREADABLE)]),
+        ("animation: none\n!!int tour: never\n", [(2, UNREADABLE)]),
+        ("# x\ntour: !!bool maybe\n", [(2, UNREADABLE)]),
         ("theme: 2020-99-99\n", [(1, UNREADABLE)]),
-        (f"# x\n\nvim: {'9' * 5000}\n", [(3, UNREADABLE)]),
-        ("# x\n%YAML 1.5\n---\nvim: true\n", [(2, "only YAML 1.1 and 1.2 can be read")]),
+        (f"# x\n\ntour: {'9' * 5000}\n", [(3, UNREADABLE)]),
+        ("# x\n%YAML 1.5\n---\ntour: auto\n", [(2, "only YAML 1.1 and 1.2 can be read")]),
         ("theme: \"a\\eb\"\n", [(1, "theme: it contains a control character")]),
     ],
 )  # fmt: skip
@@ -145,17 +144,17 @@ def test_an_error_names_its_line(path: Path, text: str, found: list[tuple[int, s
 def test_all_errors_are_reported_together_in_order(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GUARDTUI_VIM", "perhaps")
+    monkeypatch.setenv("GUARDTUI_ANIMATION", "perhaps")
     result = mistakes(path, "colour: red\ntour: 7\ntheme: nord\npreview_pause: fast\n")
     assert [line for line, _ in result] == [None, 1, 2, 4]
-    assert result[0][1] == "'perhaps' is neither true nor false"
+    assert result[0][1] == "'perhaps' is not one of full, none"
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"theme: [", ":1: "),
-        (b"theme: a\n\tvim: b", ":2: this line is indented with a tab"),
+        (b"theme: a\n\ttour: b", ":2: this line is indented with a tab"),
         (b"theme: a\n---\ntheme: b\n", "but found another document"),
         (b"theme: a\n%YAML 1.2\n", ":3: expected '<document start>'"),
         pytest.param(b"[" * 5000, "nested too deeply", marks=pytest.mark.exhaustive),
@@ -174,7 +173,7 @@ def test_other_files_are_reported(path: Path, content: bytes, said: str) -> None
     assert said in str(caught.value)
     before = path.read_bytes()
     with pytest.raises(FileError):
-        Config(path).set_value("vim", True)
+        Config(path).set_value("animation", "none")
     assert path.read_bytes() == before
 
 
@@ -212,41 +211,43 @@ def test_a_value_is_changed_in_its_place(path: Path) -> None:
 
     config = load_config(write(path, COMMENTED))
     config.set_value("theme", "guardtui-light")
-    config.set_value("vim", False)
-    expected = COMMENTED.replace("nord", "guardtui-light").replace("vim: on", "vim: false")
+    config.set_value("animation", "full")
+    expected = COMMENTED.replace("nord", "guardtui-light").replace(
+        "animation: none", "animation: full"
+    )
     assert words() == [line.split() for line in expected.splitlines()]
     config.set_value("tour", "never")
     assert sorted(words()) == sorted([*map(str.split, expected.splitlines()), ["tour:", "never"]])
 
 
 def test_an_entry_is_not_removed_from_a_line_of_several(path: Path) -> None:
-    config = load_config(write(path, "{theme: nord, vim: on}\n"))
+    config = load_config(write(path, "{theme: nord, animation: none}\n"))
     config.set_value("theme", "dracula")
-    assert path.read_text("utf-8") == "{theme: dracula, vim: on}\n"
+    assert path.read_text("utf-8") == "{theme: dracula, animation: none}\n"
     with pytest.raises(FileError, match="set it by hand"):
-        config.set_value("vim", None)
-    assert path.read_text("utf-8") == "{theme: dracula, vim: on}\n"
+        config.set_value("animation", None)
+    assert path.read_text("utf-8") == "{theme: dracula, animation: none}\n"
 
 
 def test_line_ends_of_another_system_stay(path: Path) -> None:
-    config = load_config(write(path, "# a\r\ntheme: nord\r\nvim: true"))
+    config = load_config(write(path, "# a\r\ntheme: nord\r\nanimation: none"))
     config.set_value("theme", "dracula")
     config.set_value("tour", "never")
-    assert path.read_bytes() == b"# a\r\ntheme: dracula\r\nvim: true\r\ntour: never\r\n"
+    assert path.read_bytes() == b"# a\r\ntheme: dracula\r\nanimation: none\r\ntour: never\r\n"
 
 
 def test_a_default_that_is_chosen_is_written_and_a_reset_takes_the_line_out(path: Path) -> None:
     config = load_config(write(path, COMMENTED))
-    config.set_value("vim", False)
-    assert "vim: false\n" in path.read_text("utf-8")
-    assert config.source("vim") is SettingSource.FILE
-    config.set_value("vim", None)
+    config.set_value("animation", "full")
+    assert "animation: full\n" in path.read_text("utf-8")
+    assert config.source("animation") is SettingSource.FILE
+    config.set_value("animation", None)
     config.set_value("theme", None)
     config.set_value("keys", None)
     text = path.read_text("utf-8")
-    assert text == "# my settings\n\n# vim is for the brave\n# the end\n"
+    assert text == "# my settings\n\n# no motion on this train\n# the end\n"
     assert config.source("keys") is SettingSource.DEFAULT
-    assert config.line("vim") is None
+    assert config.line("animation") is None
 
 
 def test_keys_are_changed_with_their_comments(path: Path) -> None:
@@ -256,15 +257,15 @@ def test_keys_are_changed_with_their_comments(path: Path) -> None:
     config.set_value("keys", {"screen.keep": "f15,ctrl+g", "screen.undo": "f16"})
     text = path.read_text("utf-8")
     assert load_config(path).keys == {"screen.keep": "f15,ctrl+g", "screen.undo": "f16"}
-    for comment in ("# my settings", "# calm", "# vim is for", "# next to Escape", "# a large key"):
+    for comment in ("# my settings", "# calm", "# no motion", "# next to Escape", "# a large key"):
         assert comment in text
 
 
 def test_changes_by_another_program_are_preserved(path: Path) -> None:
     config = load_config(write(path, "theme: nord\n"))
-    write(path, "theme: nord\n# new\nvim: true\n")
+    write(path, "theme: nord\n# new\nanimation: none\n")
     config.set_value("theme", "dracula")
-    assert path.read_text("utf-8") == "theme: dracula\n# new\nvim: true\n"
+    assert path.read_text("utf-8") == "theme: dracula\n# new\nanimation: none\n"
 
 
 def test_a_setting_holds_for_the_run_when_it_cannot_be_written(path: Path) -> None:
@@ -288,8 +289,6 @@ def test_without_a_path_nothing_is_written(path: Path, monkeypatch: pytest.Monke
 def values(key: str) -> st.SearchStrategy[Value | None]:
     setting = find_setting(key)
     name = st.from_regex(r"[A-Za-z0-9 :#'\"{}\[\],&*!|>%@-]{1,12}", fullmatch=True)
-    if isinstance(setting.default, bool):
-        return st.none() | st.booleans()
     if isinstance(setting.default, int):
         return st.none() | st.integers(setting.least, setting.most)
     if isinstance(setting.default, dict):
@@ -311,7 +310,7 @@ changes = st.lists(
 @settings(max_examples=up_to(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     changes=changes,
-    start=st.sampled_from(["", COMMENTED, "vim:\n  on\n"]),
+    start=st.sampled_from(["", COMMENTED, "animation:\n  none\n"]),
 )
 def test_set_values_are_read_back(
     path: Path, changes: list[tuple[str, Value | None]], start: str
@@ -349,14 +348,14 @@ def test_reading_settings_loads_no_slow_modules(path: Path) -> None:
 
     slow = {"textual", "polars", "numpy", "pydantic", "asyncio", "rich", "click"}
     assert not {*slow, "ruamel.yaml"} & loaded()
-    write(path, "vim: true\n")
+    write(path, "animation: none\n")
     result = loaded()
     assert "ruamel.yaml" in result
     assert not slow & result
 
 
 @settings(max_examples=up_to(3000), deadline=None, suppress_health_check=list(HealthCheck))
-@given(text=yaml_texts(tuple(one.key for one in SETTINGS), COMMENTED, "{theme: nord, vim: on}"))
+@given(text=yaml_texts(tuple(one.key for one in SETTINGS), COMMENTED, "{theme: nord, tour: never}"))
 def test_any_text_is_read_or_reported_and_a_set_value_is_read_back(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -364,9 +363,10 @@ def test_any_text_is_read_or_reported_and_a_set_value_is_read_back(path: Path, t
         config = load_config(path)
     except ConfigError:
         return
-    expected = {one.key: config.value(one.key) for one in SETTINGS} | {"vim": not config.vim}
+    other = "full" if config.animation == "none" else "none"
+    expected = {one.key: config.value(one.key) for one in SETTINGS} | {"animation": other}
     try:
-        config.set_value("vim", not config.vim)
+        config.set_value("animation", other)
     except FileError:
         return
     again = load_config(path)

@@ -18,7 +18,7 @@ from guardtui.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
-DOCUMENTS = [ROOT / "README.md", *PAGES]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 LOADED = re.compile(r"url\(\s*[\"']?(?:https?:)?//|@import\s+[\"'](?:https?:)?//")
@@ -107,7 +107,7 @@ def test_no_page_installs_guardtui_from_an_index() -> None:
 
 @pytest.mark.process
 def test_site_builds_as_documented(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
     built = subprocess.run(
         [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
@@ -133,18 +133,40 @@ def test_commands_page_shows_every_command() -> None:
     assert shown >= set(COMMANDS)
 
 
-def test_modules_named_by_the_architecture_exist() -> None:
-    text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
+def test_modules_named_for_contributors_exist(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
     known = [
         f"/{path.relative_to(ROOT).as_posix()}"
         for folder in ("guardtui", "scripts", "tests")
         for path in (ROOT / folder).rglob("*.py")
     ]
-    names = set(re.findall(r"`([\w/]+\.py)`", text))
-    assert len(names) > 50
+    named = set(re.findall(r"`(?:python )?([\w/]+\.py)[` :]", text))
+    assert named
     assert [
-        name for name in sorted(names) if not any(one.endswith(f"/{name}") for one in known)
+        path for path in sorted(named) if not any(one.endswith(f"/{path}") for one in known)
     ] == []
+
+
+def test_each_layer_of_the_architecture_is_a_package_and_each_package_a_layer() -> None:
+    text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
+    layers = {
+        name
+        for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall(r"`([\w.]+)/?`", row)
+    }
+    packages = {path.parent.name for path in (ROOT / "guardtui").glob("*/__init__.py")}
+    assert layers == packages | {"api.py", "config.py"}
+
+
+def test_each_invariant_has_a_test_that_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = re.findall(r"^\| [^|]+ \| (`tests/[^|]+) \|$", text, re.MULTILINE)
+    assert len(rows) >= 20
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", "".join(rows)):
+        assert re.search(
+            rf"^(async )?def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE
+        ), f"{file}::{name}"
 
 
 def test_command_lines_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.clustering import StoppedError
+from guardtui.domain.errors import GuardtuiError
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
@@ -34,6 +34,10 @@ _CELL = 2_000
 _TREES = 3
 _BLOCK = 1_024
 _SEED = 7
+
+
+class StoppedError(GuardtuiError):
+    """The computation was stopped."""
 
 
 @dataclass(frozen=True, slots=True)

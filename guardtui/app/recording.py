@@ -1,4 +1,4 @@
-"""Scans in the session: lookup, and recording as a new or a completed iteration."""
+"""What is recorded in the session: scans as iterations, and definitions measured at pauses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,33 @@ from dataclasses import replace
 
 import numpy as np
 
+from guardtui.app.ports import Author, Jobs
 from guardtui.app.remote import REMOTE
+from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.forecast.forecaster import Forecast
 from guardtui.reports.base import usage_text
+from guardtui.session.history import (
+    MEASURED_AT_MOST,
+    Figures,
+    MeasuredDefinition,
+    add_measured,
+    read_measured,
+)
 from guardtui.session.session import Decision, Iteration, Session
-from guardtui.session.workspace import Workspace
+from guardtui.session.store import StoreError
+from guardtui.session.workspace import Workspace, now
+
+PAUSE = 1.0
+"""Seconds without an edit after which a measured definition is recorded.
+
+Previews occur between words already; here the author stopped to look.
+"""
+
+_GROUP = "measured"
+_WRITING = "measured file"
 
 
 def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
@@ -93,3 +113,109 @@ def recorded_text(iteration: Iteration) -> str:
     if metrics.errors:
         text += f", {metrics.errors} failed"
     return text + used
+
+
+# --- definitions measured while editing ---------------------------------------------------
+
+
+class MeasuredDefinitions:
+    """Records each definition that was measured at a pause in typing, for the history.
+
+    It is recorded after the pause and written in a thread, so that typing never waits.
+    """
+
+    def __init__(self, workspace: Workspace, author: Author, jobs: Jobs) -> None:
+        self._workspace, self._author, self._jobs = workspace, author, jobs
+        self.pause = PAUSE
+        self._known: list[MeasuredDefinition] = []
+        self._pending: MeasuredDefinition | None = None
+        self._unwritten: list[MeasuredDefinition] = []
+        self._one_at_a_time = asyncio.Lock()
+        self._problem = ""
+
+    async def open(self) -> None:
+        """Read the definitions of earlier runs."""
+        try:
+            self._known = await asyncio.to_thread(read_measured, self._workspace.store)
+        except StoreError as problem:
+            self._author.notify(f"Earlier edits cannot be read: {problem}", severity="error")
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Wait for a pause after each measured definition; an edit cancels that."""
+        edited = new.topic != old.topic or new.prompts is not old.prompts
+        if edited:
+            self._pending = None
+            self._jobs.cancel(_GROUP)
+        evaluation = new.evaluation
+        if evaluation is None or (evaluation is old.evaluation and not edited):
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        figures = None if evaluation.metrics.open else _figures(evaluation, new.forecast)
+        if figures is None:
+            return  # a part of the prompts, or of a scan
+        self._pending = MeasuredDefinition(
+            now(), evaluation.topic, evaluation.settings, evaluation.prompt_set, figures
+        )
+        self._jobs.start(self._after_pause(), group=_GROUP, exclusive=True)
+
+    async def _after_pause(self) -> None:
+        await asyncio.sleep(self.pause)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)  # the next key does not cancel this
+
+    def _record(self) -> None:
+        """Record the last measured definition."""
+        measured, self._pending = self._pending, None
+        if measured is None or (self._known and _is_same(measured, self._known[0])):
+            return
+        others = [other for other in self._known if other.topic != measured.topic]
+        self._known = [measured, *others][:MEASURED_AT_MOST]
+        self._unwritten.append(measured)
+
+    async def _write(self) -> None:
+        """Write new definitions; notify the author of the first failure."""
+        async with self._one_at_a_time:
+            while self._unwritten:
+                try:
+                    await asyncio.to_thread(add_measured, self._workspace.store, self._unwritten[0])
+                except StoreError as problem:
+                    if str(problem) != self._problem:
+                        self._problem = str(problem)
+                        text = f"Measured edits are not kept on disk: {problem}"
+                        self._author.notify(text, severity="error")
+                    return
+                self._problem = ""
+                del self._unwritten[0]
+
+    async def close(self) -> None:
+        """Record and write the last measured definition."""
+        self._record()
+        await self._write()
+
+    def listed(self) -> list[MeasuredDefinition]:
+        """Return the measured definitions, newest first, the last one included."""
+        self._jobs.cancel(_GROUP)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)
+        return list(self._known)
+
+
+def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | None:
+    """Return the shown rates of an evaluation; None if a class has no prompts."""
+    metrics = evaluation.metrics
+    if forecast is None:
+        rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
+    else:
+        expected = (forecast.rates.coverage, forecast.rates.tpr, forecast.rates.tnr)
+        coverage, tpr, tnr = (None if other is None else other.value for other in expected)
+        rates = (coverage, tpr, tnr)
+    coverage, tpr, tnr = rates
+    if coverage is None or tpr is None or tnr is None:
+        return None
+    return Figures(coverage, tpr, tnr, metrics.prompts)
+
+
+def _is_same(measured: MeasuredDefinition, other: MeasuredDefinition) -> bool:
+    """Return whether two are equal except for their time."""
+    return replace(measured, created="") == replace(other, created="")

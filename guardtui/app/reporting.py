@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.advice.report_survey import survey_for_report
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.connections import Connections
 from guardtui.app.engine import Engine
@@ -23,7 +22,7 @@ from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
-from guardtui.reports.subprocess_writer import report_bytes
+from guardtui.reports.formats import load_writer
 from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
@@ -49,11 +48,15 @@ class ReportSubject:
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """A report to write: `name` is a path, relative to the folder of the topic file."""
+    """A report to write: `name` is a path, relative to the folder of the topic file.
+
+    `variant` says whether the variant of the format is wanted, such as CSV for Excel.
+    """
 
     format: str
     subject: ReportSubject
     name: str
+    variant: bool = False
 
 
 MakeReport = Callable[[ReportRequest], ReportInput]
@@ -102,7 +105,7 @@ class Reporting:
         large = self._workspace.large
         of_sample = ""
         if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, Advice → All of the large set"
+            of_sample = f"a {large[1].text}: of all, guardtui eval"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
@@ -157,7 +160,7 @@ class Reporting:
     def write(
         self, make: MakeReport, request: ReportRequest, target: Path, *, overwrite: bool = False
     ) -> None:
-        """Make a report and write it. Blocks.
+        """Make a report and write it. Blocks, but other threads run meanwhile.
 
         Raises FileError, ReportError and, without `overwrite`, ExistsError.
         """
@@ -168,18 +171,11 @@ class Reporting:
             raise FileError(target, "this folder is for sessions", "name another folder")
         if not overwrite:
             _require_free(target)
-        report = self._with_survey(make(request), request.format)
-        data = report_bytes(request.format, report)
+        text = load_writer(request.format, variant=request.variant)(make(request))
         if not overwrite:
             _require_free(target)  # making the report took a while
-        write_atomically(target, data)
-
-    def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
-        """Return the report with its groups of similar prompts, for a format that shows them."""
-        if name != "html" or report.survey is not None or report.category_metrics is not None:
-            return report
-        survey = survey_for_report(self._engine.scanner, report.prompts, report.evaluation)
-        return replace(report, survey=survey)
+        # A lone surrogate of a topic is not valid in UTF-8.
+        write_atomically(target, text.encode("utf-8", "replace"))
 
 
 def _require_free(target: Path) -> None:

@@ -22,13 +22,13 @@ from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.prompt_survey import PromptSurveys
+from guardtui.app.recording import MeasuredDefinitions
 from guardtui.app.refinement import Refinements
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
-from guardtui.app.trials import Trials
 from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.app.wording_trials import WordingTrials
 from guardtui.app.workspace_sync import WorkspaceSync
@@ -149,7 +149,7 @@ class Services:
             author,
             jobs,
         )
-        self.trials = Trials(self.store, workspace, self.editing, author, jobs)
+        self.measured = MeasuredDefinitions(workspace, author, jobs)
         self.decisions = Decisions(
             self.store,
             workspace,
@@ -177,7 +177,7 @@ class Services:
             self.preview,
             self.lint,
             self.ideas,
-            self.trials,
+            self.measured,
         ):
             self.store.subscribe(listener.state_changed)
 
@@ -196,7 +196,7 @@ class Services:
             await self._offer_draft()
         for finding in self.workspace.prompts.left_out:
             self.author.notify(finding.message)
-        await self.trials.open()
+        await self.measured.open()
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
                 self.author.notify(ELSEWHERE, severity="warning")
@@ -265,7 +265,7 @@ class Services:
 
     async def close(self) -> None:
         """Finish running changes, and close the caches and the session's file."""
-        await self.trials.close()
+        await self.measured.close()
         await self.sync.finish()
         self.forecasting.close()
         await self.engine.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -12,11 +11,10 @@ import click
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
-from guardtui.advice.prompt_set import Survey
+from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.engine_findings import engine_findings
-from guardtui.cli import clusters, diagnostics
+from guardtui.cli import diagnostics
 from guardtui.cli.check_sarif import sarif
-from guardtui.cli.clusters import survey_of
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.cli.operating_point import settled_engine, show_progress
@@ -33,11 +31,10 @@ from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
-from guardtui.reports.clusters_document import survey_document
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
+from guardtui.reports.json_data import encode
+from guardtui.reports.survey_document import survey_document, survey_json
 from guardtui.scanners.local.scanner import LocalScanner
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +89,6 @@ _FORMATS = ("table", "json", "sarif")
     help="Format of the result (default: that of the file's ending, or table).",
 )
 @click.option(
-    "--clusters",
-    is_flag=True,
-    help="Also group similar prompts: error rates, near-duplicates, what to label next.",
-)
-@click.option(
     "--for",
     "target",
     type=click.Choice([target.value for target in ExportTarget]),
@@ -112,7 +104,6 @@ def command(
     prompts: Path | None,
     reading: Reading | None,
     format_name: str | None,
-    clusters: bool,
     target: str,
     strict: bool,
     encoder: str | None,
@@ -123,12 +114,12 @@ def command(
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
     weaknesses of definitions, with the coverage that the embedded engine measures without the
-    weakness. Without --prompts, any number of topic files is checked by their texts alone, each
+    weakness. Near-duplicates, and prompts near which another label would teach most, follow.
+    Without --prompts, any number of topic files is checked by their texts alone, each
     with all of its topics. Exit code 2 if there is an error; warnings alone give 0.
     """
     if prompts is None:
         for option, given in (
-            ("--clusters", clusters),
             ("--encoder", encoder is not None),
             ("--threshold", threshold is not None),
             ("--unlabelled or --sheet", reading is not None),
@@ -142,7 +133,7 @@ def command(
     check_output(output, *topics, *filter(None, [prompts]))
     format_name = format_for(format_name, output, "table", _FORMATS)
     topic = topics[0]
-    survey = None
+    surveyed = None
     if prompts is None:
         remarks = [
             remark for path in topics for remark in _definition_alone(path, ExportTarget(target))
@@ -155,14 +146,14 @@ def command(
             engine = settled_engine(encoder, threshold, agreed or file.topic, prompt_set)
             remarks = _remarks(file, prompts, prompt_set, engine, ExportTarget(target))
             # A disagreement of the intents is among the remarks.
-            if clusters and agreed is not None:
-                survey = survey_of(engine, agreed, prompt_set)
+            if agreed is not None and format_name != "sarif":
+                surveyed = _survey(engine, agreed, prompt_set)
         else:
             remarks = _unreadable(file, prompts, prompt_set, ExportTarget(target))
     if format_name == "sarif":
         text = sarif(remarks, [*topics, *filter(None, [prompts])])
     else:
-        text = (_json if format_name == "json" else _table)(remarks, survey)
+        text = (_json if format_name == "json" else _table)(remarks, surveyed)
     write(text if format_name != "table" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
@@ -261,6 +252,12 @@ def _measured(
     return lint(topic, prompts, engine), findings
 
 
+def _survey(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey | None:
+    """Return the survey of the prompts, by the embedded engine."""
+    evaluation = engine.evaluate_now(topic, prompts)
+    return None if evaluation is None else survey(engine, prompts, evaluation)
+
+
 def _advised(topic_path: Path, prompts_path: Path, advice: Advice) -> Remark:
     effect = None
     if advice.removal is not None:
@@ -306,20 +303,20 @@ def _prompt_remark(path: Path, finding: Finding) -> Remark:
     return Remark(str(path), str(finding.severity), finding.code, finding.message, lines)
 
 
-def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
-    document: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
+def _json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    data: dict[str, object] = {
         "errors": sum(remark.severity == "error" for remark in remarks),
         "warnings": sum(remark.severity != "error" for remark in remarks),
-        "findings": [asdict(remark) for remark in remarks],
+        "findings": remarks,
     }
-    if survey is not None:
-        document["prompt_set"] = clusters.document(survey)
-    return json.dumps(document, indent=2) + "\n"
+    if surveyed is not None:
+        data |= survey_json(surveyed)
+    return encode("check", data)
 
 
-def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
-    more = "" if survey is None else f"\n{render(survey_document(survey), 'table')}"
+def _table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    document = None if surveyed is None else survey_document(surveyed)
+    more = "" if document is None else f"\n{render(document, 'table')}"
     if not remarks:
         return f"nothing is wrong or doubtful\n{more}"
     lines = []

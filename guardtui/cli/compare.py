@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,12 +13,22 @@ from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, reading_options
-from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.cli.output_options import (
+    ReportOutput,
+    check_outputs,
+    choose,
+    format_option,
+    outputs_option,
+    variants_of,
+    with_variants,
+)
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.reports.compared.base import hold, load_form
+from guardtui.reports.compared import ComparedMistakes, compared_report
+from guardtui.reports.formats import load_writer, render
+from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
     SIGN,
     Mistakes,
@@ -27,18 +38,14 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.report_reader import RecordedError
 
-_FORMATS = ("table", "md", "json", "html")
+MISTAKE_FORMATS = ("table", "md", "json", "html")
+"""Formats if only the mistakes of one side are known."""
 
 
 @click.command("compare")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(_FORMATS),
-    help="Format of the comparison on the screen, or in a single file (default: table).",
-)
+@format_option("table", without=("tsv",))
 @click.option(
     "--prompts",
     type=FILE,
@@ -57,8 +64,9 @@ def command(
     encoder: str | None,
     threshold: Wanted,
     outputs: tuple[Path, ...],
+    **others: Any,
 ) -> int:
-    """Show the differences between A and B: metrics, definition, regressions and fixes.
+    """Report on B with A as its baseline: metrics, definition, regressions and fixes.
 
     A and B are each a JSON report, the JSON of 'airs runtime topics eval', or TOPIC.yaml for the
     best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one. With
@@ -72,18 +80,40 @@ def command(
         raise click.UsageError("--unlabelled and --sheet need --prompts: add --prompts FILE")
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
-    chosen = choose(format_name, outputs, "table", _FORMATS)
+    chosen = with_variants(choose(format_name, outputs, "table"), variants_of(others))
+    for output in chosen:
+        load_writer(output.format_name)  # an unknown format fails before the work
     sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
         sides = _find(before), _find(after)
     else:
         sides = _evaluate(before, after, prompts, reading or AS_WRITTEN, encoder, threshold)
-    texts = [side.prompts for side in sides if isinstance(side, RecordedEvaluation)]
-    check_outputs(outputs, *(Path(output.source) for output in texts if output is not None))
+    if any(isinstance(side, Mistakes) for side in sides):
+        unfit = [output for output in chosen if output.format_name not in MISTAKE_FORMATS]
+        if unfit:
+            raise InputError(
+                f"format {unfit[0].format_name}: of one side only the mistakes are known\n"
+                f"  choose one of {', '.join(MISTAKE_FORMATS)}"
+            )
+    sets = [side.prompts for side in sides if isinstance(side, RecordedEvaluation)]
+    check_outputs(outputs, *(Path(texts.source) for texts in sets if texts and texts.source))
     for note in dict.fromkeys(note for side in sides for note in side.notes):
         warn(note)
-    compared = hold(*sides)
-    return write_all((output, load_form(output.format_name)(compared)) for output in chosen)
+    first, second = sides
+    if isinstance(first, Mistakes) or isinstance(second, Mistakes):
+        mistakes = ComparedMistakes(first, second)
+        return write_all((output, _by_mistakes(mistakes, output)) for output in chosen)
+    report = compared_report(first, second)
+    return write_all(
+        (output, load_writer(output.format_name, variant=output.variant)(report))
+        for output in chosen
+    )
+
+
+def _by_mistakes(mistakes: ComparedMistakes, output: ReportOutput) -> str:
+    if output.format_name == "json":
+        return encode("mistakes", mistakes.data())
+    return render(mistakes.document(), output.format_name)
 
 
 def _evaluate(

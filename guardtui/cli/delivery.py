@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from guardtui.cli import diagnostics, github
-from guardtui.cli.clusters import with_survey
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, exit_code, outcomes, summary
 from guardtui.cli.output import write
 from guardtui.cli.output_options import ReportOutput
 from guardtui.domain.errors import GuardtuiError
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 
 
 def deliver(
@@ -24,23 +24,22 @@ def deliver(
     gates: Gates,
     files: Sequence[Path],
     *,
-    encoder: str | None = None,
     say_incomplete: Callable[[], None] | None = None,
 ) -> int:
     """Write each report to its output, print every gate, and return the exit code.
 
-    `files` are the files read, the prompts first and then the topic. `encoder` groups the prompts
-    for a report that shows groups. `say_incomplete` prints a remedy for prompts without a verdict,
-    if another scan can help. A report that cannot be written, or a metric that failed, is printed
-    as an error and gives code 2. Raises `ReportError`.
+    `files` are the files read, the prompts first and then the topic. `say_incomplete` prints a
+    remedy for prompts without a verdict, if another scan can help. A report that cannot be written,
+    or a metric that failed, is printed as an error and gives code 2. Raises `ReportError`.
     """
     if any(output.format_name == "html" for output in outputs):
         report = replace(report, measured_at=report.measured_at or _time())
-        if report.category_metrics is None:
-            report = with_survey(report, encoder)
     results = gates.results(report)
     report = replace(report, gates=outcomes(results))
-    failed = write_all((output, load_writer(output.format_name)(report)) for output in outputs)
+    failed = write_all(
+        (output, load_writer(output.format_name, variant=output.variant)(report))
+        for output in outputs
+    )
     for figure in report.figures:
         if figure.problem:
             diagnostics.error(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
@@ -10,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from guardtui.cli.output import write
 from guardtui.scanners.airs.command_options import REGIONS
 from guardtui.scanners.judge.command_options import MODELS
 
-SCHEMA_VERSION = 1
 BAD = ("missing", "failed")
 """States that prevent work."""
 
@@ -95,12 +92,9 @@ def command(
         facts = list(examine())
     missing = any(fact.state in BAD for fact in facts)
     if as_json:
-        document = {
-            "schema_version": SCHEMA_VERSION,
-            "ok": not missing,
-            "facts": [asdict(fact) for fact in facts],
-        }
-        write(json.dumps(document, indent=2) + "\n")
+        from guardtui.reports.json_data import encode
+
+        write(encode("doctor", {"ok": not missing, "facts": facts}))
     else:
         write(_table(facts))
     return Exit.NOT_COMPLETED if missing else Exit.DONE

@@ -22,7 +22,7 @@ from guardtui.cli.options import (
     scanner_options,
     values_of,
 )
-from guardtui.cli.output_options import format_option, outputs_option
+from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
 from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.domain.prompt_reading import Reading
@@ -44,6 +44,7 @@ class EvalRequest:
     profile: str
     format_name: str | None
     outputs: tuple[Path, ...]
+    variants: frozenset[str]
     every_mistake: bool
     baseline: str | None
     metrics: tuple[str, ...]
@@ -82,6 +83,7 @@ class EvalRequest:
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         companion_paths = options.pop("companion_paths")
+        variants = variants_of(values)
         if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
             raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
@@ -90,6 +92,7 @@ class EvalRequest:
             shards=shards,
             repeats=repeats,
             companion_paths=companion_paths,
+            variants=variants,
             **values,
         )
 

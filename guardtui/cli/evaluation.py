@@ -30,7 +30,7 @@ from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, sa
 from guardtui.cli.judge_scans import JudgeRun
 from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.operating_point import threshold_for_shards
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun
 from guardtui.cli.shards import (
@@ -56,7 +56,8 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.profile_files import files_of
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
@@ -114,7 +115,6 @@ def evaluate(request: EvalRequest) -> int:
         outputs,
         request.gates,
         files,
-        encoder=request.options["encoder"],
         say_incomplete=say_incomplete if run.remote else None,
     )
 
@@ -134,11 +134,9 @@ def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     check_outputs(request.outputs, *files, session_file(request.topic))
     if request.thresholds:
         return threshold_outputs(request)
-    outputs = choose(request.format_name, request.outputs, "table")
-    if request.baseline is None and any(
-        output.format_name == "junit-regressions" for output in outputs
-    ):
-        raise click.UsageError("junit-regressions needs --baseline")
+    outputs = with_variants(choose(request.format_name, request.outputs, "table"), request.variants)
+    if request.baseline is None and "junit" in request.variants:
+        raise click.UsageError("--only-regressions needs --baseline")
     for output in outputs:
         load_writer(output.format_name)
     return outputs

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from guardtui.cli.clusters import with_survey
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import path_from_here
@@ -16,12 +16,15 @@ from guardtui.cli.output_options import (
     choose,
     format_option,
     outputs_option,
+    variants_of,
+    with_variants,
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.session.judge_templates import template_of
 from guardtui.session.report_reader import has_session, recorded_topics, session_file
 from guardtui.session.sampled_prompts import load_prompts_of
@@ -41,15 +44,19 @@ from guardtui.session.store import SessionStore
     help="The iteration to report on (default: best).",
 )
 def command(
-    topic: Path | None, format_name: str | None, outputs: tuple[Path, ...], which: str
+    topic: Path | None,
+    format_name: str | None,
+    outputs: tuple[Path, ...],
+    which: str,
+    **others: Any,
 ) -> int:
     """Write a report of a topic's session: by default of its best iteration.
 
     Without TOPIC, the session used last in this folder is taken. It is compared with the pinned
     baseline, or else with the iteration kept before it.
     """
-    wanted = choose(format_name, outputs, "md")
-    writers = [load_writer(output.format_name) for output in wanted]
+    wanted = with_variants(choose(format_name, outputs, "md"), variants_of(others))
+    writers = [load_writer(output.format_name, variant=output.variant) for output in wanted]
     if topic is None:
         names = recorded_topics(Path())
         if not names:
@@ -88,8 +95,6 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=template_of(store, evaluation.settings),
     )
-    if any(output.format_name == "html" for output in wanted):
-        report = with_survey(report)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )

@@ -24,16 +24,13 @@ from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
-from guardtui.reports.json_report import definition_of, scanner_of
-from guardtui.reports.json_text import dumps
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import Scanner, encode
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedForecast
     from guardtui.forecast.expected import Expected
     from guardtui.session.session import Iteration
-
-SCHEMA_VERSION = 1
 
 LIMIT = 20
 """Likely flips in a table."""
@@ -49,23 +46,21 @@ _VERDICTS = {Triggered.YES: "triggered", Triggered.NO: "not triggered"}
 def render(report: RecordedForecast, format_name: str) -> str:
     """Return the forecast in the format of this name."""
     if format_name == "json":
-        return dumps(_document(report), indent=2) + "\n"
+        return encode("forecast", _data(report))
     return render_document(forecast_document(report), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
 
 
-def _document(report: RecordedForecast) -> dict[str, Any]:
+def _data(report: RecordedForecast) -> dict[str, Any]:
     forecast, prompts = report.forecast, report.prompts
     grounds, rates = forecast.grounds, forecast.rates
     return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "forecast",
         "note": NOTE,
-        "guardrail": scanner_of(grounds.settings),
-        "other_guardrails": [scanner_of(other) for other in report.guardrail.others],
-        "definition": definition_of(forecast.topic),
+        "guardrail": Scanner.of(grounds.settings),
+        "other_guardrails": [Scanner.of(other) for other in report.guardrail.others],
+        "definition": forecast.topic,
         "prompt_file": prompts.source,
         "prompt_set_fingerprint": forecast.prompt_set,
         "grounds": {
@@ -81,11 +76,7 @@ def _document(report: RecordedForecast) -> dict[str, Any]:
             },
             "doubts": list(grounds.doubts),
         },
-        "expected": {
-            "coverage": expected_of(rates.coverage),
-            "tpr": expected_of(rates.tpr),
-            "tnr": expected_of(rates.tnr),
-        },
+        "expected": {"coverage": rates.coverage, "tpr": rates.tpr, "tnr": rates.tnr},
         "compared_with": report.compared
         and {"iteration": report.compared.number, "coverage": forecast.before},
         "probability_better": rates.better,
@@ -94,13 +85,6 @@ def _document(report: RecordedForecast) -> dict[str, Any]:
         "flips": [_flip(report, row) for row in forecast.flips().tolist()],
         "prompts": _prompts(report),
     }
-
-
-def expected_of(figure: Expected | None) -> dict[str, float] | None:
-    """Return a figure that is expected, with its 95 % interval, for JSON."""
-    if figure is None:
-        return None
-    return {"value": figure.value, "low": figure.low, "high": figure.high}
 
 
 def _prompts(report: RecordedForecast) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def annotate(report: ReportInput, results: Sequence[Result], prompts: Path, *inp
         for line in annotation_lines(report, results, prompts):
             diagnostics.workflow_command(line)
     if name := os.environ.get(SUMMARY):
-        from guardtui.reports.base import load_writer
+        from guardtui.reports.formats import load_writer
 
         problem = _append(Path(name), load_writer("md")(report), (prompts, *inputs))
         if problem:

@@ -34,10 +34,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "Score a model's outputs against their targets."),
     "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
     "export": ("export", "Write a report of a session's iterations."),
-    "import-results": (
-        "import_results",
-        "Import the iterations of a results.tsv into the history.",
-    ),
     "check": ("check", "Check a definition and its labelled prompts."),
     "convert": ("convert", "Convert another tool's test cases to a prompt set."),
     "sample": ("sample", "Print a small prompt set to start from."),

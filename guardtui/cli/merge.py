@@ -19,11 +19,13 @@ from guardtui.cli.output_options import (
     choose,
     format_option,
     outputs_option,
+    variants_of,
+    with_variants,
 )
 from guardtui.cli.shards import merge_locally, report_of
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED, SHIPPED
-from guardtui.reports.base import load_writer
+from guardtui.reports.formats import load_writer
 from guardtui.session.evaluation_refs import find_baseline, is_of_session
 from guardtui.session.report_reader import RecordedError
 from guardtui.shards.large_set import LargeSet, open_set
@@ -70,7 +72,11 @@ def command(
     """
     gates = gates_of(others)
     gates.check_usage(baseline=baseline is not None)
-    chosen = choose(format_name, outputs, "table")
+    chosen = with_variants(choose(format_name, outputs, "table"), variants_of(others))
+    if baseline is None and any(
+        output.variant and output.format_name == "junit" for output in chosen
+    ):
+        raise click.UsageError("--only-regressions needs --baseline")
     for output in chosen:
         load_writer(output.format_name)  # an unknown format fails before the work
     large = open_set(folder)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,23 +19,61 @@ TEMPLATES = ("md", "table")
 
 @dataclass(frozen=True, slots=True)
 class ReportOutput:
-    """Output of a report: a file, or None for standard output, and the name of its format."""
+    """Output of a report: a file, or None for standard output, and its format.
+
+    `variant` says whether the variant of the format is wanted, such as CSV for Excel.
+    """
 
     path: Path | None
     format_name: str
+    variant: bool = False
 
 
 def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
-    """Return the option --format, whose help names the built-in formats except `without`."""
-    from guardtui.reports.formats import FORMATS
+    """Return the options --format and those of variants; `without` are formats not in the help.
+
+    `variants_of` takes the variants from the values of a command.
+    """
+    from guardtui.reports.formats import FORMATS, VARIANTS
 
     names = ", ".join(name for name in FORMATS if name not in without)
-    return click.option(
-        "--format",
-        "format_name",
-        metavar="NAME",
-        help=f"Format of the report: {names}. Default: that of the file's ending, or {default}.",
-    )
+
+    def add(function: Function) -> Function:
+        for name, variant in reversed(VARIANTS.items()):
+            function = click.option(
+                variant.option, variant.keyword, is_flag=True, help=f"Write {name} {variant.about}."
+            )(function)
+        return click.option(
+            "--format",
+            "format_name",
+            metavar="NAME",
+            help=f"Format of the report: {names}. Default: that of the file's ending, or "
+            f"{default}.",
+        )(function)
+
+    return add
+
+
+def variants_of(values: dict[str, Any]) -> frozenset[str]:
+    """Remove the options of variants from a command's values; return the formats they are for."""
+    from guardtui.reports.formats import VARIANTS
+
+    return frozenset(name for name, variant in VARIANTS.items() if values.pop(variant.keyword))
+
+
+def with_variants(outputs: list[ReportOutput], variants: Collection[str]) -> list[ReportOutput]:
+    """Return the outputs with their variants. Raises `click.UsageError` for one without an output.
+
+    `variants` are names of formats, from `variants_of`.
+    """
+    from guardtui.reports.formats import VARIANTS
+
+    for name in variants:
+        if not any(output.format_name == name for output in outputs):
+            raise click.UsageError(
+                f"{VARIANTS[name].option} is for the format {name}: add --format {name}"
+            )
+    return [replace(output, variant=output.format_name in variants) for output in outputs]
 
 
 def outputs_option(function: Function) -> Function:

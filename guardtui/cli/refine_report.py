@@ -32,7 +32,7 @@ from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
 
 SCHEMA_VERSION = 2
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -23,11 +22,11 @@ from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
 from guardtui.cli.plugins import load_plugins, plugin_option
-from guardtui.cli.score_screen import open_screen, require_terminal
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
 from guardtui.reports.score_base import ScoreReport
+from guardtui.reports.score_document import FORMATS, write_scores
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
@@ -45,7 +44,6 @@ from guardtui.session.score_run import (
     with_standard_errors,
 )
 
-FORMATS = ("table", "json", "csv")
 _SHOWN_SECONDS = 0.1
 _LISTED = 5
 _BAR = 24
@@ -123,11 +121,6 @@ _BAR = 24
     help="Allow http:// to other machines, which sends key and texts unencrypted.",
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached grades.")
-@click.option(
-    "--screen",
-    is_flag=True,
-    help="Show the rows in the app, to try other scorers, instead of a report.",
-)
 def command(
     file: Path,
     scorers: tuple[str, ...],
@@ -145,7 +138,6 @@ def command(
     sample_timeout: float,
     allow_http: bool,
     fresh: bool,
-    screen: bool,
 ) -> int:
     """Score a model's outputs: a file with the columns input, target and output.
 
@@ -155,10 +147,8 @@ def command(
     Exit code 0: done. 2: bad usage or input. 3: rows could not be scored; the others are
     reported, and what a model graded is kept. 130: interrupted; likewise.
     """
-    if not scorers and not screen:
+    if not scorers:
         raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")
-    if screen and output is not None:
-        raise click.UsageError("--screen writes no report: omit --output, or export in the app")
     roles = roles_of(model_roles)
     load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
@@ -174,18 +164,11 @@ def command(
             models=[*models, *chain(*roles.values()), *models_named(scorers)],
         )
         graders = _graders({"--model": models, **roles}, make, fresh)
-        if screen:
-            require_terminal()
         outputs = _loaded(file, judges)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
             _require_values(outputs, cluster)
         require_epochs(outputs, reduce)
-        if screen:
-            return open_screen(
-                outputs, scorers, measures, reduce, cluster, group,
-                make=make, models=models, roles=roles, concurrency=concurrency, fresh=fresh,
-            )  # fmt: skip
         if cluster is not None or group is not None:
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
@@ -205,10 +188,7 @@ def command(
         models=list(graders.known), roles=graders.names_of(roles),
         asked=graders.sent, found=graders.cached,
     )  # fmt: skip
-    writer: Callable[[ScoreReport], str] = import_module(
-        f"guardtui.reports.score_{format_name}"
-    ).write
-    write(writer(report), output)
+    write(write_scores(report, format_name), output)
     return _outcome(outputs, scored, graders)
 
 

@@ -45,6 +45,7 @@ def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
         "--metric": request.metrics,
         "--cluster": request.cluster,
         "--all": request.every_mistake,
+        "--excel or --only-regressions": request.variants,
     }
     for name, value in others.items():
         if value:

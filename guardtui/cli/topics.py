@@ -25,11 +25,10 @@ from guardtui.cli.output import write
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.http.errors import inert
+from guardtui.reports.json_data import encode
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.models import CustomTopic
-
-SCHEMA_VERSION = 1
 
 
 @click.group("topics")
@@ -59,14 +58,13 @@ def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
     listing = run_async(_read(settings))
     row = listing.profile
     if as_json:
-        document = {
-            "schema_version": SCHEMA_VERSION,
+        data = {
             "profile": None
             if row is None
             else {"name": row.profile_name, "revision": row.revision, "id": row.profile_id},
             "topics": [_entry(listing, topic) for topic in listing.topics],
         }
-        write(json.dumps(document, indent=2) + "\n")
+        write(encode("topics", data))
         return
     header = ("name", "revision", "id", *(("in the profile",) if row is not None else ()))
     write(table([_cells(listing, topic) for topic in listing.topics], header))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from guardtui.cli.forecast_report import expected_of, interval_of
+from guardtui.cli.forecast_report import interval_of
 from guardtui.domain.document import (
     Block,
     Bullets,
@@ -21,15 +22,12 @@ from guardtui.domain.document import (
 )
 from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.reports.json_report import definition_of, scanner_of
-from guardtui.reports.json_text import dumps
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import Scanner, encode
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedTrust
     from guardtui.forecast.trust import ScanCheck, WrongVerdicts
-
-SCHEMA_VERSION = 1
 
 _INSIDE = {True: "yes", False: "no", None: "–"}
 _DIRECTION = {True: "right", False: "wrong", None: "–"}
@@ -38,7 +36,7 @@ _DIRECTION = {True: "right", False: "wrong", None: "–"}
 def render(report: RecordedTrust, format_name: str) -> str:
     """Return the comparison in the format of this name."""
     if format_name == "json":
-        return dumps(_document(report), indent=2) + "\n"
+        return encode("trust", _data(report))
     return render_document(trust_document(report), format_name)
 
 
@@ -50,16 +48,14 @@ def _number(report: RecordedTrust, index: int) -> int:
 # --- for programs -------------------------------------------------------------------------
 
 
-def _document(report: RecordedTrust) -> dict[str, Any]:
+def _data(report: RecordedTrust) -> dict[str, Any]:
     trust = report.trust
     (held, intervals), (right, directions) = trust.intervals, trust.directions
     return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "trust",
         "summary": trust.summary,
-        "guardrail": scanner_of(trust.settings),
-        "other_guardrails": [scanner_of(group) for group in report.guardrail.others],
-        "engine": scanner_of(report.engine) | {"threshold": report.engine.threshold},
+        "guardrail": Scanner.of(trust.settings),
+        "other_guardrails": [Scanner.of(group) for group in report.guardrail.others],
+        "engine": asdict(Scanner.of(report.engine)) | {"threshold": report.engine.threshold},
         "prompt_file": report.prompts.source,
         "prompt_set_fingerprint": report.prompts.fingerprint,
         "overall": {
@@ -74,29 +70,20 @@ def _document(report: RecordedTrust) -> dict[str, Any]:
             {"iteration": _number(report, group.index), "reason": group.reason}
             for group in trust.unchecked
         ],
-        "calibration": [
-            {
-                "low": group.low,
-                "high": group.high,
-                "prompts": group.prompts,
-                "expected": group.expected,
-                "triggered": group.triggered,
-            }
-            for group in trust.calibration
-        ],
+        "calibration": list(trust.calibration),
     }
 
 
 def _scan(report: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
     return {
         "iteration": _number(report, check.index),
-        "definition": definition_of(check.topic),
+        "definition": check.topic,
         "scanned_before": check.repeated,
         "forecast_recorded": check.stored,
         "prompts": check.prompts,
         "coverage": {
             "before": check.before,
-            "expected": expected_of(check.expected),
+            "expected": check.expected,
             "came_true": check.coverage,
         },
         "interval_held": check.inside,

@@ -33,7 +33,7 @@ from guardtui.domain.guardrail import measured_by
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
-from guardtui.reports.renderers import render as render_document
+from guardtui.reports.formats import render as render_document
 
 SCHEMA_VERSION = 1
 _LISTED = 12  # wordings in a table

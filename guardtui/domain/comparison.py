@@ -17,7 +17,7 @@ from guardtui.domain.operating_point import is_fitted, judged_alike
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
 from guardtui.domain.significance import Pairs, Significance
-from guardtui.domain.verdicts import Outcome, Triggered, outcomes
+from guardtui.domain.verdicts import Outcome, Triggered, is_wrong, outcomes
 
 ABSENT = -1
 """Baseline outcome of a prompt that is not in the baseline."""
@@ -151,6 +151,11 @@ class Comparison:
     def p_value(self) -> float:
         """McNemar's exact p-value of the regressions against the fixes."""
         return self.significance.p_value
+
+    @cached_property
+    def wrong_in_both(self) -> int:
+        """Number of prompts that are wrong in both."""
+        return int(np.count_nonzero((self.changes == Change.SAME) & is_wrong(self.now)))
 
     @property
     def sentence(self) -> str:

@@ -204,7 +204,79 @@ def listed(prompts: Prompts, view: PromptView) -> Lines:
     return Lines(len(rows), lambda index: prompts.line(rows[index]), prompts.whole)
 
 
-Block: TypeAlias = "Paragraph | Facts | Table | Bullets | TitledLines | Edits | Prompts"
+class Join(IntEnum):
+    """How a line goes from a point to the next one: straight, or level and then up or down."""
+
+    STRAIGHT = 0
+    LEVEL_FIRST = 1
+    LEVEL_LAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line of a chart through its points (x, y), in order."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    join: Join = Join.STRAIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point of a chart: a sign, and its label or its `kind`, which the legend names."""
+
+    x: float
+    y: float
+    sign: str = "●"
+    kind: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The horizontal axis: its title, its ends, and the values that are written at it."""
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    decimals: int = 1
+
+
+RATE_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Rates from 0 to 1, drawn by formats that can; its figures are in a table beside it.
+
+    - `title`: what is drawn, in a line.
+    - `x`, `y`: the horizontal axis, and the title of the vertical one.
+    - `series`: lines; the last ones lie above the others.
+    - `now`: a marked place of the horizontal axis with its label, or None.
+    - `diagonal`: whether y = x is drawn, as for comparison with chance.
+    - `wide`: whether the chart takes twice the width.
+    """
+
+    title: str
+    x: Axis
+    y: str
+    series: tuple[Series, ...]
+    marks: tuple[Mark, ...] = ()
+    now: tuple[float, str] | None = None
+    diagonal: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """Charts side by side. `twin` has their figures; it may be None if a table follows."""
+
+    charts: tuple[Chart, ...]
+    twin: Table | None = None
+
+
+Block: TypeAlias = "Paragraph | Facts | Table | Bullets | TitledLines | Edits | Prompts | Charts"
 
 
 class Depth(IntEnum):

@@ -9,6 +9,7 @@ from functools import singledispatch
 from guardtui.domain.document import (
     Block,
     Bullets,
+    Charts,
     Depth,
     Document,
     Edits,
@@ -145,6 +146,12 @@ def _edits(block: Edits) -> Iterator[str]:
             before = code_span(old) if old else "(none)"
             yield f"- {field}: {before} → {code_span(new) if new else '(none)'}"
     yield ""
+
+
+@_lines.register
+def _charts(block: Charts) -> Iterator[str]:
+    """Yield nothing: the figures of charts are in tables."""
+    return iter(())
 
 
 @_lines.register

@@ -9,6 +9,7 @@ from functools import singledispatch
 from guardtui.domain.document import (
     Block,
     Bullets,
+    Charts,
     Depth,
     Document,
     Edits,
@@ -128,6 +129,12 @@ def _edits(block: Edits) -> Iterator[str]:
             yield f"  {field:<12} − {cut(old, _DEFINITION)}"
         if new:
             yield f"  {'' if old else field:<12} + {cut(new, _DEFINITION)}"
+
+
+@_lines.register
+def _charts(block: Charts) -> Iterator[str]:
+    """Yield nothing: the figures of charts are in tables."""
+    return iter(())
 
 
 @_lines.register

@@ -14,7 +14,7 @@ from guardtui.domain.profile_labels import Label
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
 from guardtui.reports.base import ReportError
-from guardtui.reports.renderers import render
+from guardtui.reports.formats import render
 
 FORMATS = ("table", "json", "md", "html")
 """Names of the formats of an evaluation."""

@@ -1,69 +1,34 @@
-"""The audit as JSON with a `schema_version`; undefined rates are null."""
+"""The audit as JSON; undefined rates are null."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.profile_conflicts import Conflict
 from guardtui.domain.profile_evaluation import CONTRADICTORY, ProfileEvaluation
 from guardtui.domain.profile_labels import Label
-from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.reports.audit_base import KIND_CODES, AuditReport
-from guardtui.reports.json_report import RATE_KEYS, dumps
-
-SCHEMA_VERSION = 1
+from guardtui.reports.json_data import Measured, Rates, Scanner, encode
 
 
 def write(report: AuditReport) -> str:
-    """Return JSON, one line per entry of `conflicts` and `results`; ends with a line feed.
-
-    Invisible characters are escaped, so that the text is inert on a terminal and unchanged once it
-    is parsed.
-    """
-    evaluation = report.evaluation
-    head = _dumps(_document(report), indent=2)[:-2]
-    conflicts = _lines(_conflict(evaluation, conflict) for conflict in evaluation.conflicts)
-    results = _lines(_results(evaluation))
-    return f'{head},\n  "conflicts": {conflicts},\n  "results": {results}\n}}\n'
-
-
-def _lines(entries: Iterable[dict[str, Any]]) -> str:
-    """Return a JSON list with one line per entry."""
-    body = ",\n".join(f"    {_dumps(entry)}" for entry in entries)
-    return f"[\n{body}\n  ]" if body else "[]"
-
-
-def _dumps(value: Any, indent: int | None = None) -> str:
-    """Return the same as `dumps`; plain ASCII needs no search for invisible characters."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return text if text.isascii() and "\x7f" not in text else dumps(value, indent)
-
-
-def _document(report: AuditReport) -> dict[str, Any]:
+    """Return JSON, one line per entry of `conflicts` and `results`; see `encode`."""
     evaluation, settings = report.evaluation, report.settings
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "report": "audit",
+    data = {
         "profile": report.profile,
         "default": "block" if evaluation.closed else "allow",
-        "scanner": {
-            "name": settings.name,
-            "identity": settings.identity,
-            "revision": settings.revision,
-        },
+        "scanner": Scanner.of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
-        "notices": list(report.notices),
-        "composite": _measured(evaluation.metrics)
-        | {
+        "notices": report.notices,
+        "composite": {
             "prompts": len(evaluation),
             "contradictory": int(evaluation.contradictory.sum()),
             "undecided": int(evaluation.undecided.sum()),
-            "if_undecided_right": _rates(evaluation.metrics_if_right),
+            "measured": Measured.of(evaluation.metrics),
+            "if_undecided_right": Rates.of(evaluation.metrics_if_right),
             "against_rule": len(evaluation.against_rule),
         },
         "topics": [_topic(evaluation, index) for index in range(len(evaluation.members))],
@@ -74,68 +39,49 @@ def _document(report: AuditReport) -> dict[str, Any]:
                 "expected_label": row.belongs,
                 "prompts": row.prompts,
                 "matched": {
-                    evaluation.name(index): count for index, count in enumerate(row.matched)
+                    _key(evaluation.name(index)): count for index, count in enumerate(row.matched)
                 },
                 "stopped": row.stopped,
                 "no_verdict": row.missing,
             }
             for row in evaluation.cross_table
         ],
+        "conflicts": [_conflict(evaluation, conflict) for conflict in evaluation.conflicts],
+        "results": list(_results(evaluation)),
     }
+    return encode("audit", data)
 
 
 def _topic(evaluation: ProfileEvaluation, index: int) -> dict[str, Any]:
     member = evaluation.members[index]
     return {
-        "name": member.topic.name,
-        "intent": member.topic.intent.value,
-        "description": member.topic.description,
-        "examples": list(member.topic.examples),
+        "definition": member.topic,
         "fingerprint": member.topic.fingerprint if member.given else None,
         "given": member.given,
         "prompt_file": member.source or None,
         "prompts": len(member.own),
         "repeated": member.repeats,
         "changes_verdicts": index not in evaluation.idle,
-        "alone": _measured(member.alone),
-        "in_profile": _measured(evaluation.in_profile(index)),
+        "alone": Measured.of(member.alone),
+        "in_profile": Measured.of(evaluation.in_profile(index)),
     }
 
 
 def _conflict(evaluation: ProfileEvaluation, conflict: Conflict) -> dict[str, Any]:
-    interval = conflict.interval
     return {
         "kind": KIND_CODES[conflict.kind],
         "first": evaluation.name(conflict.first),
         "second": evaluation.name(conflict.second),
         "prompts": len(conflict.rows),
         "share": conflict.share,
-        "interval": interval and {"low": interval.low, "high": interval.high},
+        "interval": conflict.interval,
         "results": conflict.rows.tolist(),
     }
 
 
-def _measured(metrics: Metrics) -> dict[str, Any]:
-    return {
-        "tp": metrics.tp,
-        "fn": metrics.fn,
-        "fp": metrics.fp,
-        "tn": metrics.tn,
-        "no_verdict": metrics.errors,
-        "open": metrics.open,
-        **_rates(metrics),
-        "intervals": {
-            "confidence": CONFIDENCE,
-            **{
-                RATE_KEYS[name]: interval and {"low": interval.low, "high": interval.high}
-                for name, interval in rate_intervals(metrics).items()
-            },
-        },
-    }
-
-
-def _rates(metrics: Metrics) -> dict[str, float | None]:
-    return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
+def _key(name: str) -> str:
+    """Return the name of a topic as a key, which can hold no lone surrogate."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _results(evaluation: ProfileEvaluation) -> Iterator[dict[str, Any]]:
@@ -159,7 +105,7 @@ def _results(evaluation: ProfileEvaluation) -> Iterator[dict[str, Any]]:
             "prompt": evaluation.texts[row],
             "places": list(evaluation.locations(row)),
             "expected_labels": {
-                name: "both" if label == Label.BOTH else label == Label.YES
+                _key(name): "both" if label == Label.BOTH else label == Label.YES
                 for name, label in zip(names, labels[row], strict=True)
                 if label != Label.UNLABELLED
             },

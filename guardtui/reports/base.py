@@ -1,13 +1,11 @@
-"""Input of reports, the rows shared by all formats, and the registry of writers."""
+"""Input of the reports of an evaluation, and the rows shared by all formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,28 +26,6 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
-
-if TYPE_CHECKING:
-    from guardtui.advice.prompt_set import Survey
-
-GROUP = "guardtui.reports"
-"""Entry-point group by which other packages add formats: a name and a `Writer`."""
-
-_BUILT_IN = {
-    "table": "guardtui.reports.topic_text",
-    "json": "guardtui.reports.json_report",
-    "csv": "guardtui.reports.csv_report",
-    "tsv": "guardtui.reports.tsv_report",
-    "md": "guardtui.reports.topic_markdown",
-    "html": "guardtui.reports.html.report",
-    "inspect-log": "guardtui.reports.inspect_log",
-    "junit": "guardtui.reports.junit",
-    "sarif": "guardtui.reports.sarif",
-    "airs-json": "guardtui.reports.airs_json",
-    "litellm": "guardtui.reports.litellm",
-    "csv-excel": "guardtui.reports.csv_excel",
-    "junit-regressions": "guardtui.reports.junit_regressions",
-}
 
 
 class ReportError(GuardtuiError):
@@ -103,19 +79,21 @@ class ReportInput:
 
     `prompts` gives the texts, found by content: its rows may have another order than those of
     `evaluation`, and may lack some. `comparison` compares `evaluation` with `baseline`, whose
-    iteration has the number `baseline_number`; `changes` says what was edited in between.
+    iteration has the number `baseline_number`; `changes` says what was edited in between. If two
+    recorded evaluations are compared, `name` and `baseline_title` say where each is from, and
+    `baseline_prompts` has the texts of prompts that only the baseline has.
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
     any. `checked` is the status of a check of likely flips, `before` the forecast made before the
     scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
-    `survey` has the groups of similar prompts, if they were computed. `prompt_path` is the path by
-    which others should find the prompt file, as relative to the folder where a command ran; "" is
-    the path that the prompt set was read from. Of a prompt set too large to be listed,
-    `category_metrics` are those of all its prompts, and `listed` are the places (intp [k]) of those
-    that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1 where a prompt
-    is not there. `gates` are the results of gates, and `measured_at` is the time of the verdicts,
-    in ISO 8601 with its zone, or "". `template` is the text of the model's template, or "".
+    `prompt_path` is the path by which others should find the prompt file, as relative to the folder
+    where a command ran; "" is the path that the prompt set was read from. Of a prompt set too large
+    to be listed, `category_metrics` are those of all its prompts, and `listed` are the places (intp
+    [k]) of those that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1
+    where a prompt is not there. `gates` are the results of gates, and `measured_at` is the time of
+    the verdicts, in ISO 8601 with its zone, or "". `template` is the text of the model's template,
+    or "".
     """
 
     topic: Topic
@@ -130,7 +108,6 @@ class ReportInput:
     companions: tuple[Topic, ...] = ()
     cluster: str = ""
     reducer: str = ""
-    survey: Survey | None = None
     prompt_path: str = ""
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
@@ -143,6 +120,9 @@ class ReportInput:
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
     template: str = ""
+    name: str = ""
+    baseline_title: str = ""
+    baseline_prompts: PromptSet | None = None
 
     @property
     def baseline_name(self) -> str:
@@ -297,6 +277,24 @@ class ReportInput:
         groups = codes[self._places[known]]
         return metrics_by_group(self.evaluation.codes[known], groups, names)
 
+    @cached_property
+    def removed(self) -> tuple[RemovedPrompt, ...]:
+        """Prompts that only the baseline has, in its order."""
+        if self.baseline is None or self.comparison is None or not self.comparison.removed:
+            return ()
+        baseline, prompts = self.baseline, self.baseline_prompts
+        rows = np.flatnonzero(~np.isin(baseline.keys, self.evaluation.keys))
+        removed = []
+        for row in rows.tolist():
+            text, line = None, None
+            place = None if prompts is None else prompts.row_of(int(baseline.keys[row]))
+            if prompts is not None and place is not None:
+                text = str(prompts.frame["prompt"][place])
+                line = int(prompts.frame["line"][place]) or None
+            was = Outcome(int(baseline.codes[row])).name
+            removed.append(RemovedPrompt(text, line, was, bool(baseline.expected[row])))
+        return tuple(removed)
+
     def row(self, number: int) -> ReportRow:
         """Return the prompt at this place (from 0) of the evaluation."""
         evaluation, verdicts = self.evaluation, self.evaluation.verdicts
@@ -355,6 +353,16 @@ class ReportInput:
         if self.comparison is None:
             return ReportRows(self, np.empty(0, np.intp))
         return ReportRows(self, np.flatnonzero(self.comparison.changes == change))
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPrompt:
+    """A prompt that only the baseline has; text and line are None if they are unknown."""
+
+    prompt: str | None
+    line: int | None
+    was: str
+    expected_label: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,45 +438,3 @@ def verdict_text(row: ReportRow) -> str:
     if row.was and row.change:
         parts.append(f"was {row.was}")
     return ", ".join(parts)
-
-
-Writer = Callable[[ReportInput], str]
-"""Writer of a report's text; the same input gives the same text."""
-
-
-def report_formats() -> tuple[str, ...]:
-    """Return all formats: the built-in ones, then those that other packages add, sorted."""
-    from importlib.metadata import entry_points
-
-    added = {point.name for point in entry_points(group=GROUP)} - set(_BUILT_IN)
-    return (*_BUILT_IN, *sorted(added))
-
-
-def load_writer(name: str) -> Writer:
-    """Return the writer of a format. Raises `ReportError` if it is unknown or cannot be loaded."""
-    if name in _BUILT_IN:
-        writer: Writer = import_module(_BUILT_IN[name]).write
-        return writer
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=GROUP, name=name):
-        try:
-            loaded: Writer = point.load()
-        except Exception as error:
-            raise ReportError(
-                f"the report format {name!r} of {point.value} cannot be loaded "
-                f"({type(error).__name__})"
-            ) from error
-        return loaded
-    raise ReportError(
-        f"unknown report format {name!r}: choose one of {', '.join(report_formats())}"
-    )
-
-
-def write_report(name: str, report: ReportInput, path: Path) -> None:
-    """Write a report to a file atomically. Raises `ReportError` and `FileError`."""
-    from guardtui.files.atomic import write_atomically
-
-    text = load_writer(name)(report)
-    # A lone surrogate of a topic is not valid in UTF-8.
-    write_atomically(path, text.encode("utf-8", "replace"), backup_folder=None)

@@ -26,16 +26,22 @@ TOLD = ("error", "note", "stopped_by", "reason", "epochs")
 """Further columns, each if any prompt has a value in it."""
 
 
-def write(report: ReportInput) -> str:
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def write(report: ReportInput, *, excel: bool = False) -> str:
     """Return CSV (RFC 4180 with line feeds): guardtui's columns, then those of the prompt set.
 
     `error`, `note`, `stopped_by`, `reason` and `epochs` (the answers in order) are columns only if
     any prompt has a value in them. A column of the prompt set with the name of one of guardtui's
     gets the suffix " (prompt set)". Control characters, invisible characters and line ends are
     shown as signs, so that each prompt is one line. A "'" stands before a text that could be a
-    formula. The JSON report has the exact prompts.
+    formula. The JSON report has the exact prompts. For Excel a byte order mark comes first, by
+    which it knows that a file is UTF-8.
     """
     stream = io.StringIO()
+    if excel:
+        stream.write(BYTE_ORDER_MARK)
     writer = csv.writer(stream, lineterminator="\n")
     verdicts = report.evaluation.verdicts
     known = (

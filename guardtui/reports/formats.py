@@ -1,43 +1,130 @@
-"""Descriptions and file suffixes of report formats, for lists."""
+"""The registry of report formats: name, file suffix, purpose and writer of each.
+
+A new format is a module with a function `write`, and an entry of `FORMATS`. Other packages add
+formats by an entry point of the group `GROUP`: a name and a `Writer`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+from guardtui.domain.document import Depth, Document
+from guardtui.reports.base import ReportError, ReportInput
+
+GROUP = "guardtui.reports"
+"""Entry-point group by which other packages add formats."""
+
+Writer = Callable[[ReportInput], str]
+"""Writer of a report's text; the same input gives the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A switch of a format: the keyword argument of its writer, and its purpose in a few words."""
+
+    keyword: str
+    about: str
+
+    @property
+    def option(self) -> str:
+        """The command-line option."""
+        return f"--{self.keyword.replace('_', '-')}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """A format; `ending` is the suffix of its files without the first dot, `about` one line."""
+    """A format of reports.
+
+    - `ending`: suffix of its files, without the first dot.
+    - `about`: its purpose, one line.
+    - `module`: module with the function `write`; "" for a format of another package.
+    - `depth`: level of detail if `write` takes any `Document`; None if it takes a `ReportInput`.
+    - `variant`: a switch of the format, or None.
+    """
 
     ending: str
     about: str
+    module: str = ""
+    depth: Depth | None = None
+    variant: Variant | None = None
 
 
 FORMATS: dict[str, ReportFormat] = {
-    "html": ReportFormat("html", "one page to read and pass on, with charts and a search"),
-    "md": ReportFormat("md", "to read, in a pull request: metrics, changes, mistakes"),
-    "table": ReportFormat("txt", "plain text, as 'guardtui eval' prints it"),
-    "json": ReportFormat("json", "everything, for programs; other commands read it back"),
-    "csv": ReportFormat("csv", "one row for each prompt, for a spreadsheet"),
-    "csv-excel": ReportFormat("excel.csv", "the same for Excel: it opens with all its letters"),
-    "tsv": ReportFormat("tsv", "one row for each iteration (results.tsv)"),
-    "junit": ReportFormat("junit.xml", "a test for each prompt, for CI systems"),
-    "junit-regressions": ReportFormat("regressions.xml", "the same; only regressions fail"),
-    "sarif": ReportFormat("sarif", "mistakes as findings, for code scanning"),
+    "html": ReportFormat(
+        "html",
+        "one page to read and pass on, with charts and a search",
+        "guardtui.reports.html.as_page",
+        Depth.PAGE,
+    ),
+    "md": ReportFormat(
+        "md",
+        "to read, in a pull request: metrics, changes, mistakes",
+        "guardtui.reports.as_markdown",
+        Depth.FULL,
+    ),
+    "table": ReportFormat(
+        "txt",
+        "plain text, as 'guardtui eval' prints it",
+        "guardtui.reports.as_text",
+        Depth.BRIEF,
+    ),
+    "json": ReportFormat(
+        "json",
+        "everything, for programs; other commands read it back",
+        "guardtui.reports.json_report",
+    ),
+    "csv": ReportFormat(
+        "csv",
+        "one row for each prompt, for a spreadsheet",
+        "guardtui.reports.csv_report",
+        variant=Variant("excel", "with a byte order mark, by which Excel knows UTF-8"),
+    ),
+    "tsv": ReportFormat(
+        "tsv", "one row for each iteration (results.tsv)", "guardtui.reports.tsv_report"
+    ),
+    "junit": ReportFormat(
+        "junit.xml",
+        "a test for each prompt, for CI systems",
+        "guardtui.reports.junit",
+        variant=Variant("only_regressions", "only regressions fail, other mistakes are skipped"),
+    ),
+    "sarif": ReportFormat(
+        "sarif", "mistakes as findings, for code scanning", "guardtui.reports.sarif"
+    ),
     "airs-json": ReportFormat(
-        "airs.json", "what 'airs runtime topics eval' prints, with its names"
+        "airs.json",
+        "what 'airs runtime topics eval' prints, with its names",
+        "guardtui.reports.airs_json",
     ),
     "litellm": ReportFormat(
-        "litellm.yaml", "the guardrail as LiteLLM reads it, with its threshold"
+        "litellm.yaml",
+        "the guardrail as LiteLLM reads it, with its threshold",
+        "guardtui.reports.litellm",
     ),
     "inspect-log": ReportFormat(
-        "inspect.json", "a log that 'inspect view' opens, with every sample"
+        "inspect.json",
+        "a log that 'inspect view' opens, with every sample",
+        "guardtui.reports.inspect_log",
     ),
 }
-"""The built-in formats; other packages may add more."""
+"""The built-in formats, those for readers first; other packages may add more."""
 
-_ORDER = {name: index for index, name in enumerate(FORMATS)}
+VARIANTS: dict[str, Variant] = {
+    name: known.variant for name, known in FORMATS.items() if known.variant is not None
+}
+"""Variant of each format that has one."""
+
+
+def report_formats() -> tuple[str, ...]:
+    """Return all formats: the built-in ones, then those that other packages add, sorted."""
+    from importlib.metadata import entry_points
+
+    added = {point.name for point in entry_points(group=GROUP)} - set(FORMATS)
+    return (*FORMATS, *sorted(added))
 
 
 def format_of(name: str) -> ReportFormat:
@@ -50,6 +137,45 @@ def format_of(name: str) -> ReportFormat:
     return ReportFormat(ending, "added by another package")
 
 
-def in_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names in the order of a list: formats for readers first, unknown ones last."""
-    return tuple(sorted(names, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)))
+def load_writer(name: str, *, variant: bool = False) -> Writer:
+    """Return the writer of a format, of its variant if that is wanted.
+
+    Raises `ReportError` if the format is unknown or cannot be loaded. A format without a variant
+    has one writer.
+    """
+    known = FORMATS.get(name)
+    if known is None:
+        return _added_writer(name)
+    write = import_module(known.module).write
+    depth = known.depth
+    if depth is not None:
+        from guardtui.reports.topic_document import topic_document
+
+        return lambda report: str(write(topic_document(report, depth)))
+    if variant and known.variant is not None:
+        return partial(write, **{known.variant.keyword: True})
+    writer: Writer = write
+    return writer
+
+
+def _added_writer(name: str) -> Writer:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            loaded: Writer = point.load()
+        except Exception as error:
+            raise ReportError(
+                f"the report format {name!r} of {point.value} cannot be loaded "
+                f"({type(error).__name__})"
+            ) from error
+        return loaded
+    raise ReportError(
+        f"unknown report format {name!r}: choose one of {', '.join(report_formats())}"
+    )
+
+
+def render(document: Document, name: str) -> str:
+    """Return a document as "table", "md" or "html"; it ends with a line feed."""
+    text: str = import_module(FORMATS[name].module).write(document)
+    return text

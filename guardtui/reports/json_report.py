@@ -2,36 +2,365 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from guardtui import __version__
-from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.comparison import Change
+from guardtui.domain.estimates import Bounds, RateEstimate
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
-from guardtui.domain.statistics import CONFIDENCE, rate_intervals
+from guardtui.domain.statistics import CONFIDENCE, Interval
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome
+from guardtui.domain.verdicts import Outcome, Usage
 from guardtui.reports.airs_json import mirrored, mistake
-from guardtui.reports.base import ReportInput, ReportRow
-from guardtui.reports.json_text import dumps as dumps
+from guardtui.reports.base import RemovedPrompt, ReportInput, ReportRow
+from guardtui.reports.json_data import (
+    RATE_KEYS,
+    Count,
+    Counts,
+    Intervals,
+    Measured,
+    Rate,
+    Rates,
+    Scanner,
+    Sha256,
+    Share,
+    Text,
+    by_key,
+    encode,
+    schema,
+)
 from guardtui.session.session import Iteration
 
-SCHEMA_VERSION = 1
+KIND = "evaluation"
 
-RATE_KEYS = {
-    "coverage": "coverage",
-    "true_positive_rate": "tpr",
-    "true_negative_rate": "tnr",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "f1",
-}
-"""Key in the JSON by the rate's name in `Metrics`."""
+Prompt = Annotated[
+    str | None, Field(description="The text; null if the prompt file no longer holds it.")
+]
+Line = Annotated[
+    int | None,
+    Field(ge=1, description="Line of the prompt file where it begins; of Parquet the row, from 1."),
+]
+Score = Annotated[
+    float | None, Field(ge=0, le=1, description="With six decimals; null where there is none.")
+]
+Matched = Annotated[
+    str | None, Field(description="The nearest part of the definition; null where it is unknown.")
+]
+Expected = Annotated[bool, Field(description="Whether the guardrail should trigger.")]
+Actual = Annotated[bool | None, Field(description="Whether it triggered; null without a verdict.")]
+
+
+def _said(text: str) -> Any:
+    return Field(description=text)
+
+
+def _details(text: str) -> Any:
+    return Field(description=text, exclude_if=lambda value: not value)
+
+
+Error = Annotated[Text, _details("Why there is no verdict.")]
+Note = Annotated[Text, _details("A caution about the verdict.")]
+StoppedBy = Annotated[tuple[str, ...], _details("Topics of the profile that stopped the prompt.")]
+Reason = Annotated[Text, _details("The reason of a judge.")]
+EpochAnswers = Annotated[
+    tuple[bool | None, ...], _details("Whether it triggered in each epoch; null for no answer.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AirsMetrics:
+    """As the airs CLI gives them: an undefined rate is 0. `total` counts prompts with a verdict."""
+
+    tp: Count
+    tn: Count
+    fp: Count
+    fn: Count
+    tpr: Share
+    tnr: Share
+    coverage: Share
+    f1: Share
+    total: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A prompt with a wrong verdict, or without one."""
+
+    prompt: Prompt
+    expected: Expected
+    actual: Actual
+    line: Line
+    score: Score
+    matched: Matched
+    error: Error = ""
+    note: Note = ""
+    stopped_by: StoppedBy = ()
+    reason: Reason = ""
+    epochs: EpochAnswers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPrompt:
+    """A prompt that became right or wrong; `was` is its outcome in the baseline."""
+
+    prompt: Prompt
+    expected: Expected
+    actual: Actual
+    was: str
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A prompt with its verdict; `expected_label` is the label as written."""
+
+    prompt: Prompt
+    line: Line
+    expected_label: bool
+    should_trigger: bool
+    triggered: Actual
+    score: Score
+    matched: Matched
+    outcome: Annotated[
+        Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"],
+        _said("ERROR: asked without a verdict. OPEN: not asked."),
+    ]
+    change: Annotated[Text, _details("Change against the baseline.")] = ""
+    was: Annotated[Text, _details("Outcome in the baseline.")] = ""
+    error: Error = ""
+    note: Note = ""
+    stopped_by: StoppedBy = ()
+    reason: Reason = ""
+    epochs: EpochAnswers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Counts and rates of a category."""
+
+    counts: Counts
+    rates: Rates
+
+
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """How often prompts were asked, and standard errors over prompts, by rate."""
+
+    count: Annotated[int, Field(ge=1)]
+    flaky: Annotated[int, Field(ge=0, description="Prompts whose answers differ.")]
+    cluster: Annotated[str, _said("The column to cluster by, or empty.")]
+    standard_errors: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMetric:
+    """A metric of --metric; `error` says why it failed."""
+
+    name: str
+    value: Annotated[float | None, _said("Null where it is undefined or the metric failed.")]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastOfScan:
+    """The forecast of this scan before it was made, from `verdicts` prompts of `scans` scans."""
+
+    rates: Annotated[
+        dict[str, RateEstimate | None],
+        _said("By rate, with 95 % intervals; null for a class without prompts."),
+    ]
+    scans: Count
+    verdicts: Count
+    triggers: Annotated[
+        list[float], _said("Probability of each prompt to trigger, in the order of `results`.")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ExamplesInPrompts:
+    """Examples of the topic that are prompts of the set, and the rates without those prompts."""
+
+    examples: Annotated[list[int], _said("Numbers of the examples, from 1.")]
+    prompts: Annotated[int, _said("Prompts that are such an example.")]
+    lines: Annotated[list[int], _said("Their lines in the prompt file, where known.")]
+    rates_without: Rates
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOf:
+    """A change against the baseline, with its 95 % interval."""
+
+    value: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class SignificanceData:
+    """Whether a difference could be chance."""
+
+    test: Literal["McNemar, exact"]
+    p_value: Share
+    difference: str
+    could_be_chance: bool
+    compared: Count
+    more_prompts: int | None
+    power: Share
+    confidence: Share
+    changes: dict[str, ChangeOf | None]
+    kept_share: float | None
+    resamples: int
+
+    @classmethod
+    def of(cls, significance: Significance) -> SignificanceData:
+        """Return the significance of a difference."""
+        changes = observed_changes(significance.pairs)
+        return cls(
+            test="McNemar, exact",
+            p_value=significance.p_value,
+            difference=significance.difference.value,
+            could_be_chance=significance.could_be_chance,
+            compared=significance.compared,
+            more_prompts=significance.more_prompts,
+            power=POWER,
+            confidence=CONFIDENCE,
+            changes=by_key(
+                {
+                    name: interval and ChangeOf(changes[name], interval.low, interval.high)
+                    for name, interval in significance.intervals.items()
+                }
+            ),
+            kept_share=significance.kept_share,
+            resamples=RESAMPLES,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineData:
+    """The baseline itself; `name` says where a compared evaluation is from."""
+
+    name: str
+    scanner: Scanner
+    threshold: Rate
+    definition: Topic
+    prompt_set_fingerprint: str
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonData:
+    """Comparison with the baseline."""
+
+    baseline_iteration: Annotated[int | None, _said("Null if the baseline is not an iteration.")]
+    baseline_topic_fingerprint: Sha256
+    deltas: dict[str, float | None]
+    regressions: Count
+    fixes: Count
+    no_verdict: Count
+    open: Annotated[int, _said("Prompts that one of the two evaluations did not ask.")]
+    added: Count
+    removed: Count
+    relabelled: Count
+    p_value: Share | None
+    sentence: str
+    significance: SignificanceData
+    wrong_in_both: Count
+    removed_prompts: Annotated[
+        tuple[RemovedPrompt, ...], _said("Prompts that only the baseline has.")
+    ]
+    baseline: BaselineData
+    caveats: tuple[str, ...]
+    changes: Annotated[tuple[str, ...], _said("What was edited since the baseline.")]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """The fit of the threshold."""
+
+    threshold: Share
+    shipped: Share
+    labels: Count
+    cross_validated: Annotated[
+        Rates | None,
+        _said("With thresholds fitted without each prompt; null if these are other labels."),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SeparationData:
+    """Area under the ROC curve, which does not depend on the threshold."""
+
+    area: Rate
+    interval: Interval | None
+    change: ChangeOf | None
+
+
+@dataclass(frozen=True, slots=True)
+class IterationData:
+    """An iteration of the session."""
+
+    number: Count
+    created: Annotated[str, _said("When it was recorded, in ISO 8601.")]
+    decision: Literal["keep", "discard", "undecided"]
+    scanner: Scanner
+    rates: Rates
+    error_count: Count
+    open_count: Count
+    definition: Topic
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationData:
+    """What `guardtui eval`, `export` and `compare` write with `--format json`.
+
+    Further keys may be added within a version; what is described here stays.
+    """
+
+    name: Annotated[str, _said("Where a compared evaluation is from; else empty.")]
+    profile: Annotated[str, _said("The security profile, or a label for it; empty without one.")]
+    topic: Annotated[str, _said("Name of the topic.")]
+    intent: Literal["block", "allow"]
+    metrics: AirsMetrics
+    false_positives: list[Mistake]
+    false_negatives: list[Mistake]
+    rates: Rates
+    error_count: Annotated[
+        int, Field(ge=0, description="Prompts that were asked and have no verdict.")
+    ]
+    open_count: Annotated[int, Field(ge=0, description="Prompts that were not asked.")]
+    usage: Annotated[Usage | None, _said("Null if no model was asked.")]
+    epochs: Annotated[Epochs | None, _said("Null if prompts were asked once, without clusters.")]
+    own_metrics: list[OwnMetric]
+    flip_check: Annotated[CheckedCoverage | None, _said("Null without a check of likely flips.")]
+    forecast_before: Annotated[ForecastOfScan | None, _said("Null without a known forecast.")]
+    coverage_bounds: Annotated[
+        Bounds | None, _said("How far coverage can still move; null if all verdicts are known.")
+    ]
+    examples_in_prompts: Annotated[ExamplesInPrompts | None, _said("Null if no example is one.")]
+    errors: Annotated[list[Mistake], _said("Prompts that were asked and have no verdict.")]
+    regressions: Annotated[list[ChangedPrompt], _said("Right in the baseline and wrong now.")]
+    fixes: Annotated[list[ChangedPrompt], _said("Wrong in the baseline and right now.")]
+    by_category: dict[str, Group]
+    intervals: Intervals
+    comparison: Annotated[ComparisonData | None, _said("Null without a baseline.")]
+    scanner: Scanner
+    threshold: Rate
+    threshold_source: str
+    operating_point: Annotated[OperatingPoint | None, _said("Null if nothing was fitted.")]
+    separation: Annotated[SeparationData | None, _said("Null for a scanner without scores.")]
+    definition: Topic
+    companions: Annotated[tuple[Topic, ...], _said("Other topics that were measured with it.")]
+    sample: Annotated[str, _said("That the prompts are a sample; empty if they are all.")]
+    topic_fingerprint: Annotated[Sha256, _said("Of the definition.")]
+    prompt_set_fingerprint: Annotated[str, _said("Sha256 of prompts, labels and intent.")]
+    iterations: list[IterationData]
+    results: Annotated[list[Result], _said("All prompts, in the order of the evaluation.")]
 
 
 def write(report: ReportInput) -> str:
@@ -39,293 +368,216 @@ def write(report: ReportInput) -> str:
 
     In `metrics`, which mirrors the other tool, an undefined rate is 0; everywhere else it is null.
     As in that tool, `expected` in the lists of prompts means *should trigger*; the label in the
-    prompt set is `expected_label` in `results`. Invisible characters are escaped, so the text is
-    inert on a terminal.
+    prompt set is `expected_label` in `results`.
     """
-    document = dumps(_document(report), indent=2)
-    results = ",\n".join(f"    {dumps(_result(row))}" for row in report.rows())
-    body = f"[\n{results}\n  ]" if results else "[]"
-    return f'{document[:-2]},\n  "results": {body}\n}}\n'
+    return encode(KIND, evaluation_data(report))
 
 
-def _document(report: ReportInput) -> dict[str, Any]:
-    evaluation = report.evaluation
+def report_schema() -> str:
+    """Return the JSON Schema of the report, the text of report.schema.json."""
+    return schema(KIND, EvaluationData, "Report on an evaluation by guardtui")
+
+
+def evaluation_data(report: ReportInput) -> EvaluationData:
+    """Return the content of the report."""
+    evaluation, mirror = report.evaluation, mirrored(report)
     metrics, settings = evaluation.metrics, evaluation.settings
-    bounds, used = report.coverage_bounds, evaluation.verdicts.used
-    return {
-        "schema_version": SCHEMA_VERSION,
-        **mirrored(report),
-        "false_positives": [_mistake(row) for row in report.with_outcome(Outcome.FP)],
-        "false_negatives": [_mistake(row) for row in report.with_outcome(Outcome.FN)],
-        "rates": rates_of(metrics),
-        "accuracy": metrics.accuracy,
-        "precision": metrics.precision,
-        "error_count": metrics.errors,
-        "open_count": metrics.open,
-        "usage": used and asdict(used),
-        "epochs": _epochs(report),
-        "own_metrics": [
-            {"name": figure.name, "value": figure.value, "error": figure.problem or None}
+    return EvaluationData(
+        name=report.name,
+        profile=mirror["profile"],
+        topic=mirror["topic"],
+        intent=mirror["intent"],
+        metrics=AirsMetrics(**mirror["metrics"]),
+        false_positives=_mistakes(report, Outcome.FP),
+        false_negatives=_mistakes(report, Outcome.FN),
+        rates=Rates.of(metrics),
+        error_count=metrics.errors,
+        open_count=metrics.open,
+        usage=evaluation.verdicts.used,
+        epochs=_epochs(report),
+        own_metrics=[
+            OwnMetric(figure.name, figure.value, figure.problem or None)
             for figure in report.figures
         ],
-        "flip_check": _checked(report),
-        "forecast_before": _forecast_before(report),
-        "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
-        "examples_in_prompts": _examples_in_prompts(report),
-        "errors": [
-            _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
-        ],
-        "regressions": _changed(report.with_change(Change.REGRESSION)),
-        "fixes": _changed(report.with_change(Change.FIX)),
-        "by_category": {
-            name: counts_of(group) | rates_of(group) for name, group in report.by_category.items()
-        },
-        "intervals": intervals_of(metrics),
-        "comparison": _comparison(report),
-        "scanner": scanner_of(settings),
-        "threshold": settings.threshold,
-        "threshold_source": settings.threshold_source,
-        "operating_point": _operating_point(report),
-        "separation": _separation(report),
-        "definition": definition_of(report.topic),
-        "companions": [definition_of(topic) for topic in report.companions],
-        "sample": report.sample,
-        "topic_fingerprint": report.topic.fingerprint,
-        "prompt_set_fingerprint": evaluation.prompt_set,
-        "iterations": [_iteration(iteration) for iteration in report.iterations],
-        "generator": {"name": "guardtui", "version": __version__},
-    }
+        flip_check=report.checked,
+        forecast_before=_forecast_before(report),
+        coverage_bounds=report.coverage_bounds,
+        examples_in_prompts=_examples_in_prompts(report),
+        errors=_mistakes(report, Outcome.ERROR),
+        regressions=_changed(report, Change.REGRESSION),
+        fixes=_changed(report, Change.FIX),
+        by_category={name: _group(group) for name, group in report.by_category.items()},
+        intervals=Intervals.of(metrics),
+        comparison=_comparison(report),
+        scanner=Scanner.of(settings),
+        threshold=settings.threshold,
+        threshold_source=settings.threshold_source,
+        operating_point=_operating_point(report),
+        separation=_separation(report),
+        definition=report.topic,
+        companions=report.companions,
+        sample=report.sample,
+        topic_fingerprint=report.topic.fingerprint,
+        prompt_set_fingerprint=evaluation.prompt_set,
+        iterations=[_iteration(iteration) for iteration in report.iterations],
+        results=[_result(row) for row in report.rows()],
+    )
 
 
-def _operating_point(report: ReportInput) -> dict[str, Any] | None:
-    """Return the fit of the threshold, or None."""
+def _group(metrics: Metrics) -> Group:
+    return Group(Counts.of(metrics), Rates.of(metrics))
+
+
+def _operating_point(report: ReportInput) -> OperatingPoint | None:
     fit = report.fit
     if fit is None:
         return None
-    return {
-        "threshold": fit.threshold,
-        "shipped": fit.shipped,
-        "labels": fit.labels,
-        "cross_validated": None if report.held_out is None else rates_of(report.held_out),
-    }
+    return OperatingPoint(
+        threshold=fit.threshold,
+        shipped=fit.shipped,
+        labels=fit.labels,
+        cross_validated=None if report.held_out is None else Rates.of(report.held_out),
+    )
 
 
-def _checked(report: ReportInput) -> dict[str, Any] | None:
-    """Return the result of a check of likely flips, or None."""
-    checked = report.checked
-    if checked is None:
-        return None
-    return {
-        "coverage": asdict(checked.coverage),
-        "within": checked.within,
-        "calls": checked.calls,
-        "most_calls": checked.most_calls,
-        "ended": checked.ended,
-    }
-
-
-def _forecast_before(report: ReportInput) -> dict[str, Any] | None:
-    """Return the forecast made before the scan, or None."""
+def _forecast_before(report: ReportInput) -> ForecastOfScan | None:
     before = report.before
     if before is None:
         return None
-    keys = {name: RATE_KEYS[name] for name in before.rates}
-    return {
-        "rates": {
-            key: rate and asdict(rate)
-            for name, key in keys.items()
-            for rate in (before.rates[name],)
-        },
-        "scans": before.scans,
-        "verdicts": before.verdicts,
-        "triggers": [round(float(probability), 4) for probability in before.triggers],
-    }
+    triggers = [round(float(probability), 4) for probability in before.triggers]
+    return ForecastOfScan(by_key(before.rates), before.scans, before.verdicts, triggers)
 
 
-def _separation(report: ReportInput) -> dict[str, Any] | None:
-    """Return the area under the ROC curve; None for a scanner without scores."""
+def _separation(report: ReportInput) -> SeparationData | None:
     separation, comparison = report.evaluation.separation, report.comparison
     if separation is None:
         return None
     change = comparison and comparison.separation
-    interval = separation.interval
-    return {
-        "area": separation.area,
-        "interval": interval and {"low": interval.low, "high": interval.high},
-        "change": change and {"change": change.value, "low": change.low, "high": change.high},
-    }
+    return SeparationData(
+        separation.area,
+        separation.interval,
+        ChangeOf(change.value, change.low, change.high) if change else None,
+    )
 
 
-def _epochs(report: ReportInput) -> dict[str, Any] | None:
-    """Return how often prompts were asked, and errors of the rates over prompts; None for once."""
+def _epochs(report: ReportInput) -> Epochs | None:
     repeats, errors = report.evaluation.verdicts.repeats, report.standard_errors
     if repeats is None and not errors:
         return None
-    return {
-        "count": 1 if repeats is None else len(repeats),
-        "flaky": int(report.evaluation.verdicts.flaky.sum()),
-        "cluster": report.cluster,
-        "standard_errors": {RATE_KEYS[name]: value for name, value in errors.items()},
-    }
+    return Epochs(
+        count=1 if repeats is None else len(repeats),
+        flaky=int(report.evaluation.verdicts.flaky.sum()),
+        cluster=report.cluster,
+        standard_errors=by_key(errors),
+    )
 
 
-def _examples_in_prompts(report: ReportInput) -> dict[str, Any] | None:
-    """Return the examples that are prompts of the set, and the rates without these; or None."""
+def _examples_in_prompts(report: ReportInput) -> ExamplesInPrompts | None:
     examples = report.example_prompts
     if examples is None:
         return None
     lines = (report.row(number).line for number in np.flatnonzero(examples.prompts).tolist())
-    return {
-        "examples": list(examples.numbers),
-        "prompts": int(examples.prompts.sum()),
-        "lines": [line for line in lines if line is not None],
-        "rates_without": rates_of(examples.metrics),
-        "sentence": examples.sentence,
-    }
+    return ExamplesInPrompts(
+        examples=list(examples.numbers),
+        prompts=int(examples.prompts.sum()),
+        lines=[line for line in lines if line is not None],
+        rates_without=Rates.of(examples.metrics),
+        sentence=examples.sentence,
+    )
 
 
-def rates_of(metrics: Metrics) -> dict[str, float | None]:
-    """Return the rates by their keys; null where one is undefined."""
-    return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
+def _comparison(report: ReportInput) -> ComparisonData | None:
+    comparison, baseline = report.comparison, report.baseline
+    if comparison is None or baseline is None:
+        return None
+    return ComparisonData(
+        baseline_iteration=report.baseline_number,
+        baseline_topic_fingerprint=baseline.topic.fingerprint,
+        deltas={key: comparison.deltas.get(name) for name, key in RATE_KEYS.items()},
+        regressions=comparison.regressions,
+        fixes=comparison.fixes,
+        no_verdict=comparison.no_verdict,
+        open=comparison.open,
+        added=comparison.added,
+        removed=comparison.removed,
+        relabelled=comparison.relabelled,
+        p_value=comparison.p_value,
+        sentence=comparison.sentence,
+        significance=SignificanceData.of(comparison.significance),
+        wrong_in_both=comparison.wrong_in_both,
+        removed_prompts=report.removed,
+        baseline=BaselineData(
+            name=report.baseline_title,
+            scanner=Scanner.of(baseline.settings),
+            threshold=baseline.settings.threshold,
+            definition=baseline.topic,
+            prompt_set_fingerprint=baseline.prompt_set,
+            measured=Measured.of(baseline.metrics),
+        ),
+        caveats=tuple(comparison.caveats),
+        changes=report.changes,
+    )
 
 
-def counts_of(metrics: Metrics) -> dict[str, int]:
-    """Return the six counts, and the prompts with a verdict."""
-    return {
-        "tp": metrics.tp,
-        "tn": metrics.tn,
-        "fp": metrics.fp,
-        "fn": metrics.fn,
-        "errors": metrics.errors,
-        "open": metrics.open,
-        "total": metrics.total,
-    }
+def _iteration(iteration: Iteration) -> IterationData:
+    evaluation = iteration.evaluation
+    return IterationData(
+        number=iteration.number,
+        created=iteration.created,
+        decision=iteration.decision.value,
+        scanner=Scanner.of(evaluation.settings),
+        rates=Rates.of(evaluation.metrics),
+        error_count=evaluation.metrics.errors,
+        open_count=evaluation.metrics.open,
+        definition=evaluation.topic,
+    )
 
 
-def _mistake(row: ReportRow) -> dict[str, Any]:
-    return {
-        **mistake(row),
-        "line": row.line,
-        "score": row.score,
-        "matched": row.matched or None,
-        **_about(row),
-    }
+# --- prompts ------------------------------------------------------------------------------
 
 
-def _changed(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
+def _mistakes(report: ReportInput, outcome: Outcome) -> list[Mistake]:
     return [
-        {
+        Mistake(
             **mistake(row),
-            "was": row.was,
-            "line": row.line,
-        }
-        for row in rows
+            line=row.line,
+            score=row.score,
+            matched=row.matched or None,
+            **_more(row),
+        )
+        for row in report.with_outcome(outcome)
     ]
 
 
-def intervals_of(metrics: Metrics) -> dict[str, Any]:
-    """Return the intervals of coverage, TPR and TNR by their keys."""
-    intervals: dict[str, Any] = {"confidence": CONFIDENCE}
-    for name, interval in rate_intervals(metrics).items():
-        bounds = interval and {"low": interval.low, "high": interval.high}
-        intervals[RATE_KEYS[name]] = bounds
-    return intervals
+def _changed(report: ReportInput, change: Change) -> list[ChangedPrompt]:
+    return [
+        ChangedPrompt(**mistake(row), was=row.was, line=row.line)
+        for row in report.with_change(change)
+    ]
 
 
-def _comparison(report: ReportInput) -> dict[str, Any] | None:
-    comparison: Comparison | None = report.comparison
-    if comparison is None:
-        return None
+def _result(row: ReportRow) -> Result:
+    return Result(
+        prompt=row.prompt,
+        line=row.line,
+        expected_label=row.expected,
+        should_trigger=row.should_trigger,
+        triggered=row.triggered,
+        score=row.score,
+        matched=row.matched or None,
+        outcome=row.outcome,  # type: ignore[arg-type]
+        change=row.change,
+        was=row.was,
+        **_more(row),
+    )
+
+
+def _more(row: ReportRow) -> dict[str, Any]:
+    """Return the values of a row that are left out where they are empty."""
     return {
-        "baseline_iteration": report.baseline_number,
-        "baseline_topic_fingerprint": report.baseline and report.baseline.topic.fingerprint,
-        "deltas": {key: comparison.deltas.get(name) for name, key in RATE_KEYS.items()},
-        "regressions": comparison.regressions,
-        "fixes": comparison.fixes,
-        "no_verdict": comparison.no_verdict,
-        "open": comparison.open,
-        "added": comparison.added,
-        "removed": comparison.removed,
-        "relabelled": comparison.relabelled,
-        "p_value": comparison.p_value,
-        "sentence": comparison.sentence,
-        "significance": significance_of(comparison.significance),
-        "caveats": list(comparison.caveats),
-        "changes": list(report.changes),
-    }
-
-
-def significance_of(significance: Significance) -> dict[str, Any]:
-    """Return the significance of a difference."""
-    changes = observed_changes(significance.pairs)
-    return {
-        "test": "McNemar, exact",
-        "p_value": significance.p_value,
-        "difference": significance.difference.value,
-        "could_be_chance": significance.could_be_chance,
-        "compared": significance.compared,
-        "more_prompts": significance.more_prompts,
-        "power": POWER,
-        "confidence": CONFIDENCE,
-        "changes": {
-            RATE_KEYS[name]: interval
-            and {"change": changes[name], "low": interval.low, "high": interval.high}
-            for name, interval in significance.intervals.items()
-        },
-        "kept_share": significance.kept_share,
-        "resamples": RESAMPLES,
-    }
-
-
-def scanner_of(settings: ScannerSettings) -> dict[str, str]:
-    """Return the scanner."""
-    return {
-        "name": settings.name,
-        "identity": settings.identity,
-        "revision": settings.revision,
-    }
-
-
-def definition_of(topic: Topic) -> dict[str, Any]:
-    """Return the fields of a topic."""
-    return topic.model_dump(mode="json")
-
-
-def _iteration(iteration: Iteration) -> dict[str, Any]:
-    evaluation = iteration.evaluation
-    return {
-        "number": iteration.number,
-        "created": iteration.created,
-        "decision": iteration.decision.value,
-        "scanner": scanner_of(evaluation.settings),
-        "rates": rates_of(evaluation.metrics),
-        "error_count": evaluation.metrics.errors,
-        "open_count": evaluation.metrics.open,
-        "definition": definition_of(evaluation.topic),
-    }
-
-
-def _result(row: ReportRow) -> dict[str, Any]:
-    return {
-        "prompt": row.prompt,
-        "line": row.line,
-        "expected_label": row.expected,
-        "should_trigger": row.should_trigger,
-        "triggered": row.triggered,
-        "score": row.score,
-        "matched": row.matched or None,
-        "outcome": row.outcome,
-        **_about(row),
-    }
-
-
-def _about(row: ReportRow) -> dict[str, Any]:
-    """Return optional values of a row, without empty ones."""
-    entry = {
         "error": row.error,
         "note": row.note,
-        "stopped_by": list(row.stopped_by),
+        "stopped_by": row.stopped_by,
         "reason": row.reason,
-        "epochs": list(row.epochs),
+        "epochs": row.epochs,
     }
-    return {key: value for key, value in entry.items() if value}

@@ -9,8 +9,8 @@ from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, ReportRow
-from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.base import ReportError, ReportInput, ReportRow
+from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
     claim,
@@ -33,16 +33,23 @@ def write(report: ReportInput, *, only_regressions: bool = False) -> str:
 
     A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
     `error`, and one that was not requested `skipped`. With `only_regressions` all other mistakes
-    are `skipped` too. All prompts are listed, since readers count them. A test is named by its
-    prompt, so that it keeps its history when lines move; `file` and `line` locate the prompt.
-    There are no times. Properties of a suite are its rates and counts; the first suite also has
-    those of all prompts, as `all.…`, and describes the evaluation.
+    are `skipped` too: for gates that accept known mistakes. All prompts are listed, since readers
+    count them. A test is named by its prompt, so that it keeps its history when lines move; `file`
+    and `line` locate the prompt. There are no times. Properties of a suite are its rates and
+    counts; the first suite also has those of all prompts, as `all.…`, and describes the evaluation.
+
+    Raises ReportError for `only_regressions` without a baseline, which would let everything pass.
     """
+    if only_regressions and report.comparison is None:
+        raise ReportError(
+            "there is no baseline, so no mistake is a regression\n"
+            "  name a baseline (--baseline), or let every mistake fail"
+        )
     suites = _suites(report)
     total = report.evaluation.metrics
     failures = total.fp + total.fn
-    if only_regressions:
-        failures = 0 if report.comparison is None else report.comparison.regressions
+    if only_regressions and report.comparison is not None:
+        failures = report.comparison.regressions
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites{_attributes(name=_title(report), **_counts(total, failures))}>",

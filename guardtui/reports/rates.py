@@ -20,19 +20,23 @@ def rates_table(
     metrics: Metrics,
     comparison: Comparison | None = None,
     *,
+    baseline: Metrics | None = None,
     after_coverage: Iterable[Row] = (),
     more: Iterable[Row] = (),
 ) -> Table:
     """Return a row for each rate: value, 95 % interval, and with `comparison` its change.
 
-    `after_coverage` and `more` are further rows of up to as many cells: title, value, interval,
-    change, interval of the change.
+    With `baseline`, its value and interval are the last columns. `after_coverage` and `more` are
+    further rows of up to as many cells: title, value, interval, change, interval of the change.
     """
     intervals = rate_intervals(metrics)
     changes = {} if comparison is None else comparison.significance.intervals
     titles = ["value", "95 % interval"]
     if comparison is not None:
         titles += ["change", "95 % interval of the change"]
+    if baseline is not None:
+        titles += ["baseline", "95 % interval"]
+        before = rate_intervals(baseline)
     columns = (Column("rate", figure=False), *(Column(title, "9" not in title) for title in titles))
     rows: list[Row] = []
     for name in RATES:
@@ -41,6 +45,8 @@ def rates_table(
         if comparison is not None:
             row.append(delta_text(comparison.deltas.get(name)) or rate_text(None))
             row.append(change_interval_text(changes.get(name) if name in CHANGES else None))
+        if baseline is not None:
+            row += [rate_text(getattr(baseline, name)), interval_text(before.get(name))]
         rows.append(tuple(row))
         if name == "coverage":
             rows += after_coverage

@@ -10,7 +10,7 @@ import numpy as np
 from guardtui.domain.metrics import RATES
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, ReportRow, missing_text
-from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
     claim,

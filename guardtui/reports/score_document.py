@@ -19,9 +19,20 @@ from guardtui.domain.document import (
     TitledLines,
 )
 from guardtui.domain.figures import UNDEFINED, count_text
+from guardtui.reports import as_text, score_csv, score_json
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.session.score_run import ScorerResult
+
+FORMATS = ("table", "json", "csv")
+"""Formats of a report on scores."""
+
+
+def write_scores(report: ScoreReport, name: str) -> str:
+    """Return the report in one of `FORMATS`."""
+    if name == "table":
+        return as_text.write(score_document(report))
+    return score_json.write(report) if name == "json" else score_csv.write(report)
 
 
 def score_document(report: ScoreReport) -> Document:

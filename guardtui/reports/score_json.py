@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from guardtui.reports.json_data import encode
 from guardtui.reports.score_base import ScoreReport, json_value, scorer_metadata
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.scorer.types import Score, is_unscored
 from guardtui.session.score_run import ScorerResult
 
-SCHEMA_VERSION = 1
-
 
 def write(report: ScoreReport) -> str:
-    """Return JSON, one line per entry of `results`.
+    """Return JSON, one line per entry of `results`; see `encode`.
 
-    Characters beyond ASCII are escaped, so the text is inert on a terminal. NaN is null;
-    infinities are the texts "inf" and "-inf".
+    NaN is null; infinities are the texts "inf" and "-inf".
     """
-    document = _dumps(_document(report), indent=2)
-    results = ",\n".join(
-        f"    {_dumps(_row(report, row, result, score, error))}"
-        for row, result, score, error in report.rows()
-    )
-    body = f"[\n{results}\n  ]" if results else "[]"
-    return f'{document[:-2]},\n  "results": {body}\n}}\n'
-
-
-def _dumps(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, indent=indent, allow_nan=False)
-
-
-def _document(report: ScoreReport) -> dict[str, Any]:
     outputs = report.outputs
-    return {
-        "schema_version": SCHEMA_VERSION,
+    data = {
         "file": outputs.source,
         "rows": len(outputs),
         "samples": outputs.samples,
         "group": report.group,
         "cluster": report.cluster,
-        "models": list(report.models),
-        "roles": {role: list(names) for role, names in report.roles.items()},
+        "models": report.models,
+        "roles": report.roles,
         "asked": report.asked,
         "known": report.found,
         "scorers": [_judge(summary) for summary in report.results],
+        "results": [_row(report, *scored) for scored in report.rows()],
     }
+    return encode("scores", data)
 
 
 def _judge(result: ScorerResult) -> dict[str, Any]:

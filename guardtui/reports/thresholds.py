@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,16 +24,13 @@ from guardtui.domain.figures import interval_text, rate_text
 from guardtui.domain.guardrail import DECISION, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
-from guardtui.domain.sweep import Best, CrossValidated, Sweep, best_threshold
-from guardtui.reports.json_report import RATE_KEYS
-from guardtui.reports.renderers import render as render_document
-
-SCHEMA_VERSION = 1
+from guardtui.domain.sweep import Best, Sweep, best_threshold
+from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, Scanner, encode
 
 ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
 
-_COUNTS = ("tp", "fp", "fn", "tn")
 _PROXY = (
     "The threshold is that of the embedded engine, a stand-in: the cloud guardrail does not use "
     "this threshold."
@@ -85,7 +81,7 @@ class Thresholds:
 def render(result: Thresholds, format_name: str) -> str:
     """Return the result in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
+        return encode("thresholds", _data(result))
     if format_name == "csv":
         return _csv(result)
     return render_document(thresholds_document(result), format_name)
@@ -103,73 +99,54 @@ def _csv(result: Thresholds) -> str:
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
 
 
-def _document(result: Thresholds) -> dict[str, Any]:
+def _data(result: Thresholds) -> dict[str, Any]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
     current = sweep.index(result.current)
     kept = (current,) if best is None else (current, best.index)
-    document: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "scanner": {
-            "name": result.settings.name,
-            "identity": result.settings.identity,
-            "threshold": result.settings.threshold,
-            "threshold_source": result.settings.threshold_source,
-        },
+    return {
+        "scanner": Scanner.of(result.settings),
+        "threshold_source": result.settings.threshold_source,
         "prompts": result.prompts,
         "intent": str(sweep.intent),
-        "floors": {"tpr": result.floors.tpr, "tnr": result.floors.tnr},
+        "floors": result.floors,
         "thresholds": len(sweep),
         "roc_area": sweep.roc_area,
         "average_precision": sweep.average_precision,
-        "current": {"threshold": result.current, **_figures(sweep.metrics(current))},
-        "best": None,
-        "nearest": None
-        if nearest is None
-        else {"threshold": nearest, **_figures(sweep.metrics(sweep.index(nearest)))},
+        "current": _at(sweep, result.current),
+        "best": None if best is None else _best(best),
+        "nearest": None if nearest is None else _at(sweep, nearest),
         "curve": [
             {
                 "threshold": point.threshold,
                 "false_positive_rate": point.false_positive_rate,
-                **_rates(point.metrics),
-                **_counts(point.metrics),
+                "rates": Rates.of(point.metrics),
+                "counts": Counts.of(point.metrics),
             }
             for point in curve_points(sweep, keep=kept)
         ],
     }
-    if best is not None:
-        validated = best.cross_validated
-        document["best"] = {
-            "threshold": best.threshold,
-            "in_sample": _figures(best.metrics),
-            "cross_validated": None if validated is None else _validated(validated),
-            "optimism": best.optimism,
-        }
-    return document
 
 
-def _validated(validated: CrossValidated) -> dict[str, Any]:
+def _at(sweep: Sweep, threshold: float) -> dict[str, Any]:
+    measured = Measured.of(sweep.metrics(sweep.index(threshold)))
+    return {"threshold": threshold, "measured": measured}
+
+
+def _best(best: Best) -> dict[str, Any]:
+    validated = best.cross_validated
     return {
-        **_figures(validated.metrics),
-        "folds": len(validated.thresholds),
-        "folds_that_missed_the_floors": validated.unmet,
-        "thresholds": list(validated.thresholds),
+        "threshold": best.threshold,
+        "in_sample": Measured.of(best.metrics),
+        "cross_validated": None
+        if validated is None
+        else {
+            "measured": Measured.of(validated.metrics),
+            "folds": len(validated.thresholds),
+            "folds_that_missed_the_floors": validated.unmet,
+            "thresholds": list(validated.thresholds),
+        },
+        "optimism": best.optimism,
     }
-
-
-def _figures(metrics: Metrics) -> dict[str, Any]:
-    intervals = {
-        RATE_KEYS[name]: None if interval is None else {"low": interval.low, "high": interval.high}
-        for name, interval in rate_intervals(metrics).items()
-    }
-    return {**_rates(metrics), **_counts(metrics), "intervals": intervals}
-
-
-def _rates(metrics: Metrics) -> dict[str, float | None]:
-    return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
-
-
-def _counts(metrics: Metrics) -> dict[str, int]:
-    return {name: getattr(metrics, name) for name in _COUNTS}
 
 
 # --- for readers --------------------------------------------------------------------------
@@ -237,16 +214,18 @@ COLUMNS = ("threshold", *RATE_TITLES.values(), "FP", "FN", "")
 
 
 def threshold_cells(
-    sweep: Sweep, indexes: Sequence[int], current: float, best: Best | None
+    sweep: Sweep, indexes: Sequence[int], current: float | None, best: Best | None
 ) -> list[tuple[str, ...]]:
-    """Return the cells of `COLUMNS` for some thresholds of a sweep."""
-    here = sweep.index(current)
+    """Return the cells of `COLUMNS` for some thresholds of a sweep; `current` is marked."""
+    here = None if current is None else sweep.index(current)
     rows = []
     for index in indexes:
         metrics = sweep.metrics(index)
         marks = ["best"] if best is not None and index == best.index else []
         marks += ["now"] if index == here else []
-        threshold = current if index == here else sweep.setting(index)
+        threshold = sweep.setting(index)
+        if current is not None and index == here:
+            threshold = current
         if marks == ["best"] and best is not None:
             threshold = best.threshold
         rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
@@ -256,19 +235,18 @@ def threshold_cells(
 
 
 def _thresholds(result: Thresholds) -> Iterator[Block]:
-    yield _curve(result)
+    yield thresholds_table(result.sweep, result.current, result.best)
     if result.settings.name != DECISION:
         yield Paragraph(_PROXY)
 
 
-def _curve(result: Thresholds) -> Table:
+def thresholds_table(sweep: Sweep, current: float | None, best: Best | None) -> Table:
     """Return the rates of about `ROWS` thresholds, with the best and the current one."""
-    sweep, best = result.sweep, result.best
-    marked = {sweep.index(result.current), *(() if best is None else (best.index,))}
+    marked = set() if current is None else {sweep.index(current)}
+    marked |= set() if best is None else {best.index}
     indexes = thinned(sweep, LEAST_POINTS + ROWS, tuple(sorted(marked))).tolist()
     columns = tuple(Column(title, figure=bool(title)) for title in COLUMNS)
-    rows = threshold_cells(sweep, indexes, result.current, best)
-    return Table(columns, tuple(rows), named="Thresholds")
+    return Table(columns, tuple(threshold_cells(sweep, indexes, current, best)), named="Thresholds")
 
 
 def short(threshold: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -26,21 +26,21 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.evaluation import ENGINE
-from guardtui.domain.figures import UNDEFINED, capitalized, count_text, interval_text, rate_text
-from guardtui.domain.guardrail import guardrail_label, measured_by
+from guardtui.domain.figures import capitalized, count_text, interval_text, rate_text
+from guardtui.domain.guardrail import guardrail_label, guardrail_text, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
-from guardtui.reports.clusters_document import clusters_table, near_duplicates_text
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
+from guardtui.reports.rate_charts import iterations_chart, threshold_blocks
 from guardtui.reports.rates import Row as RateRow
 from guardtui.reports.rates import change_interval_text, counts_text, rates_table
-from guardtui.reports.topic_prompts import topic_prompts
+from guardtui.reports.topic_prompts import prompt_blocks
 from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
 
 LIMIT = 200
-"""Iterations, categories and clusters in one table."""
+"""Iterations and categories in one table."""
 
 _ALLOWED = (
     "This topic allows: what does not belong to it should be stopped. A false negative is such a "
@@ -48,24 +48,26 @@ _ALLOWED = (
 )
 
 
-def topic_document(report: ReportInput) -> Document:
-    """Return the result, the edit, what it broke and fixed, and every prompt."""
+def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
+    """Return the result, the edit, what it broke and fixed, and every prompt.
+
+    Sections beyond `depth` are left out. If two recorded evaluations are compared, the edit is
+    always shown.
+    """
+    compared = bool(report.baseline_title)
     sections = [
-        Section("Metrics", "metrics", tuple(_metrics(report)), titled=False),
-        Section("Gates", "gates", tuple(_gates(report)), Depth.FULL),
-        Section("Confusion matrix", "confusion", tuple(_confusion(report)), Depth.PAGE),
-        Section("Definition", "definition", tuple(_definition(report)), Depth.FULL),
-        Section("History", "history", tuple(_history(report)), Depth.FULL),
-        Section("Threshold", "threshold", (), Depth.PAGE),
-        Section("By category", "categories", tuple(_categories(report)), titled=False),
-        Section("Clusters", "clusters", tuple(_clusters(report)), Depth.PAGE),
-        Section("Prompts", "prompts", (topic_prompts(report),), titled=False),
-        Section("Provenance", "provenance", (Facts(tuple(_provenance(report))),), Depth.FULL),
+        Section(title, anchor, tuple(blocks(report)), of, titled=of is not Depth.BRIEF)
+        for title, anchor, of, blocks in _SECTIONS
+        if of <= depth and not (compared and anchor == "definition")
     ]
+    if compared:
+        edit = tuple(_definition(report))
+        sections.insert(1, Section("Definition", "definition", edit))
+    kind = "comparison" if compared else "report"
     return Document(
-        ("Guardrail topic report: ", Foreign(report.topic.name)),
+        (f"Guardrail topic {kind}: ", Foreign(report.topic.name)),
         tuple(_lead(report)),
-        tuple(part for part in sections if part.blocks or part.anchor == "threshold"),
+        tuple(part for part in sections if part.blocks),
         made_with=Facts(tuple(_made_with(report))),
         cautions=report.cautions,
         next_step=_next_step(report),
@@ -78,7 +80,11 @@ def topic_document(report: ReportInput) -> Document:
 
 def _lead(report: ReportInput) -> Iterator[Phrase]:
     metrics, comparison = report.evaluation.metrics, report.comparison
-    yield quoting(lambda quote: measured_by(report.evaluation.settings, quote))
+    baseline, settings = report.baseline, report.evaluation.settings
+    yield quoting(lambda quote: measured_by(settings, quote))
+    if baseline is not None and report.baseline_title and baseline.settings != settings:
+        before = baseline.settings
+        yield quoting(lambda quote: f"The baseline: {guardrail_text(before, quote)}.")
     interval = interval_text(rate_intervals(metrics)["coverage"])
     spread = f" (95 % interval {interval})" if interval else ""
     yield (
@@ -127,6 +133,10 @@ def _next_step(report: ReportInput) -> Phrase:
 
 def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     settings = report.evaluation.settings
+    if report.name:
+        yield "compared", Foreign(report.name)
+    if report.baseline_title:
+        yield "baseline", Foreign(report.baseline_title)
     yield "topic", (Foreign(report.topic.name), f" ({report.topic.intent.value})")
     if report.profile:
         yield "profile", Foreign(report.profile)
@@ -175,10 +185,15 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
     yield rates_table(
         report.evaluation.metrics,
         report.comparison,
+        baseline=report.baseline.metrics if report.baseline and report.baseline_title else None,
         after_coverage=_separation(report),
         more=figures,
     )
     yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
+    if report.baseline is not None and report.comparison is not None and report.baseline_title:
+        before = counts_text(report.baseline.metrics)
+        wrong = report.comparison.wrong_in_both
+        yield Paragraph(f"The baseline: {before}. Wrong in both: {wrong}.")
     if report.topic.intent is Intent.ALLOW:
         yield Paragraph(_ALLOWED)
     yield from _remarks(report)
@@ -277,12 +292,13 @@ def _definition(report: ReportInput) -> Iterator[Block]:
         )
 
 
-# --- history, categories, clusters --------------------------------------------------------
+# --- history, categories ------------------------------------------------------------------
 
 
 def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
+    yield from iterations_chart(list(report.iterations)[-LIMIT:])
     texts = ("decision", "measured by", "edit", "recorded")
     titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
     signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}
@@ -339,24 +355,6 @@ def _categories(report: ReportInput) -> Iterator[Block]:
     yield from _cut(len(report.by_category), "more categories")
 
 
-def _clusters(report: ReportInput) -> Iterator[Block]:
-    survey = report.survey
-    if survey is None:
-        yield Paragraph(
-            f"{UNDEFINED}: nobody looked for groups of alike prompts here. guardtui does, with the "
-            "embedded engine, for up to 5 000 prompts that are all at hand; for more, see "
-            "guardtui check TOPIC --prompts FILE --clusters.",
-            Tone.ASIDE,
-        )
-        return
-    yield Paragraph(
-        "Prompts that are alike, worst error rate first; true and false count labels. "
-        "The vectors are those of the embedded engine."
-    )
-    yield clusters_table(survey)
-    yield Paragraph(near_duplicates_text(survey))
-
-
 def _cut(count: int, noun: str) -> Iterator[Block]:
     if count > LIMIT:
         yield Paragraph(f"… and {count - LIMIT} {noun}.")
@@ -386,3 +384,17 @@ def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     if prompts is not None:
         for finding in prompts.findings:
             yield "about the prompts", Foreign(finding.message)
+
+
+_SECTIONS: tuple[tuple[str, str, Depth, Callable[[ReportInput], Iterable[Block]]], ...] = (
+    ("Metrics", "metrics", Depth.BRIEF, _metrics),
+    ("Gates", "gates", Depth.FULL, _gates),
+    ("Confusion matrix", "confusion", Depth.PAGE, _confusion),
+    ("Definition", "definition", Depth.FULL, _definition),
+    ("History", "history", Depth.FULL, _history),
+    ("Threshold", "threshold", Depth.PAGE, threshold_blocks),
+    ("By category", "categories", Depth.BRIEF, _categories),
+    ("Prompts", "prompts", Depth.BRIEF, prompt_blocks),
+    ("Provenance", "provenance", Depth.FULL, lambda report: [Facts(tuple(_provenance(report)))]),
+)
+"""Title, anchor, depth and blocks of each section; one without blocks is left out."""

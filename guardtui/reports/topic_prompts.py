@@ -8,13 +8,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import Change
-from guardtui.domain.document import Cell, Foreign, GridColumn, Phrase, Prompts, PromptView
+from guardtui.domain.document import (
+    Block,
+    Cell,
+    Foreign,
+    GridColumn,
+    Lines,
+    Phrase,
+    Prompts,
+    PromptView,
+    TitledLines,
+)
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, ReportRow, other_topics, verdict_text
 
 GONE = "(no longer in the prompt file)"
 
+_MORE_CHANGES = {
+    "Relabelled": Change.RELABELLED,
+    "Added": Change.ADDED,
+    "Without a verdict in one of the two": Change.NO_VERDICT,
+    "Not asked in one of the two": Change.OPEN,
+}
 _STATES = {"ERROR": "no verdict", "OPEN": "not asked"}
+
+
+def prompt_blocks(report: ReportInput) -> Iterator[Block]:
+    """Yield the prompts, and of two compared evaluations those that only the baseline has."""
+    yield topic_prompts(report)
+    removed = report.removed
+    if removed and report.baseline_title:
+
+        def line(number: int) -> Phrase:
+            prompt = removed[number]
+            place = f"line {prompt.line}, " if prompt.line else ""
+            text = GONE if prompt.prompt is None else Foreign(prompt.prompt)
+            return (f"{place}was {prompt.was}: ", text)
+
+        yield TitledLines(f"Removed ({len(removed)})", Lines(len(removed), line))
 
 
 def topic_prompts(report: ReportInput) -> Prompts:
@@ -95,8 +126,15 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptVie
         changes = report.comparison.changes
         yield view("Regressions", changes, Change.REGRESSION, always=True)
         yield view("Fixes", changes, Change.FIX, always=True)
-    yield view("False positives", evaluation.codes, Outcome.FP, always=True)
-    yield view("False negatives", evaluation.codes, Outcome.FN, always=True)
+    if report.comparison is not None and report.baseline_title:
+        for title, change in _MORE_CHANGES.items():
+            if len(report.with_change(change)):
+                yield view(title, report.comparison.changes, change)
+    # Of two compared evaluations only what differs is listed.
+    listed = not report.baseline_title
+    for title, outcome in (("False positives", Outcome.FP), ("False negatives", Outcome.FN)):
+        rows = np.flatnonzero(evaluation.codes[numbers] == outcome).tolist()
+        yield PromptView(title, rows, listed=listed, always=listed)
     if evaluation.metrics.errors:
         yield view("Without a verdict", evaluation.codes, Outcome.ERROR)
     if evaluation.metrics.open:

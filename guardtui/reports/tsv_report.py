@@ -18,7 +18,7 @@ def write(report: ReportInput) -> str:
 
     In this format, which is another tool's, an undefined rate is 0. Line ends and control
     characters in texts are blanks, other invisible characters are signs, and a "'" stands before a
-    text that could be a formula; the reader of the log removes it.
+    text that could be a formula.
     """
     rows = ["\t".join(HEADER), *map(_row, report.iterations)]
     return "\n".join(rows) + "\n"

@@ -115,7 +115,7 @@ def find_evaluation(word: str) -> RecordedEvaluation | Mistakes:
     return RecordedEvaluation(
         str(path),
         evaluation,
-        _prompts_of_report(path, document, evaluation),
+        _prompts_of_report(document, evaluation),
         profile=profile if isinstance(profile, str) else "",
     )
 
@@ -238,9 +238,7 @@ def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None
         return None, (f"{problem}: the texts of the prompts are missing",)
 
 
-def _prompts_of_report(
-    path: Path, document: Mapping[str, Any], evaluation: Evaluation
-) -> PromptSet:
+def _prompts_of_report(document: Mapping[str, Any], evaluation: Evaluation) -> PromptSet:
     """Return texts and lines of a report that was read already. Raises `RecordedError`."""
     results = document["results"]
     lines = [result.get("line") for result in results]
@@ -256,7 +254,8 @@ def _prompts_of_report(
             "expected": pl.Series(evaluation.expected, dtype=pl.Boolean),
         }
     )
-    return PromptSet(frame, evaluation.topic.intent, str(path))
+    # The lines are those of a prompt file that is not known.
+    return PromptSet(frame, evaluation.topic.intent, "")
 
 
 def _mistakes(path: Path, document: Mapping[str, Any]) -> Mistakes:

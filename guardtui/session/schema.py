@@ -43,7 +43,8 @@ _SCHEMA_4 = """
 ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
 """
 
-# Settings were one JSON value: two writers overwrote each other's changes.
+# Settings were one JSON value: two writers overwrote each other's changes. Imported iterations are
+# no longer read; their rows stay.
 _SCHEMA_5 = """
 CREATE TABLE setting (
   session INTEGER NOT NULL REFERENCES session(id), name TEXT NOT NULL, value TEXT NOT NULL,

@@ -9,14 +9,10 @@ import threading
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guardtui.domain.edit_names import edit_names
-from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.prompt_file import PromptFile, change_signature
@@ -29,8 +25,15 @@ from guardtui.session.sampled_prompts import (
 )
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
-from guardtui.shards.large_set import LargeSet
-from guardtui.shards.sample import Sample
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.forecast_record import ForecastBefore
+    from guardtui.domain.prompt_edit import PromptEdit
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.shards.large_set import LargeSet
+    from guardtui.shards.sample import Sample
 
 SAMPLE = "tax-advice"
 """Stem of the sample topic that opens if nothing was opened before."""

@@ -15,13 +15,9 @@ from textual.widget import Widget
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.topic_opening import choose_scanner
-from guardtui.config import Config
-from guardtui.domain.operating_point import Wanted
-from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
-from guardtui.session.workspace import Workspace
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.messages import SwitchTopic
@@ -37,7 +33,11 @@ from guardtui.tui.registry.actions import (
 )
 
 if TYPE_CHECKING:
+    from guardtui.config import Config
+    from guardtui.domain.operating_point import Wanted
+    from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.own_metrics import OwnMetric
+    from guardtui.session.workspace import Workspace
 
 
 _MODE = "topic-{}"
@@ -87,7 +87,8 @@ class GuardtuiApp(BaseApp):
 
     def secrets(self) -> dict[str, str]:
         """Return secrets by name, those of the configured guardrails included."""
-        options = self._main.services.connections.options
+        main = self._main
+        options = self._remote if main.features is None else main.services.connections.options
         return {**super().secrets(), **options.secrets()}
 
     # --- another topic --------------------------------------------------------------------
@@ -173,7 +174,7 @@ class GuardtuiApp(BaseApp):
     def refusal_of(self, action: Action) -> str:
         """Return why the main screen cannot run an action now; "" if it can."""
         screen = self.screen
-        return screen.availability.refusal(action.name) if isinstance(screen, MainScreen) else ""
+        return screen.refusal_of(action.name) if isinstance(screen, MainScreen) else ""
 
     def call_on(self, target: DOMNode, name: str) -> str:
         """Return the call that runs an action; the features of the main screen run theirs."""

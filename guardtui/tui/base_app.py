@@ -1,4 +1,4 @@
-"""The base of both apps: settings, themes, keys, help, palette, menu and messages."""
+"""The base of the app: settings, themes, keys, help, palette, menu and messages."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _UNTIL_A_KEY = 24 * 3600.0
 STYLED = (
     "kit", "registry", "help", "editor", "metrics", "detail", "results", "side", "prompts", "scan",
     "main", "airs", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
-    "scanner_comparison", "large_set", "scores", "tour",
+    "scanner_comparison", "tour",
 )  # fmt: skip
 """Folders with a style sheet of their name; of rules with equal weight the later one wins."""
 
-_EVERYWHERE = ("show_help", "jump", "screenshot")
+_EVERYWHERE = ("show_help", "screenshot")
 
 
 class BaseApp(AppDownloads):
@@ -202,12 +202,6 @@ class BaseApp(AppDownloads):
         from guardtui.tui.help.screen import show_help
 
         show_help(self)
-
-    def action_jump(self) -> None:
-        """Start jump mode on the screen in front."""
-        from guardtui.tui.registry.jump import show_jump
-
-        show_jump(self)
 
     def action_move_in_list(self, motion: Motion) -> None:
         """Move in the table, list or page that has the focus."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
-from guardtui.domain.prompt_edit import PromptEdit
-from guardtui.domain.topic import Topic
-from guardtui.session.views import SavedView
-from guardtui.session.workspace import Workspace
-from guardtui.tui.results.model import ResultsView
+if TYPE_CHECKING:
+    from guardtui.domain.prompt_edit import PromptEdit
+    from guardtui.domain.topic import Topic
+    from guardtui.session.workspace import Workspace
+    from guardtui.tui.results.model import ResultsView
 
 
 class TopicEdited(Message):
@@ -62,22 +62,6 @@ class SaveSettings(Message):
     def can_replace(self, message: Message) -> bool:
         """Keep only the newest: a key held down must not queue writes to the disk."""
         return isinstance(message, SaveSettings) and message.settings.keys() == self.settings.keys()
-
-
-class SaveView(Message):
-    """Save a view in the session; it replaces a view of the same name."""
-
-    def __init__(self, view: SavedView) -> None:
-        self.view = view
-        super().__init__()
-
-
-class RemoveView(Message):
-    """Remove a saved view from the session."""
-
-    def __init__(self, view_name: str) -> None:
-        self.view_name = view_name
-        super().__init__()
 
 
 class CloseDetail(Message):

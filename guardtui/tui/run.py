@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.app.remote import RemoteOptions
 from guardtui.app.topic_from_prompts import open_or_start
 from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.operating_point import Wanted
 from guardtui.domain.text import display_text
 from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import last_opened, remember_opened
@@ -22,6 +20,8 @@ from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
+    from guardtui.app.remote import RemoteOptions
+    from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.session.own_metrics import OwnMetric
 

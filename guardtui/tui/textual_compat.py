@@ -42,7 +42,6 @@ __all__ = [
     "is_stopped",
     "key_of_character",
     "keymap_of",
-    "restart_blink",
     "rewrap",
     "start_with_theme",
     "stop_reading_keys",
@@ -159,11 +158,6 @@ def visible_regions(app: App[Any]) -> list[Region]:
         for screen in (*app._background_screens, app.screen)
         for region, clip in screen._compositor.visible_widgets.values()
     ]
-
-
-def restart_blink(area: TextArea) -> None:
-    """Show the cursor at once after a key that the text area itself did not get."""
-    area._restart_blink()
 
 
 def rewrap(area: TextArea) -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.advice.clustering import StoppedError
-from guardtui.advice.duplicates import NEAR, near_duplicates
+from guardtui.advice.duplicates import NEAR, StoppedError, near_duplicates
 from guardtui.scanners.local.scanner import LocalScanner
 from tests.examples import up_to
 

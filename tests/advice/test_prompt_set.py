@@ -1,18 +1,18 @@
-"""The survey of a prompt set: clusters, their rates and words, and where to label next."""
+"""The survey of a prompt set: near-duplicates, and where to label next."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from guardtui.advice import prompt_set
-from guardtui.advice.clustering import StoppedError
+from guardtui.advice.duplicates import StoppedError
 from guardtui.advice.prompt_set import (
     Survey,
     labels_nearby,
@@ -20,14 +20,12 @@ from guardtui.advice.prompt_set import (
     survey,
     survey_of,
 )
-from guardtui.advice.typical_words import typical_words, words_of
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
+from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.matrix import CompactMatrix, FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
-from tests.examples import up_to
 
 TOPIC = Topic(name="Tax", description="Personal tax advice", examples=("pay less tax", "deduct"))
 
@@ -84,55 +82,9 @@ def surveyed(prompts: PromptSet, evaluation: Evaluation) -> Survey:
     return survey_result
 
 
-def test_matters_are_clusters_with_their_words_and_error_rates() -> None:
-    prompts, evaluation, matter_of = matters()
-    survey_result = surveyed(prompts, evaluation)
-    assert sorted(
-        np.concatenate([cluster.rows for cluster in survey_result.clusters]).tolist()
-    ) == list(range(40))
-    for cluster in survey_result.clusters:
-        matter = {matter_of[row] for row in cluster.rows.tolist()}
-        assert len(matter) == 1, "clusters mix two matters"
-        only = matter.pop()
-        assert set(cluster.words) & words_of(MATTERS[only])
-        assert cluster.central in cluster.rows
-        assert cluster.lacks == ("no negatives" if only == "tax" else "no positives")
-        assert (survey_result.labels[cluster.rows] == cluster.number).all()
-        assert survey_result.cluster(cluster.number) is cluster
-    worst = survey_result.clusters[0]
-    assert "travel" in {matter_of[row] for row in worst.rows.tolist()}
-    rates = [cluster.error_rate for cluster in survey_result.clusters]
-    assert rates == sorted(rates, key=lambda rate: -(rate or 0))
-    with pytest.raises(KeyError):
-        survey_result.cluster(99)
-
-
-def test_rates_carry_the_intervals_of_scipy_and_are_undefined_without_verdicts() -> None:
-    prompts, evaluation, _ = matters()
-    evaluation.verdicts.triggered[:10] = Triggered.NO_VERDICT  # tax: the only positives
-    survey_result = surveyed(prompts, evaluation)
-    for cluster in survey_result.clusters:
-        wrong = int(np.isin(evaluation.codes[cluster.rows], [Outcome.FP, Outcome.FN]).sum())
-        answered = int((evaluation.codes[cluster.rows] != Outcome.ERROR).sum())
-        if not answered:
-            assert cluster.error_rate is cluster.error_interval is None
-            assert cluster is survey_result.clusters[-1] or cluster.lacks == "no negatives"
-            continue
-        assert cluster.error_rate == wrong / answered
-        wanted = binomtest(wrong, answered).proportion_ci(method="wilson")
-        assert cluster.error_interval is not None
-        assert cluster.error_interval.low == pytest.approx(wanted.low)
-        assert cluster.error_interval.high == pytest.approx(wanted.high)
-        assert cluster.false_negative_rate == (None, None)
-        assert cluster.false_positive_rate == (cluster.error_rate, cluster.error_interval)
-
-
 def test_the_same_set_gives_the_same_survey() -> None:
     prompts, evaluation, _ = matters()
     first, second = surveyed(prompts, evaluation), surveyed(prompts, evaluation)
-    assert [(c.name, c.rows.tolist()) for c in first.clusters] == [
-        (c.name, c.rows.tolist()) for c in second.clusters
-    ]
     assert first.spots == second.spots
     assert first.duplicates == second.duplicates
 
@@ -142,11 +94,14 @@ def test_a_survey_refuses_other_prompts_and_can_be_stopped() -> None:
     fewer = prompt_set_of(["one", "two"], [True, False])
     with pytest.raises(ValueError, match="other prompts"):
         survey(LocalScanner("static"), fewer, evaluation)
-    asked = count()
     scanner = LocalScanner("static")
     assert survey(scanner, prompts, evaluation, lambda: True) is None
-    assert survey(scanner, prompts, evaluation) is not None
-    assert survey(scanner, prompts, evaluation, lambda: next(asked) > 4) is None
+    assert survey(scanner, prompts, evaluation) is not None  # from here on vectors are cached
+    asked = count()
+    assert survey(scanner, prompts, evaluation, lambda: next(asked) < 0) is not None
+    for limit in range(next(asked)):
+        stopped = partial(next, iter([False] * limit), True)
+        assert survey(scanner, prompts, evaluation, stopped) is None
 
 
 @given(
@@ -212,15 +167,18 @@ def test_suggestions_are_where_the_engine_is_uncertain_and_one_label_is_rare() -
     assert best.score > 2 * max(
         (spot.score for spot in survey_result.spots if min(spot.rows) >= 30), default=0.0
     )
-    assert (survey_result.labels[list(best.rows)] == best.cluster).all()
-    near = np.abs(margin[survey_result.cluster(best.cluster).rows]) <= prompt_set.UNSURE
+    near = np.abs(margin[:30]) <= prompt_set.UNSURE
     assert best.near_threshold == near.sum()
+    # One suggestion for a matter: no prompt of one is like those of another.
+    for spot in survey_result.spots:
+        assert len({row // 30 for row in spot.rows}) == 1
+    assert len({spot.rows[0] // 30 for spot in survey_result.spots}) == len(survey_result.spots)
 
 
-def test_a_large_set_is_grouped_completely_from_a_sample(
+def test_near_duplicates_of_a_large_set_are_those_of_a_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in {"FITTED_ON": 50, "COMPARED": 60, "_NEIGHBOURS": 40, "_BLOCK": 16}.items():
+    for name, value in {"COMPARED": 60, "_NEIGHBOURS": 40, "_BLOCK": 16}.items():
         monkeypatch.setattr(prompt_set, name, value)
     random = np.random.default_rng(1)
     vectors = np.repeat(np.eye(5, dtype=np.float32), 40, axis=0)
@@ -233,38 +191,12 @@ def test_a_large_set_is_grouped_completely_from_a_sample(
     survey_result = survey_of(
         prompts, evaluation_of(prompts, triggered), matrix, np.zeros(200, np.float32)
     )
-    assert sum(cluster.size for cluster in survey_result.clusters) == 200
-    for cluster in survey_result.clusters:
-        assert len(np.unique(cluster.rows // 40)) == 1
     assert survey_result.duplicates.among == 60
     assert all(pair.first // 40 == pair.second // 40 for pair in survey_result.duplicates.pairs)
     assert survey_result.duplicates.total > 100
 
 
-@given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=4))
-@settings(max_examples=up_to(50))
-def test_typical_words_occur_in_their_group(groups: list[list[str]]) -> None:
-    typical = typical_words(groups)
-    assert len(typical) == len(groups)
-    for words, group in zip(typical, groups, strict=True):
-        held = set().union(*map(words_of, group)) if group else set()
-        assert set(words) <= held
-        assert len(words) <= 5
-
-
-def test_typical_words_are_frequent_in_their_group_and_rare_in_others() -> None:
-    groups = [
-        ["how do I deduct tax", "the tax on my house", "tax, tax and TAX today"],
-        ["soup today", "lentil soup", "how do i cook soup"],
-    ]
-    first, second = typical_words(groups)
-    assert first == ("tax",)  # the others are in one prompt only, and "how" is no word of a subject
-    assert second == ("soup",)
-    assert typical_words([["don’t deduct the car’s tax"], ["x"]])[0] == ("car's", "deduct", "tax")
-
-
-def test_a_set_of_two_is_one_cluster() -> None:
+def test_a_set_of_two_has_a_survey() -> None:
     prompts = prompt_set_of(["only one", "and another"], [True, False])
     survey_result = surveyed(prompts, evaluation_of(prompts, np.array([1, 0])))
-    assert [cluster.size for cluster in survey_result.clusters] == [2]
-    assert survey_result.silhouette is None
+    assert (survey_result.duplicates.total, survey_result.spots) == (0, ())

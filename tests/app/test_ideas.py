@@ -208,7 +208,7 @@ def test_a_gain_is_shown_with_its_interval() -> None:
 
 
 def opened(path: Path) -> Opened:
-    return Opened(path, jobs=TaskJobs(idle=("trial",)))
+    return Opened(path, jobs=TaskJobs(idle=("measured",)))
 
 
 def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:
@@ -544,7 +544,7 @@ def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
     assert label_need(result(bench.topic), with_counts(few, 2400, 600)) is None
     # A scan without scores has no verdicts that are less sure than others.
     pairs = Duplicates((), 0, 0, 0.9, exact=True, among=20)
-    survey = Survey(bench.prompts, few, (), NONE, None, pairs, ())
+    survey = Survey(bench.prompts, few, pairs, ())
     assert label_step(need, result(bench.topic), survey) is None
 
 

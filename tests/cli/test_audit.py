@@ -49,7 +49,7 @@ def profile(folder: Path) -> Path:
 
 def document(text: str) -> dict[str, Any]:
     result = json.loads(text)
-    assert (result["schema_version"], result["report"]) == (1, "audit")
+    assert (result["schema_version"], result["kind"]) == (1, "audit")
     return dict(result)
 
 
@@ -61,7 +61,7 @@ def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
     alone = run(
         "eval", "tax.yaml", "--prompts", "tax.csv", "--encoder", "static", "--format", "json"
     )
-    metrics, tax = json.loads(alone.out)["metrics"], result["topics"][0]["alone"]
+    metrics, tax = json.loads(alone.out)["metrics"], result["topics"][0]["alone"]["counts"]
     assert {name: tax[name] for name in ("tp", "fn", "fp", "tn")} == {
         name: metrics[name] for name in ("tp", "fn", "fp", "tn")
     }
@@ -129,7 +129,7 @@ def test_a_topic_without_prompts_takes_part(run: Run, profile: Path) -> None:
     assert done.code == 0
     assert "baking.yaml: no prompt set, so" in done.err
     result = document(done.out)
-    assert result["topics"][1]["alone"]["coverage"] is None
+    assert result["topics"][1]["alone"]["rates"]["coverage"] is None
     assert result["conflict_count"] == 1
     (profile / "tax.csv").unlink()
     none = run(*AUDIT, "tax.yaml", "baking.yaml")
@@ -331,7 +331,7 @@ def test_differences_between_files_and_profile_are_reported(
     result = document(done.out)
     assert len(result["notices"]) == 2
     (stranger,) = [one for one in result["topics"] if not one["given"]]
-    assert (stranger["name"], stranger["prompts"]) == ("Other", 0)
+    assert (stranger["definition"]["name"], stranger["prompts"]) == ("Other", 0)
 
 
 @posix
@@ -344,7 +344,7 @@ def test_no_verdict_is_never_a_pass(cloud: Cloud, run: Run, profile: Path) -> No
     assert done.code == 3
     result = document(done.out)
     missing = [one for one in result["results"] if one["stopped"] is None]
-    assert result["composite"]["no_verdict"] == len(missing) == 6
+    assert result["composite"]["measured"]["counts"]["errors"] == len(missing) == 6
     assert all(one["outcome"] == "ERROR" and one["error"] for one in missing)
     assert "6 of 12 prompts have no verdict" in done.err
     cloud.faults(faults=[])

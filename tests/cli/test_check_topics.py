@@ -55,7 +55,6 @@ def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
     ("arguments", "said"),
     [
         ([], "Missing argument 'TOPIC…'"),
-        (["topic.yaml", "--clusters"], "--clusters needs --prompts"),
         (["topic.yaml", "--threshold", "0.5"], "--threshold needs --prompts"),
         (["topic.yaml", "--encoder", "static"], "--encoder needs --prompts"),
         (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts is for one topic"),

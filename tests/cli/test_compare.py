@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,10 +61,10 @@ def session(reports: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
     return store
 
 
-def compared(run: Run, before: str, after: str) -> dict[str, object]:
+def compared(run: Run, before: str, after: str) -> dict[str, Any]:
     done = run("compare", before, after, "--format", "json")
     assert done.code == 0, done.err
-    document: dict[str, object] = json.loads(done.out)
+    document: dict[str, Any] = json.loads(done.out)
     return document
 
 
@@ -79,29 +80,30 @@ def test_two_reports(run: Run, reports: Path) -> None:
     ]
     assert lost
     assert [
-        (one["prompt"], one["line"], one["was"], one["now"])
-        for one in document["regressions"]  # type: ignore[attr-defined]
+        (one["prompt"], one["line"], one["was"], one["outcome"])
+        for one in document["results"]
+        if one.get("change") == "regression"
     ] == lost
-    assert {one["prompt"] for one in document["fixes"]} <= set(NEGATIVE)  # type: ignore[attr-defined]
-    assert document["schema_version"] == 1
-    assert (
-        document["definition_changes"] == ["description −14 bytes", "example 2 replaced"]
-        or (document["definition_changes"])
-    )
-    assert any("different thresholds" in one for one in document["caveats"])  # type: ignore[attr-defined]
+    assert {one["prompt"] for one in document["fixes"]} <= set(NEGATIVE)
+    comparison = document["comparison"]
+    assert comparison["changes"] == ["description −8 bytes", "example 2 replaced"]
+    assert any("different thresholds" in one for one in comparison["caveats"])
+    assert (document["name"], comparison["baseline"]["name"]) == ("b.json", "a.json")
+    assert comparison["baseline"]["measured"]["rates"] == before["rates"]
+    assert document["rates"] == after["rates"]
     # `eval` with a baseline says the same of the same two.
     line = (*EVAL, "--threshold", "0.9999", "--baseline", "a.json", "--format", "json")
     by_eval = json.loads(run("eval", "other.yaml", *line[2:]).out)
-    assert by_eval["comparison"]["significance"] == document["significance"]
-    assert by_eval["comparison"]["deltas"] == document["deltas"]
+    assert by_eval["comparison"]["significance"] == comparison["significance"]
+    assert by_eval["comparison"]["deltas"] == comparison["deltas"]
     assert [one["prompt"] for one in by_eval["regressions"]] == [one[0] for one in lost]
 
 
 def test_every_form(run: Run, reports: Path) -> None:
     table = run("compare", "a.json", "b.json")
     assert (table.code, table.err) == (0, "")
-    assert table.out.startswith("A measured by the embedded engine ")
-    assert "\nA          a.json: " in table.out
+    assert "\nThe baseline: the embedded engine " in table.out
+    assert "\nbaseline   a.json\n" in table.out
     assert "\n  description  − Advice on filing personal income tax returns\n" in table.out
     assert "\n               + Advice on filing =income tax returns\n" in table.out
     done = run("compare", "a.json", "b.json", "-o", "c.md", "-o", "c.json", "-o", "c.html")
@@ -122,16 +124,15 @@ def test_iterations_of_a_session(run: Run, session: SessionStore) -> None:
         ("topic.yaml@pinned", 0),
         ("./topic.yaml@02", 2),
     ):
-        side = compared(run, word, "b.json")["a"]
-        assert isinstance(side, dict)
+        comparison = compared(run, word, "b.json")["comparison"]
         best = find_evaluation("topic.yaml@best")
         assert isinstance(best, RecordedEvaluation)
         expected = best.number if word in ("topic.yaml", "topic.yaml@best") else number
-        assert (word, side["iteration"]) == (word, expected)
+        assert (word, comparison["baseline_iteration"]) == (word, expected)
     absolute = str(Path("topic.yaml").resolve())
     assert run("compare", f"{absolute}@0", f"{absolute}@1").code == 0
     table = run("compare", "topic.yaml@0", "topic.yaml@1").out
-    assert "A          topic.yaml, iteration 0 (keep): " in table
+    assert "\nbaseline   topic.yaml, iteration 0 (keep)\n" in table
     assert NEGATIVE[0] in table  # the texts are those of the session's prompt file
 
 
@@ -142,21 +143,22 @@ def test_a_session_without_its_files(run: Run, session: SessionStore, folder: Pa
     assert done.code == 0
     assert done.err.count("warning: ") == 1
     assert "the texts of the prompts are missing" in done.err
-    assert "(its text is not known)" in done.out
+    assert "(no longer in the prompt file)" in done.out
     assert run("compare", "topic.yaml", "a.json").code == 0
 
 
 def test_a_name_with_the_sign_in_it_is_a_file_first(run: Run, session: SessionStore) -> None:
     shutil.copy("b.json", "topic.yaml@0")
-    side = compared(run, "topic.yaml@0", "a.json")["a"]
-    assert isinstance(side, dict)
-    assert (side["kind"], side["iteration"]) == ("report", None)
+    comparison = compared(run, "topic.yaml@0", "a.json")["comparison"]
+    assert (comparison["baseline"]["name"], comparison["baseline_iteration"]) == (
+        "topic.yaml@0",
+        None,
+    )
 
 
 def test_json_of_airs_is_compared_by_its_mistakes(run: Run, reports: Path) -> None:
     document = compared(run, "a.json", "airs.json")
-    assert document["compared_by"] == "mistakes"
-    assert document["significance"] is None
+    assert document["kind"] == "mistakes"
     before, after = (json.loads((reports / f"{name}.json").read_text("utf-8")) for name in "ab")
     wrong = [
         {one["prompt"] for one in told["results"] if one["outcome"] in ("FP", "FN")}
@@ -167,15 +169,16 @@ def test_json_of_airs_is_compared_by_its_mistakes(run: Run, reports: Path) -> No
         ("mistakes_only_in_b", wrong[1] - wrong[0]),
         ("mistakes_in_both", wrong[0] & wrong[1]),
     ):
-        assert {one["prompt"] for one in document[key]} == expected  # type: ignore[attr-defined]
-    side = document["b"]
-    assert isinstance(side, dict)
-    assert side["rates"]["tpr"] == after["metrics"]["tpr"]
+        assert {one["prompt"] for one in document[key]} == expected
+    assert document["b"]["measured"]["rates"]["tpr"] == after["metrics"]["tpr"]
     done = run("compare", "airs.json", "airs.json")
     assert done.code == 0
     assert "A and B list mistakes only: what the difference is worth cannot be told" in done.out
     for form in ("md", "html"):
         assert run("compare", "a.json", "airs.json", "--format", form).code == 0
+    refused = run("compare", "a.json", "airs.json", "--format", "junit")
+    assert (refused.code, refused.out) == (2, "")
+    assert "of one side only the mistakes are known" in refused.err
     refused = run(*EVAL, "--baseline", "airs.json")
     assert (refused.code, refused.out) == (2, "")
     assert "airs.json: lists only the wrongly judged prompts" in refused.err
@@ -222,8 +225,8 @@ def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> Non
             "sessions.sqlite3: sessions are stored in this folder",
         ),
         (["a.json", "huge.json"], "huge.json: is damaged or was edited"),
-        (["a.json", "b.json", "-o", "c.csv"], "c.csv: .csv is not the ending of a report"),
-        (["a.json", "b.json", "--format", "csv"], "'csv' is not one of"),
+        (["a.json", "b.json", "-o", "c.pdf"], "c.pdf: .pdf is not the ending of a report"),
+        (["a.json", "b.json", "--format", "pdf"], "unknown report format 'pdf'"),
     ],
 )
 def test_bad_input_is_reported_with_exit_code_2(
@@ -269,8 +272,10 @@ def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
     assert done.code == 0, done.err
     document = json.loads(done.out)
     same = compared(run, "a.json", "a.json")
-    assert document["a"]["counts"] == document["b"]["counts"] == same["a"]["counts"]
-    assert document["a"]["name"] == "topic.yaml on prompts.csv"
+    baseline = document["comparison"]["baseline"]
+    assert document["metrics"] == same["metrics"]
+    assert baseline["measured"] == same["comparison"]["baseline"]["measured"]
+    assert baseline["name"] == "topic.yaml on prompts.csv"
     # Without a column of intents the topics give it, and a file may be as one likes.
     rows = (reports / "prompts.csv").read_text("utf-8").replace(",block,", ",")
     (reports / "p.csv").write_text(rows.replace(",intent,", ","), "utf-8")

@@ -34,13 +34,13 @@ def write(path: Path, text: str) -> None:
 
 
 def test_the_table_is_data(config: Run, path: Path) -> None:
-    write(path, "vim: yes\nkeys:\n  screen.keep: f13\n")
+    write(path, "animation: none\nkeys:\n  screen.keep: f13\n")
     result = config(GUARDTUI_TOUR="never")
     assert (result.code, result.err) == (0, "")
     rows = [line.split("\t") for line in result.out.splitlines()]
     assert [row[0] for row in rows] == [setting.key for setting in SETTINGS]
     shown = {key: (value, source) for key, value, source in rows}
-    assert shown["vim"] == ("true", "file")
+    assert shown["animation"] == ("none", "file")
     assert shown["tour"] == ("never", "environment")
     assert shown["theme"] == ("guardtui-dark", "default")
     assert shown["keys"] == ("screen.keep=f13", "file")
@@ -57,16 +57,19 @@ def test_the_path_is_that_of_the_variable_or_of_the_system(
 
 
 def test_set_and_unset_keep_what_else_is_there(config: Run, path: Path) -> None:
-    write(path, "# mine\nvim: true # yes\n")
-    result = config("set", "vim", "off")
+    write(path, "# mine\nanimation: none # yes\n")
+    result = config("set", "animation", "full")
     assert (result.code, result.out, result.err) == (0, "", f"written: {path}\n")
-    assert path.read_text("utf-8") == "# mine\nvim: false # yes\n"
+    assert path.read_text("utf-8") == "# mine\nanimation: full # yes\n"
     assert config("set", "theme", "guardtui-light").code == 0
     assert config("set", "keys", "screen.keep=f13; results.search=alt+f").code == 0
     assert config("check").out == f"{path}: nothing is wrong\n"
     assert config("unset", "keys").code == 0
-    assert path.read_text("utf-8") == "# mine\nvim: false # yes\ntheme: guardtui-light\n"
-    assert "GUARDTUI_VIM is set" in config("set", "vim", "on", GUARDTUI_VIM="no").err
+    assert path.read_text("utf-8") == "# mine\nanimation: full # yes\ntheme: guardtui-light\n"
+    assert (
+        "GUARDTUI_ANIMATION is set"
+        in config("set", "animation", "none", GUARDTUI_ANIMATION="full").err
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_set_and_unset_keep_what_else_is_there(config: Run, path: Path) -> None:
         (("set", "thme", "nord"), "did you mean 'theme'?"),
         (("unset", "thme"), "did you mean 'theme'?"),
         (("set", "theme", "nrd"), "there is no theme 'nrd'\n  did you mean 'nord'?"),
-        (("set", "vim", "perhaps"), "'perhaps' is neither true nor false"),
+        (("set", "animation", "perhaps"), "'perhaps' is not one of full, none"),
         (("set", "preview_pause", "5"), "'5' is not a whole number from 10 to 2000"),
         (("set", "keys", "screen.keep=f3"), "'f3' is taken by screen.discard"),
         (("set", "keys", "screen.keep"), "is not of the form"),
@@ -96,7 +99,7 @@ def test_an_invalid_setting_is_reported_and_nothing_is_written(
 
 def test_check_names_every_mistake_of_the_file_with_its_line(config: Run, path: Path) -> None:
     write(path, "vmi: true\ntour: 3\nkeys: [f1]\n")
-    for arguments in ((), ("check",), ("set", "vim", "on")):
+    for arguments in ((), ("check",), ("set", "animation", "none")):
         result = config(*arguments)
         assert (result.code, result.out) == (2, "")
         for line, problem in (
@@ -124,7 +127,7 @@ def test_missing_settings_file_is_valid(config: Run, path: Path) -> None:
     result = config("check")
     assert (result.code, result.err) == (0, "")
     assert "no such file" in result.out
-    assert config("unset", "vim").code == 0
+    assert config("unset", "animation").code == 0
     assert not path.exists()
 
 
@@ -145,7 +148,7 @@ def test_doctor_shows_the_file_and_whether_it_is_right(run: Run, path: Path) -> 
 def test_the_app_does_not_open_with_settings_that_cannot_be_read(
     folder: Path, path: Path, environment: dict[str, str]
 ) -> None:
-    write(path, "vim: true\nthme: nord\n")
+    write(path, "animation: none\nthme: nord\n")
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "guardtui", "topic.yaml"],
@@ -165,7 +168,7 @@ def test_the_app_does_not_open_with_settings_that_cannot_be_read(
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "arguments", [["config"], ["config", "--help"], ["config", "set", "vim", "on"]]
+    "arguments", [["config"], ["config", "--help"], ["config", "set", "animation", "none"]]
 )
 def test_plain_settings_load_no_slow_library(
     environment: dict[str, str], path: Path, arguments: list[str]

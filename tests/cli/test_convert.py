@@ -159,7 +159,7 @@ def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) 
     done = run("score", log, "--scorer", "match()", "--format", "json")
     assert done.code == 0
     (metrics,) = json.loads(done.out)["scorers"][0]["metrics"]
-    assert metrics["values"]["accuracy"] == report["accuracy"]
+    assert metrics["values"]["accuracy"] == report["rates"]["accuracy"]
     refused = run("eval", "topic.yaml", "--prompts", log)
     assert refused.code == 2
     assert "this is a log of inspect_ai, not a prompt set" in refused.err

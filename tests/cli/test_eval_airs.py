@@ -140,7 +140,7 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     assert "run the same command again to scan only the others" in done.err
     document = json.loads(done.out)
     assert document["error_count"] == len(document["errors"]) == missing
-    assert all(one["message"] for one in document["errors"])
+    assert all(one["error"] for one in document["errors"])
     assert document["metrics"]["total"] == COUNT - missing
     cloud.faults(faults=[])
     allowed = run(*NAMED, "--max-errors", "0", "--min-coverage", "0.1", **cloud.all)

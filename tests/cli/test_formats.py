@@ -35,11 +35,9 @@ examples:
         ("r.airs.json", "airs-json"),
         ("r.litellm.yaml", "litellm"),
         ("r.csv", "csv"),
-        ("r.excel.csv", "csv-excel"),
         ("results.tsv", "tsv"),
         ("junit.xml", "junit"),
         ("r.junit.xml", "junit"),
-        ("r.regressions.xml", "junit-regressions"),
         ("r.sarif", "sarif"),
         ("r.sarif.json", "sarif"),
         ("r.txt", "table"),
@@ -54,9 +52,22 @@ def test_the_ending_of_a_file_tells_the_format(name: str, expected: str) -> None
     assert output.format_name == expected
 
 
+def test_a_switch_of_a_format_is_for_that_format_only(run: Run, folder: Path) -> None:
+    command = ["eval", "topic.yaml", "--prompts", "prompts.csv"]
+    assert run(*command, "-o", "r.csv", "-o", "r.json", "--excel").code == 0
+    assert (folder / "r.csv").read_bytes().startswith("\ufeffline".encode())
+    assert (folder / "r.json").read_bytes().startswith(b"{")
+    refused = run(*command, "-o", "r.json", "--excel")
+    assert refused.code == 2
+    assert "--excel is for the format csv: add --format csv" in refused.err
+    refused = run(*command, "--format", "junit", "--only-regressions")
+    assert refused.code == 2
+    assert "--only-regressions needs --baseline" in refused.err
+
+
 COMMANDS = (
     "eval topic.yaml --prompts prompts.csv",
-    "sweep topic.yaml --prompts prompts.csv",
+    "eval topic.yaml --prompts prompts.csv --thresholds",
     "refine topic.yaml --prompts prompts.csv --single",
     "check topic.yaml --prompts prompts.csv",
     "audit topic.yaml --prompts topic.yaml=prompts.csv",

@@ -312,7 +312,6 @@ LONG = "n" * 300
         ("convert", LONG),
         ("convert", "prompts.csv", "-o", f"{LONG}.csv"),
         ("compare", LONG, LONG),
-        ("import-results", LONG, "topic.yaml"),
         ("check", LONG),
     ],
 )

@@ -34,8 +34,8 @@ def test_prompts_from_standard_input(folder: Path, environment: dict[str, str], 
     assert done.returncode == 0
     from_file = json.loads(run("eval", "topic.yaml", "--prompts", "prompts.csv", *ENGINE).out)
     assert json.loads(done.stdout)["metrics"]["coverage"] == from_file["metrics"]["coverage"]
-    # check with clusters needs the prompts twice.
-    done = piped(packed, "check", "topic.yaml", "--prompts", "-", "--clusters")
+    # check needs the prompts twice.
+    done = piped(packed, "check", "topic.yaml", "--prompts", "-")
     assert done.returncode == 0, done.stderr
     assert b"near-duplicates" in done.stdout
     done = piped(

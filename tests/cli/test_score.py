@@ -18,6 +18,7 @@ import pytest
 
 from guardtui.cli import diagnostics
 from guardtui.cli.main import cli
+from guardtui.domain.text import HIDDEN
 
 from .conftest import ROOT, Result, Run
 from .grading_server import Answer, GradingServer, failed, grading_server, said
@@ -93,7 +94,7 @@ def test_json_is_lossless_and_inert(run: Run, folder: Path) -> None:
         "--metric", "mean()", "--metric", "std()",
     )  # fmt: skip
     assert (result.code, result.err) == (0, "")
-    assert result.out.isascii()
+    assert not HIDDEN.search(result.out)
     assert "\x1b" not in result.out
     document = json.loads(result.out)
     assert document["schema_version"] == 1

@@ -61,14 +61,16 @@ def test_the_best_is_what_eval_finds_with_it(run: Run, sample: Path) -> None:
     there = evaluated(run, best["threshold"])["metrics"]
     here = evaluated(run)["metrics"]
     for name in ("coverage", "tpr", "tnr", "f1"):
-        assert there[name] == pytest.approx(best["in_sample"][name])
-        assert here[name] == pytest.approx(result["current"][name])
-    assert best["in_sample"]["coverage"] == max(point["coverage"] for point in curve)
+        assert there[name] == pytest.approx(best["in_sample"]["rates"][name])
+        assert here[name] == pytest.approx(result["current"]["measured"]["rates"][name])
+    coverage = best["in_sample"]["rates"]["coverage"]
+    assert coverage == max(point["rates"]["coverage"] for point in curve)
     validated = best["cross_validated"]
     assert len(validated["thresholds"]) == validated["folds"] == 10
-    assert best["optimism"] == best["in_sample"]["coverage"] - validated["coverage"]
-    interval = validated["intervals"]["coverage"]
-    assert interval["low"] < validated["coverage"] < interval["high"]
+    held_out = validated["measured"]["rates"]["coverage"]
+    assert best["optimism"] == coverage - held_out
+    interval = validated["measured"]["intervals"]["coverage"]
+    assert interval["low"] < held_out < interval["high"]
     assert len(curve) <= 200
     assert result["nearest"] is None
 
@@ -99,7 +101,7 @@ def test_the_csv_has_every_threshold(run: Run, sample: Path) -> None:
 def test_floors_are_kept(run: Run, sample: Path) -> None:
     result = json.loads(run(*COMMAND, "--format", "json", "--min-tpr", "0.9").out)
     assert result["floors"] == {"tpr": 0.9, "tnr": 0.0}
-    assert result["best"]["in_sample"]["tpr"] >= 0.9
+    assert result["best"]["in_sample"]["rates"]["tpr"] >= 0.9
     table = run(*COMMAND, "--min-tnr", "0.9").out
     assert "The best is that of the greatest coverage with TNR ≥ 0.9." in table
 
@@ -110,7 +112,7 @@ def test_floors_out_of_reach_are_a_failed_gate(run: Run, sample: Path) -> None:
     assert "no threshold reaches a TPR of 0.99 and a TNR of 0.99" in result.err
     found = json.loads(result.out)
     assert found["best"] is None
-    assert found["nearest"]["tpr"] < 0.99
+    assert found["nearest"]["measured"]["rates"]["tpr"] < 0.99
     table = run(*COMMAND, "--min-tpr", "0.99", "--min-tnr", "0.99")
     assert table.code == 1
     assert "There is no threshold with TPR ≥ 0.99 and TNR ≥ 0.99." in table.out
@@ -124,8 +126,9 @@ def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> 
     result = json.loads(run(*COMMAND, "--format", "json").out)
     assert result["intent"] == "allow"
     best = result["best"]
-    assert evaluated(run, best["threshold"])["metrics"]["coverage"] == best["in_sample"]["coverage"]
-    tprs = [point["tpr"] for point in result["curve"]]
+    there = evaluated(run, best["threshold"])["metrics"]
+    assert there["coverage"] == best["in_sample"]["rates"]["coverage"]
+    tprs = [point["rates"]["tpr"] for point in result["curve"]]
     assert tprs == sorted(tprs)
 
 

@@ -100,16 +100,17 @@ def test_figures_agree_between_forms() -> None:
     made = report([f"prompt {row}" for row in range(12)])
     result = json.loads(load_writer("json")(made))
     composite = result["composite"]
+    measured = composite["measured"]["counts"]
     counts = (
-        f"TP {composite['tp']}, FN {composite['fn']}, FP {composite['fp']}, TN {composite['tn']}, "
-        f"no verdict {composite['no_verdict']}"
+        f"TP {measured['tp']}, FN {measured['fn']}, FP {measured['fp']}, TN {measured['tn']}, "
+        f"no verdict {measured['errors']}"
     )
     assert counts in load_writer("table")(made)
     assert counts in load_writer("md")(made)
     assert counts in load_writer("html")(made)
     codes = [one["outcome"] for one in result["results"]]
-    assert codes.count("TP") == composite["tp"]
-    assert codes.count("FP") == composite["fp"]
+    assert codes.count("TP") == measured["tp"]
+    assert codes.count("FP") == measured["fp"]
     assert codes.count("contradictory") == composite["contradictory"] > 0
     assert sum(one["conflict"] for one in result["results"]) <= result["conflict_count"]
     for one in result["conflicts"]:

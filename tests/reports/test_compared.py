@@ -9,15 +9,15 @@ from html.parser import HTMLParser
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSet, prompt_keys
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.reports.base import ReportInput
-from guardtui.reports.compared import as_json, base
-from guardtui.reports.compared.base import ComparisonReport, hold
+from guardtui.reports.compared import ComparedMistakes, compared_report
+from guardtui.reports.formats import load_writer, render
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
 from tests.examples import up_to
 
@@ -67,18 +67,14 @@ def sides(report: ReportInput) -> tuple[RecordedEvaluation, RecordedEvaluation]:
     return before, RecordedEvaluation("after<b>", report.evaluation, prompts, number=3)
 
 
-@pytest.fixture
-def compared(report: ReportInput) -> ComparisonReport:
-    return hold(*sides(report))
+def written(form: str, compared: ReportInput) -> str:
+    return load_writer(form)(compared)
 
 
-def written(form: str, compared: ComparisonReport) -> str:
-    return base.load_form(form)(compared)
-
-
-def texts(compared: ComparisonReport, key: str) -> list[str | None]:
-    (group,) = (one for one in compared.groups if one.key == key)
-    return [item.prompt for item in group.first()]
+def listed(text: str, title: str) -> list[str]:
+    """The lines of a list of the table."""
+    part = text.partition(f"\n{title} (")[2].partition("\n\n")[0]
+    return [line.rpartition(": ")[2] for line in part.splitlines()[1:]]
 
 
 def test_every_prompt_is_in_the_list_it_belongs_to(report: ReportInput) -> None:
@@ -86,42 +82,42 @@ def test_every_prompt_is_in_the_list_it_belongs_to(report: ReportInput) -> None:
     assert report.baseline is not None
     earlier = replace(report, evaluation=report.baseline)
     before, after = named(earlier, [0, 1, 2, 3, 4, 5, 6]), named(report, [7, 6, 5, 4, 3, 2], (3,))
-    result = hold(before, after)
-    assert texts(result, "added") == [HOSTILE[7]]
-    assert texts(result, "removed") == [HOSTILE[0], HOSTILE[1]]
-    assert texts(result, "relabelled") == [HOSTILE[3]]
-    assert texts(result, "no_verdict") == [HOSTILE[6]]
-    (relabelled,) = next(one for one in result.groups if one.key == "relabelled").first()
-    assert (relabelled.label, relabelled.line) == ("true", before.prompts.frame["line"][3])  # type: ignore[union-attr]
-    for key, was_good in (("regressions", True), ("fixes", False)):
-        group = next(one for one in result.groups if one.key == key)
-        for item in group.first():
-            assert ((item.was in GOOD), (item.now in GOOD)) == (was_good, not was_good)
-    listed = sum(map(len, result.groups))
-    assert listed + result.still_wrong <= 9
-    assert "\nrelabelled (1)\n" in written("table", result)
-    assert ", labelled true now, " in written("table", result)
+    result = compared_report(before, after)
+    table = written("table", result)
+    for title, row in (("added", 7), ("relabelled", 3), ("without a verdict in one of the two", 6)):
+        assert len(listed(table, title)) == 1, title
+        assert display_text(HOSTILE[row])[:10] in listed(table, title)[0]
+    assert len(listed(table, "Removed (2)".partition(" (")[0])) == 2
+    document = json.loads(written("json", result))
+    comparison = document["comparison"]
+    assert [one["prompt"] for one in comparison["removed_prompts"]] == [HOSTILE[0], HOSTILE[1]]
+    changes = {one["prompt"]: one.get("change") for one in document["results"]}
+    assert (changes[HOSTILE[7]], changes[HOSTILE[3]]) == ("added", "relabelled")
+    for kind, was_good in (("regression", True), ("fix", False)):
+        for one in document["results"]:
+            if one.get("change") == kind:
+                assert (one["was"] in GOOD, one["outcome"] in GOOD) == (was_good, not was_good)
+    same = [one for one in document["results"] if "change" not in one]
+    assert comparison["wrong_in_both"] == sum(one["outcome"] not in GOOD for one in same)
 
 
 def test_texts_come_from_either_side(report: ReportInput) -> None:
     before, after = sides(report)
     for one, other in ((None, after.prompts), (before.prompts, None), (None, None)):
-        result = hold(replace(before, prompts=one), replace(after, prompts=other))
+        result = compared_report(replace(before, prompts=one), replace(after, prompts=other))
         known = one is not None or other is not None
-        assert texts(result, "regressions") == ([HOSTILE[1]] if known else [None])
-        assert (base.GONE in written("table", result)) is not known
-        json.loads(as_json.write(result))
+        (regression,) = json.loads(written("json", result))["regressions"]
+        assert regression["prompt"] == (HOSTILE[1] if known else None)
+        assert ("(no longer in the prompt file)" in written("table", result)) is not known
         assert written("md", result)
         assert written("html", result)
 
 
-def test_writers_are_inert_and_deterministic(compared: ComparisonReport) -> None:
+def test_writers_are_inert_and_deterministic(report: ReportInput) -> None:
     for form in FORMS:
-        text = written(form, compared)
-        assert text == written(form, compared)
+        text = written(form, compared_report(*sides(report)))
+        assert text == written(form, compared_report(*sides(report)))
         assert not CONTROL.search(text), form
-    assert as_json.write(compared) == as_json.write(compared)
-    assert not CONTROL.search(as_json.write(compared))
 
 
 class Tags(HTMLParser):
@@ -147,19 +143,19 @@ def test_hostile_texts_do_not_act(report: ReportInput, data: st.DataObject) -> N
     topic = Topic(name=name, description=data.draw(text), examples=(data.draw(text),))
     before, after = sides(report)
     other = replace(prompts, frame=frame)
-    result = hold(
+    result = compared_report(
         replace(before, prompts=other, name=name),
         replace(after, prompts=other, evaluation=replace(after.evaluation, topic=topic)),
     )
     for form in FORMS:
         assert not CONTROL.search(written(form, result))
     plain, fuzzed = Tags(), Tags()
-    plain.feed(written("html", hold(before, after)))
+    plain.feed(written("html", compared_report(before, after)))
     fuzzed.feed(written("html", result))
     assert (plain.scripts, fuzzed.odd) == (fuzzed.scripts, [])
     lines = written("md", result).removesuffix("\n").split("\n")
     assert len(lines) == len(written("md", result).splitlines())
-    assert json.loads(as_json.write(result))["regressions"][0]["prompt"] == drawn[1]
+    assert json.loads(written("json", result))["regressions"][0]["prompt"] == drawn[1]
 
 
 def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
@@ -168,20 +164,16 @@ def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
     mistakes = Mistakes(
         "airs.json", "t", before.evaluation.topic.intent, metrics, ("=x",), (HOSTILE[1],)
     )
-    result = hold(before, mistakes)
-    assert result.comparison is None
-    assert result.definitions is None
-    assert texts(result, "mistakes_only_in_b") == ["=x", HOSTILE[1]]
-    (unknown, known) = next(
-        group for group in result.groups if group.key == "mistakes_only_in_b"
-    ).first()
-    assert (unknown.was, unknown.now) == ("", "FP")
-    assert (known.was, known.now) == ("TP", "FN")
-    assert "B lists mistakes only" in written("table", result)
-    document = json.loads(as_json.write(result))
-    assert (document["p_value"], document["significance"]) == (None, None)
-    back = hold(mistakes, before)
-    assert texts(back, "mistakes_only_in_a") == texts(result, "mistakes_only_in_b")
+    result = ComparedMistakes(before, mistakes)
+    unknown, known = result.data()["mistakes_only_in_b"]
+    assert (unknown["prompt"], unknown["was"], unknown["now"]) == ("=x", None, "FP")
+    assert (known["prompt"], known["was"], known["now"]) == (HOSTILE[1], "TP", "FN")
+    for form in ("table", "md", "html"):
+        text = render(result.document(), form)
+        assert "B lists mistakes only" in text
+        assert not CONTROL.search(text)
+    back = ComparedMistakes(mistakes, before).data()["mistakes_only_in_a"]
+    assert [one["prompt"] for one in back] == ["=x", HOSTILE[1]]
 
 
 def test_keys_are_those_of_the_texts() -> None:

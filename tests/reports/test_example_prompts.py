@@ -10,7 +10,8 @@ import pytest
 
 from guardtui.cli.gates import Gates, State
 from guardtui.domain.prompts import PromptSet
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 
 from .conftest import TOPIC, evaluation_of
 

@@ -25,8 +25,9 @@ from ruamel.yaml import YAML
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import HIDDEN, display_text
-from guardtui.reports.base import ReportInput, load_writer, report_formats
-from guardtui.reports.csv_excel import BYTE_ORDER_MARK
+from guardtui.reports.base import ReportInput
+from guardtui.reports.csv_report import BYTE_ORDER_MARK
+from guardtui.reports.formats import VARIANTS, load_writer, report_formats
 from tests.examples import up_to
 
 from .hostile import COUNT, hostile_report, plain_prompts, storable
@@ -196,7 +197,9 @@ def check_inspect(text: str, report: ReportInput) -> None:
 
 def check_csv_excel(text: str, report: ReportInput) -> None:
     assert text.startswith(BYTE_ORDER_MARK)
-    check_csv(text.removeprefix(BYTE_ORDER_MARK), report)
+    body = text.removeprefix(BYTE_ORDER_MARK)
+    assert not HIDDEN.search(body)
+    check_csv(body, report)
 
 
 def check_junit_regressions(text: str, report: ReportInput) -> None:
@@ -221,21 +224,26 @@ def check_litellm(text: str, report: ReportInput) -> None:
 CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
     "html": check_html,
     "csv": check_csv,
-    "csv-excel": check_csv_excel,
     "tsv": check_tsv,
     "md": check_markdown,
     "json": check_json,
     "airs-json": check_airs,
     "litellm": check_litellm,
     "junit": check_junit,
-    "junit-regressions": check_junit_regressions,
     "sarif": check_sarif,
     "inspect-log": check_inspect,
     "table": check_table,
 }
 
 
+VARIANT_CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
+    "csv": check_csv_excel,
+    "junit": check_junit_regressions,
+}
+
+
 def test_every_format_is_checked() -> None:
+    assert set(VARIANTS) == set(VARIANT_CHECKS)
     assert set(report_formats()) <= set(CHECKS), "a new format needs a check of its own here"
 
 
@@ -243,12 +251,13 @@ def check(name: str, prompts: PromptSet, texts: list[str]) -> None:
     report = hostile_report(prompts, texts)
     text = load_writer(name)(report)
     # What controls a terminal, turns the direction or does not show is nowhere in the file.
-    body = text.removeprefix(BYTE_ORDER_MARK) if name == "csv-excel" else text
-    assert not HIDDEN.search(body), (texts, HIDDEN.search(body))
+    assert not HIDDEN.search(text), (texts, HIDDEN.search(text))
     assert "\t" not in text or name in LINES_HAVE_TABS
     text.encode("utf-8")  # no half character is left
     assert text.endswith("\n")
     CHECKS[name](text, report)
+    if name in VARIANT_CHECKS:
+        VARIANT_CHECKS[name](load_writer(name, variant=True)(report), report)
 
 
 @pytest.mark.parametrize("name", report_formats())
@@ -283,7 +292,7 @@ def test_what_a_spreadsheet_gets_is_the_prompt_as_it_is_shown(prompts: PromptSet
 SCRIPT = """
 import hashlib, sys
 from pathlib import Path
-from guardtui.reports.base import load_writer, report_formats
+from guardtui.reports.formats import load_writer, report_formats
 from tests.reports.hostile import hostile_report, plain_prompts
 texts = [f"{word}<b>\\u202e=1" for word in "one two three four five six seven".split()]
 for name in report_formats():

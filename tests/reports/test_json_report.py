@@ -12,7 +12,8 @@ import pytest
 
 from guardtui.domain.comparison import Change, compare
 from guardtui.reports.base import ReportInput
-from guardtui.reports.json_report import SCHEMA_VERSION, write
+from guardtui.reports.json_data import SCHEMA_VERSION
+from guardtui.reports.json_report import write
 from guardtui.session import report_reader
 from tests.reports.reading_back import evaluation_from_report
 
@@ -51,9 +52,9 @@ def test_mirrors_the_documented_keys(report: ReportInput) -> None:
 def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
     document = load(report)
     assert document["schema_version"] == 1
-    assert document["accuracy"] == 4 / 7
-    assert document["precision"] == 2 / 3
-    assert [one["message"] for one in document["errors"]] == ["timed \x1bout"]
+    assert document["rates"]["accuracy"] == 4 / 7
+    assert document["rates"]["precision"] == 2 / 3
+    assert [one["error"] for one in document["errors"]] == ["timed \x1bout"]
     assert [(one["prompt"], one["was"], one["actual"]) for one in document["fixes"]] == [
         (HOSTILE[0], "FN", True)
     ]
@@ -61,8 +62,8 @@ def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
         (HOSTILE[1], "TP", 5)
     ]
     assert set(document["by_category"]) >= {"a|b", "<b>c</b>", "d", "=e"}
-    assert document["by_category"]["a|b"]["tpr"] == 0.5
-    assert document["by_category"]["a|b"]["tnr"] is None
+    assert document["by_category"]["a|b"]["rates"]["tpr"] == 0.5
+    assert document["by_category"]["a|b"]["rates"]["tnr"] is None
     assert document["intervals"]["tpr"]["low"] < 0.5 < document["intervals"]["tpr"]["high"]
     comparison = document["comparison"]
     assert (comparison["regressions"], comparison["fixes"], comparison["no_verdict"]) == (1, 1, 1)
@@ -90,7 +91,7 @@ def test_undefined_is_null_except_in_the_mirror(undefined_report: ReportInput) -
     assert document["metrics"]["tnr"] == 1
     assert document["rates"]["tpr"] is None
     assert document["rates"]["coverage"] is None
-    assert document["precision"] is None
+    assert document["rates"]["precision"] is None
     assert document["intervals"]["coverage"] is None
     assert document["comparison"] is None
 
@@ -172,5 +173,5 @@ def test_the_comparison_tells_what_it_is_worth(report: ReportInput) -> None:
     assert result["compared"] == 7
     assert result["more_prompts"] is None  # one fix, one regression
     interval = result["changes"]["coverage"]
-    assert -1 <= interval["low"] <= interval["change"] <= interval["high"] <= 1
+    assert -1 <= interval["low"] <= interval["value"] <= interval["high"] <= 1
     assert 0 <= result["kept_share"] <= 1

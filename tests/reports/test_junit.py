@@ -12,7 +12,7 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from guardtui.reports import junit_regressions
+from guardtui.reports import junit
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.junit import NAME_CHARACTERS, write, xml_text
 
@@ -104,7 +104,7 @@ def test_failures_and_errors_say_why(told_report: ReportInput) -> None:
 
 def test_only_regressions_fail_where_known_mistakes_are_accepted(report: ReportInput) -> None:
     every = {case.name: case for suite in suites_of(report) for case in suite}
-    whole = JUnitXml.fromstring(junit_regressions.write(report).encode())
+    whole = JUnitXml.fromstring(junit.write(report, only_regressions=True).encode())
     accepted = {case.name: case for suite in whole for case in suite}
     assert list(accepted) == list(every)
     kinds = {}
@@ -124,7 +124,7 @@ def test_only_regressions_fail_where_known_mistakes_are_accepted(report: ReportI
 
 def test_without_a_baseline_no_mistake_is_a_regression(allow_report: ReportInput) -> None:
     with pytest.raises(ReportError, match="there is no baseline"):
-        junit_regressions.write(allow_report)
+        junit.write(allow_report, only_regressions=True)
 
 
 def test_names_are_the_start_of_the_prompt_with_its_hash_where_more_is_in_it(

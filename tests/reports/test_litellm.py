@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import VerdictColumns
-from guardtui.reports.base import ReportError, ReportInput, load_writer
+from guardtui.reports.base import ReportError, ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.decision.template import default_template, parse_template
 
 TOPIC = Topic(name="Tax: advice", description="Advice\non “taxes” 🦊", examples=("When?", "How?"))

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.reports.base import ReportInput, load_writer
-from guardtui.reports.compared import base as compared_base
+from guardtui.reports.base import ReportInput
+from guardtui.reports.compared import compared_report
+from guardtui.reports.formats import load_writer
 from guardtui.session.evaluation_refs import RecordedEvaluation
 from tests.reports.html.reading import read
 
@@ -47,11 +48,10 @@ def test_lists_of_iterations_have_a_column_for_it(report: ReportInput) -> None:
 @pytest.mark.parametrize("form", ["table", "md", "html"])
 def test_a_comparison_says_it_of_both(report: ReportInput, scanned: ReportInput, form: str) -> None:
     engine = RecordedEvaluation("a", report.evaluation)
-    write = compared_base.load_form(form)
-    both = write(compared_base.hold(engine, engine))
-    assert "Both measured by the embedded engine (a stand-in for the real guardrail)" in both
-    mixed = write(compared_base.hold(engine, RecordedEvaluation("b", scanned.evaluation)))
-    assert "A measured by the embedded engine" in mixed
-    assert "; B measured by AIRS, profile " in mixed
-    assert "A: engine (stand-in)" in mixed
-    assert "B: AIRS" in mixed
+    write = load_writer(form)
+    both = write(compared_report(engine, engine))
+    assert "easured by the embedded engine (a stand-in for the real guardrail)" in both
+    assert "The baseline: the embedded" not in both
+    mixed = write(compared_report(engine, RecordedEvaluation("b", scanned.evaluation)))
+    assert "easured by AIRS, profile " in mixed
+    assert "The baseline: the embedded engine (a stand-in for the real guardrail)" in mixed

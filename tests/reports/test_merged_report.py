@@ -13,7 +13,8 @@ import guardtui.reports.merged_report as whole_module
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.prompt_files import load_prompts
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from guardtui.reports.merged_report import report_of
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.large_set import cut

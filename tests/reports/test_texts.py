@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -18,17 +17,15 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.reports import (
     as_markdown,
     as_text,
-    base,
     csv_report,
-    topic_markdown,
-    topic_text,
     tsv_report,
 )
 from guardtui.reports.base import ReportError, ReportInput, delta_text
-from guardtui.session.results_log import read_results
+from guardtui.reports.formats import Writer, load_writer, report_formats
 
 from .conftest import HOSTILE, TOPIC
 
+write_markdown, write_table = load_writer("md"), load_writer("table")
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -80,9 +77,9 @@ def test_csv_tells_notes_and_topics_where_there_are_any(
     assert header.index("stopped_by") < header.index("category")
 
 
-@pytest.mark.parametrize("write", [topic_markdown.write, topic_text.write])
+@pytest.mark.parametrize("write", [write_markdown, write_table])
 def test_people_are_told_who_stopped_it_where_the_topic_did_not(
-    told_report: ReportInput, write: base.Writer
+    told_report: ReportInput, write: Writer
 ) -> None:
     text = write(told_report)
     assert not CONTROL.search(text)
@@ -94,9 +91,9 @@ def test_people_are_told_who_stopped_it_where_the_topic_did_not(
     assert companion.endswith("(allow)")
 
 
-@pytest.mark.parametrize("write", [topic_markdown.write, topic_text.write])
+@pytest.mark.parametrize("write", [write_markdown, write_table])
 def test_how_many_have_no_verdict_and_what_that_leaves_open(
-    report: ReportInput, undefined_report: ReportInput, write: base.Writer
+    report: ReportInput, undefined_report: ReportInput, write: Writer
 ) -> None:
     # 2 of 5 positives are right, one of them is open; 2 of 3 negatives are right.
     message = "1 of 8 prompts have no verdict: with theirs, coverage is from 0.400 to 0.600"
@@ -159,7 +156,7 @@ def outside_code(line: str) -> str:
 
 
 def test_markdown_lets_nothing_act(told_report: ReportInput) -> None:
-    text = topic_markdown.write(told_report)
+    text = write_markdown(told_report)
     assert not CONTROL.search(text)
     ours = "\n".join(map(outside_code, text.splitlines()))
     for sign in ("<", ">", "![", "](", "http", "@", "**", "~~"):
@@ -179,7 +176,7 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
 
 def test_markdown_tells_everything(report: ReportInput) -> None:
-    text = topic_markdown.write(report)
+    text = write_markdown(report)
     assert re.search(r"\| coverage \| 0\.500 \| 0\.\d+ – 0\.\d+ \| −0\.100 \|", text)
     assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
     assert (
@@ -197,18 +194,18 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
 def test_lists_are_cut_and_say_so(report: ReportInput, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(as_markdown, "LIMIT", 1)
     monkeypatch.setattr(as_text, "LIMIT", 1)
-    assert "- … and 1 more\n" in topic_markdown.write(report)
-    assert "  … and 1 more\n" in topic_text.write(report)
+    assert "- … and 1 more\n" in write_markdown(report)
+    assert "  … and 1 more\n" in write_table(report)
 
 
 def test_undefined_is_not_zero(undefined_report: ReportInput) -> None:
-    assert "| TPR | n/a |  |" in topic_markdown.write(undefined_report)
-    assert re.search(r"^TPR +n/a$", topic_text.write(undefined_report), re.MULTILINE)
-    assert re.search(r"^coverage +n/a$", topic_text.write(undefined_report), re.MULTILINE)
+    assert "| TPR | n/a |  |" in write_markdown(undefined_report)
+    assert re.search(r"^TPR +n/a$", write_table(undefined_report), re.MULTILINE)
+    assert re.search(r"^coverage +n/a$", write_table(undefined_report), re.MULTILINE)
 
 
 def test_table_is_inert_and_complete(report: ReportInput) -> None:
-    text = topic_text.write(report)
+    text = write_table(report)
     assert not CONTROL.search(text)
     assert re.search(r"^coverage +0\.500  0\.\d+ – 0\.\d+  −0\.100  ", text, re.MULTILINE)
     assert "TP 2, FN 2, FP 1, TN 2, no verdict 1." in text
@@ -222,7 +219,7 @@ def test_table_is_inert_and_complete(report: ReportInput) -> None:
 
 
 def test_removed_prompts_are_marked(report: ReportInput) -> None:
-    for write in (topic_markdown.write, topic_text.write):
+    for write in (write_markdown, write_table):
         assert "(no longer in the prompt file)" in write(replace(report, prompts=None))
     assert csv_rows(replace(report, prompts=None))[0]["prompt"] == ""
 
@@ -266,16 +263,12 @@ def test_a_delta_that_rounds_to_nothing_has_no_sign() -> None:
     ]
 
 
-def test_every_format_is_found_and_others_are_named(report: ReportInput, tmp_path: Path) -> None:
-    assert base.report_formats()[:5] == ("table", "json", "csv", "tsv", "md")
-    for name in ("table", "json", "csv", "tsv", "md"):
-        assert callable(base.load_writer(name))
-    for name in base.report_formats():
-        path = tmp_path / name
-        base.write_report(name, report, path)
-        assert path.read_bytes().decode("utf-8") == base.load_writer(name)(report)
-    with pytest.raises(ReportError, match="unknown report format 'pdf': choose one of table"):
-        base.load_writer("pdf")
+def test_every_format_is_found_and_others_are_named() -> None:
+    assert report_formats()[:5] == ("html", "md", "table", "json", "csv")
+    for name in report_formats():
+        assert callable(load_writer(name))
+    with pytest.raises(ReportError, match="unknown report format 'pdf': choose one of html"):
+        load_writer("pdf")
 
 
 def test_csv_tells_errors_and_epochs(report: ReportInput) -> None:
@@ -287,13 +280,13 @@ def test_csv_tells_errors_and_epochs(report: ReportInput) -> None:
     repeated = replace(report, evaluation=replace(report.evaluation, verdicts=verdicts))
     epochs = [row["epochs"] for row in csv_rows(repeated)]
     assert (epochs[0], epochs[2], epochs[6]) == ("yes yes", "yes no", "none none")
-    assert "triggered in 1 of 2 epochs" in topic_markdown.write(repeated)
+    assert "triggered in 1 of 2 epochs" in write_markdown(repeated)
 
 
 def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     report: ReportInput, undefined_report: ReportInput
 ) -> None:
-    text = topic_markdown.write(report)
+    text = write_markdown(report)
     assert text.startswith("# Guardrail topic report: `Fraud | <b>`\n\nMeasured by the embedded ")
     lead = text.split("\n\n", 2)[1]
     assert re.search(
@@ -311,30 +304,23 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     end = text.partition("## Provenance")[2]
     for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.5"):
         assert sign in end
-    assert "Coverage is n/a: 0 false negatives" in topic_markdown.write(undefined_report)
+    assert "Coverage is n/a: 0 false negatives" in write_markdown(undefined_report)
 
 
 def test_markdown_tells_examples_that_came_and_went(report: ReportInput) -> None:
     assert report.baseline is not None
     three = TOPIC.model_copy(update={"examples": ("one `tick`", "other", "third")})
     shorter = replace(report, baseline=replace(report.baseline, topic=three))
-    text = topic_markdown.write(shorter)
+    text = write_markdown(shorter)
     assert "- example 2: `other` → `two|three`\n- example 3: `third` → (none)\n" in text
     one = TOPIC.model_copy(update={"examples": ("one `tick`",)})
     longer = replace(report, baseline=replace(report.baseline, topic=one))
-    assert "- example 2: (none) → `two|three`\n" in topic_markdown.write(longer)
+    assert "- example 2: (none) → `two|three`\n" in write_markdown(longer)
 
 
-def test_a_log_of_iterations_starts_no_formula_and_reads_back(
-    report: ReportInput, tmp_path: Path
-) -> None:
+def test_a_log_of_iterations_starts_no_formula(report: ReportInput) -> None:
     odd = TOPIC.model_copy(update={"description": "=1+1 \u202e", "examples": ("＝a", "b")})
     first = report.iterations[0]
     evaluation = replace(first.evaluation, topic=odd)
     text = tsv_report.write(replace(report, iterations=(replace(first, evaluation=evaluation),)))
     assert text.split("\n")[1].endswith("\t'=1+1 ⟪RLO⟫\t'＝a|b")
-    path = tmp_path / "results.tsv"
-    path.write_text(text, "utf-8")
-    (row,) = read_results(path)
-    assert row.description == "=1+1 ⟪RLO⟫"
-    assert row.examples == ("＝a", "b")

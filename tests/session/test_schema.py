@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 from guardtui.session.applied import AppliedLog
 from guardtui.session.confirmed_labels import read_confirmed
-from guardtui.session.history import ImportedRow
-from guardtui.session.imported import read_imported
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.schema import MIGRATIONS
-from guardtui.session.session import Decision
 from guardtui.session.session_file import FILE, FOLDER
 from guardtui.session.store import SessionStore
 from tests.examples import up_to
@@ -73,11 +70,9 @@ def test_settings_of_an_older_schema_are_kept(tmp_path: Path, version: int) -> N
     assert known == {name: value for name, value in PLAIN.items() if not name.startswith("odd")}
     assert AppliedLog(store, "https://a p").ways() == WAYS
     assert AppliedLog(store, "https://b q").ways() == [{"other": 1}]
-    row = ImportedRow(
-        4, 0.5, 0.25, 0.75, 0.5, Decision.KEEP, "Advice; on \u2028 taxes", ("one", "two"),
-        "results.tsv",
-    )  # fmt: skip
-    assert read_imported(store) == (row,)
+    with store.connection() as database:
+        rows = database.execute("SELECT number, decision, file FROM imported_iteration").fetchall()
+    assert rows == [(4, "keep", "results.tsv")]
     assert read_confirmed(store) == {0, 7, 2**64 - 1}
     assert read_templates(store) == {"t1": "Is {prompt} it?"}
     assert SessionStore(tmp_path / "other.yaml").settings() == {"encoder": "minilm"}
@@ -123,6 +118,5 @@ def test_damaged_settings_do_not_prevent_opening(found: dict[str, object]) -> No
         store = older(Path(folder), json.dumps(found))
         assert json.dumps(store.setting("other")) == json.dumps(found.get("other"))
         AppliedLog(store, "").ways()
-        read_imported(store)
         read_confirmed(store)
         read_templates(store)

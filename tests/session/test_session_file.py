@@ -14,19 +14,25 @@ import pytest
 
 from guardtui.session.applied import AppliedLog
 from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
-from guardtui.session.imported import read_imported
+from guardtui.session.history import (
+    Figures,
+    MeasuredDefinition,
+    add_measured,
+    read_measured,
+)
 from guardtui.session.judge_templates import keep_template, read_templates
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision
 from guardtui.session.session_file import FILE, FOLDER, SessionFile
 from guardtui.session.store import SessionStore, StoreError
-from guardtui.session.trials import Figures, Trial, add_trial, read_trials
 from tests.damage import changed_bytes, is_exhaustive
 from tests.session.test_session import TOPIC
 from tests.session.test_store import DEEP, DRAFT, iteration, told
 
-TRIAL = Trial("2026-01-01", TOPIC, iteration().evaluation.settings, "set", Figures(0.5, 0.5, 1, 20))
+MEASURED = MeasuredDefinition(
+    "2026-01-01", TOPIC, iteration().evaluation.settings, "set", Figures(0.5, 0.5, 1, 20)
+)
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def fill(topic: Path) -> Path:
     AppliedLog(store, "profile").push({"way": 1})
     confirm_labels(store, [1, 2**64 - 1])
     keep_template(store, "abcd1234", "Is {prompt} about it?")
-    add_trial(store, TRIAL)
+    add_measured(store, MEASURED)
     store.save_draft(DRAFT)
     store.close()
     return store.path
@@ -62,7 +68,7 @@ def read_all(topic: Path) -> None:
     store.prompt_file()
     store.abandoned_drafts()
     store.edited_elsewhere()
-    for read in (read_trials, read_confirmed, read_imported, read_templates):
+    for read in (read_measured, read_confirmed, read_templates):
         read(store)
     AppliedLog(store, "profile").entries()
 
@@ -77,7 +83,7 @@ def write_all(topic: Path) -> None:
     store.save_draft(None)
     AppliedLog(store, "profile").push({"way": 2})
     confirm_labels(store, [3])
-    add_trial(store, TRIAL)
+    add_measured(store, MEASURED)
 
 
 class Careless(sqlite3.Connection):
@@ -161,7 +167,7 @@ def test_deeply_nested_values_of_other_tables_are_skipped(topic: Path) -> None:
         database.commit()
     store = SessionStore(topic)
     assert AppliedLog(store, "profile").entries() == []
-    assert read_trials(store) == []
+    assert read_measured(store) == []
 
 
 def test_file_is_created_whole_and_alone(topic: Path) -> None:

@@ -142,7 +142,12 @@ def make_app(topic_path: Path, scanner: LocalScanner | None = None) -> GuardtuiA
 
 def at_work(worker: Worker[object]) -> bool:
     """Whether a worker works something out, and does not wait for an answer or a pause."""
-    return not worker.is_finished and worker.group not in ("dialog", "decide", "ideas", "trial")
+    return not worker.is_finished and worker.group not in (
+        "dialog",
+        "decide",
+        "ideas",
+        "measured",
+    )
 
 
 async def at_rest(pilot: Pilot[int], main: MainScreen) -> None:

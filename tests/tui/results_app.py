@@ -14,9 +14,7 @@ from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import (
     AddExamples,
     EditPrompts,
-    RemoveView,
     SaveSettings,
-    SaveView,
     UndoPromptEdit,
 )
 from guardtui.tui.results.pane import ResultsPane
@@ -61,8 +59,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
         UndoPromptEdit,
         SaveSettings,
         AddExamples,
-        SaveView,
-        RemoveView,
     )
 
     def post(pane: ResultsPane, message: Message) -> bool:
@@ -86,10 +82,6 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
         await pilot.press("7")
         await until(
             pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
-        )
-        pane._request_view(sort="line")
-        await until(
-            pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == "line"
         )
         await pilot.press("home")
         await run(pilot, app, main)

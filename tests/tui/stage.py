@@ -16,7 +16,6 @@ from guardtui.advice.search import Search, SearchResult
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.results.column_layout import ColumnLayout
 from guardtui.tui.results.model import ResultsView
 from tests.tui import settling
 from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
@@ -35,7 +34,7 @@ PATIENCE = 20.0
 DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
 
-ALL = ResultsView(filter="all", sort="line")
+ALL = ResultsView(filter="all")
 
 
 class Unfinished(Search):
@@ -124,9 +123,8 @@ class Stage:
         pane.table.clear_marks()
         pane._input.value = ""
         pane._filter.hide()
-        pane._views = ()
-        if pane.layout_chosen != ColumnLayout():
-            pane._use_layout(ColumnLayout())
+        if pane.widths:
+            pane.restore({})
         if pane.view != ALL:
             pane.view = ALL
             pane._request_view()

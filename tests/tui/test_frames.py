@@ -150,12 +150,6 @@ async def dialogs(scene: Scene) -> None:
     await scene.pane("results")
     await scene.pilot.press("7", "home")
     await scene.rest()
-    await scene.in_dialog("dialog-columns", "C")
-    await scene.dialog("dialog-name-view", "V")
-    await scene.pilot.press(*"taxes")
-    await scene.pilot.press("enter")
-    await until(scene.pilot, lambda: scene.app.screen is scene.main)
-    await scene.in_dialog("dialog-views", "v")
     await scene.in_dialog("dialog-add-prompt", "I")
     await scene.in_dialog("dialog-edit-prompt", "E")
     await scene.in_dialog("dialog-scanner", "f9")
@@ -173,13 +167,6 @@ async def helps(scene: Scene) -> None:
     await scene.close()
     await scene.pane("editor")
     await scene.in_dialog("help-topic", "f1")
-
-
-async def jumps(scene: Scene) -> None:
-    await scene.pane("editor")
-    await scene.in_dialog("jump-editor", "alt+g")
-    await scene.pane("results")
-    await scene.in_dialog("jump-results", "alt+g")
 
 
 async def tours(scene: Scene) -> None:
@@ -246,11 +233,10 @@ PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
     ),
     dialogs: (
         lambda: LocalScanner("static"),
-        "dialog-columns dialog-name-view dialog-views dialog-add-prompt "
-        "dialog-edit-prompt dialog-scanner dialog-export dialog-check dialog-settings dialog-theme",
+        "dialog-add-prompt dialog-edit-prompt dialog-scanner dialog-export dialog-check "
+        "dialog-settings dialog-theme",
     ),
     helps: (lambda: LocalScanner("static"), "help-results help-all help-topic"),
-    jumps: (lambda: LocalScanner("static"), "jump-editor jump-results"),
     tours: (lambda: LocalScanner("static"), "tour-1 tour-4"),
     edits: (
         lambda: LocalScanner("static"),

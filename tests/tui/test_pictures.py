@@ -101,7 +101,9 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
         shown = main.state.evaluation
         known = shown is not None and shown.topic == main.services.session.topic
         # Edits are never measured here: their pause lasts a day.
-        waits = (worker for worker in pilot.app.workers if worker.group not in ("ideas", "trial"))
+        waits = (
+            worker for worker in pilot.app.workers if worker.group not in ("ideas", "measured")
+        )
         return known and all(worker.is_finished for worker in waits)
 
     # What is shown may start work once more: the words behind the score of a new row.

@@ -101,5 +101,5 @@ def test_only_textual_compat_uses_private_members_of_textual() -> None:
 
 def test_private_members_of_textual_are_recognised() -> None:
     uses = "\n".join(private_uses(COMPAT))
-    for member in ("_footer", "_character_to_key", "app._keymap", "_compositor", "_restart_blink"):
+    for member in ("_footer", "_character_to_key", "app._keymap", "_compositor"):
         assert member in uses

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 
 from guardtui.domain.document import (
     Block,
     Bullets,
+    Charts,
     Document,
     Edits,
     Facts,
@@ -30,6 +30,7 @@ from guardtui.reports.html.page import (
     PageSection,
     bullets,
     facts,
+    figure,
     join,
     page,
     paragraph,
@@ -38,6 +39,7 @@ from guardtui.reports.html.page import (
     table,
     tag,
 )
+from guardtui.reports.html.svg import drawing
 
 LIMIT = 200
 """Lines of one list."""
@@ -49,15 +51,10 @@ _NAME = 120  # characters of a name in the title of the page
 _CLASSES = {Tone.PLAIN: None, Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
 
 
-def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
-    """Return the whole page; `drawn` are charts by the anchor of their section."""
-    drawn = drawn or {}
+def write(document: Document) -> str:
+    """Return the whole page."""
     sections = [
-        PageSection(
-            section.title,
-            section.anchor,
-            join(drawn.get(section.anchor), *map(_markup, section.blocks)),
-        )
+        PageSection(section.title, section.anchor, join(*map(_markup, section.blocks)))
         for section in document.sections
     ]
     if document.glossary:  # before the first section that uses its words
@@ -145,6 +142,15 @@ def _cut(lines: Lines, limit: int) -> Markup:
 @_markup.register
 def _edits(block: Edits) -> Markup:
     return edited_facts(block.fields)
+
+
+@_markup.register
+def _charts(block: Charts) -> Markup:
+    figures = [figure(drawing(chart), f"{chart.title}.") for chart in block.charts]
+    drawn = figures[0] if len(figures) == 1 else tag("div", *figures, class_="charts")
+    if block.twin is None:
+        return drawn
+    return join(drawn, tag("details", tag("summary", "As a table"), _table(block.twin)))
 
 
 @_markup.register

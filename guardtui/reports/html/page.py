@@ -148,12 +148,23 @@ def table(
 # --- the table of many rows ---------------------------------------------------------------
 
 
-def data_block(value: object) -> Markup:
-    """Return JSON for the page's script, escaped so that it cannot end its element."""
+def data_block(fields: Mapping[str, object], rows: Iterable[object] = ()) -> Markup:
+    """Return JSON for the page's script, escaped so that it cannot end its element.
+
+    The object has these fields, and `rows`. They are encoded one by one: the encoder does not let
+    other threads run.
+    """
+    head = _escaped({**fields, "rows": []}).removesuffix("]}")
+    return Markup(
+        f'<script type="application/json">{head}{",".join(map(_escaped, rows))}]}}</script>'
+    )
+
+
+def _escaped(value: object) -> str:
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign, code in _ACTIVE.items():
         written = written.replace(sign, code)
-    return Markup(f'<script type="application/json">{written}</script>')
+    return written
 
 
 def rows_table(
@@ -203,12 +214,11 @@ def rows_table(
             }
             for view in views
         ],
-        "rows": shown,
     }
     paper = [_printed_view(columns, shown, view, printed) for view in views if view.listed]
     return tag(
         "div",
-        data_block(data),
+        data_block(data, shown),
         tag("div", class_="rows-live", hidden=True),
         tag("div", *paper, class_="rows-printed"),
         class_="rows",

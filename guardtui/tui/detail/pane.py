@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
@@ -16,12 +16,14 @@ from textual.widgets import Static
 
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
-from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
-from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.messages import CloseDetail
 from guardtui.tui.registry.actions import DETAIL, bindings
+
+if TYPE_CHECKING:
+    from guardtui.domain.topic import Topic
+    from guardtui.scanners.local.explanation import Contribution, Explanation
 
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut on the screen; exports contain them in full."""
@@ -65,22 +67,6 @@ _NOT_SELECTED = (
 )
 
 
-class DetailContent(Protocol):
-    """Content of the pane: text with added signs."""
-
-    signs_name: ClassVar[str]
-    """Name of the signs, for a message."""
-
-    @property
-    def copied(self) -> str:
-        """The text to copy, without added signs."""
-        ...
-
-    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
-        """Return the text for so many cells, and the spans of its signs, none unless `marked`."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
@@ -106,8 +92,6 @@ class PromptDetail:
     reason: str = ""
     forecast: bool = False
     with_others: bool = False
-
-    signs_name: ClassVar[str] = "Signs after the words"
 
     @property
     def copied(self) -> str:
@@ -138,23 +122,15 @@ class MarkedText(Static):
 
 
 class DetailPane(VerticalScroll):
-    """Draws a `DetailContent`."""
+    """Draws a `PromptDetail`."""
 
     BORDER_TITLE = "Detail"
     BINDINGS = bindings(DETAIL)
 
-    def __init__(
-        self,
-        id: str = "detail",  # noqa: A002 - Textual's name for it
-        help_pane: str = "detail",
-        hints: tuple[str, str] = (_NOT_EVALUATED, _NOT_SELECTED),
-    ) -> None:
-        """`hints` are shown before the first evaluation, and while nothing is selected."""
-        super().__init__(id=id)
-        self.help_pane = help_pane
+    def __init__(self) -> None:
+        super().__init__(id="detail")
         self._text = MarkedText()
-        self._hints = hints
-        self._detail: DetailContent | None = None
+        self._detail: PromptDetail | None = None
         self._evaluated = False
         self._marked = True
         self._drawn_for = 0
@@ -162,8 +138,8 @@ class DetailPane(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, detail: DetailContent | None, *, evaluated: bool | None = None) -> None:
-        """Show a content; None if nothing is selected.
+    def show(self, detail: PromptDetail | None, *, evaluated: bool | None = None) -> None:
+        """Show a prompt; None if nothing is selected.
 
         `evaluated` tells whether there is anything to select; None keeps what was known.
         """
@@ -186,7 +162,7 @@ class DetailPane(VerticalScroll):
     def _draw(self) -> None:
         self._drawn_for = self._width
         if self._detail is None:
-            hint = self._hints[self._evaluated]
+            hint = _NOT_SELECTED if self._evaluated else _NOT_EVALUATED
             self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
             return
         text, signs = self._detail.drawn(self._width or 80, marked=self._marked)
@@ -195,8 +171,7 @@ class DetailPane(VerticalScroll):
     def action_toggle_marks(self) -> None:
         self._marked = not self._marked
         self._draw()
-        name = PromptDetail.signs_name if self._detail is None else self._detail.signs_name
-        self.notify(f"{name}: {'on' if self._marked else 'off'}.", timeout=2)
+        self.notify(f"Signs after the words: {'on' if self._marked else 'off'}.", timeout=2)
 
     def action_leave_detail(self) -> None:
         self.post_message(CloseDetail())

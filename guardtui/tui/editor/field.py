@@ -16,28 +16,20 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Label, Static, TextArea
-from textual.widgets.text_area import Edit, EditResult, Location, Selection
+from textual.widgets.text_area import Edit, EditResult, Location
 
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.word_diff import DiffKind, word_diff
-from guardtui.tui.editor.vim import Mode, Register, Vim, on_character
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.actions import call_of
-from guardtui.tui.textual_compat import restart_blink, rewrap, wrapped_height
+from guardtui.tui.textual_compat import rewrap, wrapped_height
 
 PAUSE_ENDS_RUN = 3.0
 """Seconds without an edit after which the next edit is a separate undo step."""
 
 CONTEXT = 12
 """Characters of unchanged text that are shown beside a change."""
-
-_DELETING_KEYS = (
-    *("ctrl+w", "ctrl+backspace", "alt+backspace", "alt+delete", "ctrl+d", "ctrl+u", "ctrl+k"),
-    *("super+backspace", "ctrl+shift+k", "ctrl+x", "super+x"),
-)
-"""Keys that delete in a text field; in Vim's normal mode they do nothing."""
 
 
 class TopicField(EdgeTextArea):
@@ -46,8 +38,7 @@ class TopicField(EdgeTextArea):
     It is as high as its text: the pane scrolls, the field never does.
 
     Edits are grouped into runs, each one undo step: a word with the blanks around it, characters
-    deleted one after the other, a paste, a Vim command with the text typed after it. Moving the
-    cursor or pausing ends a run.
+    deleted one after the other, a paste. Moving the cursor or pausing ends a run.
     """
 
     # Keys of every text field, like Home and Ctrl+U: listed by the help, not configurable.
@@ -67,19 +58,12 @@ class TopicField(EdgeTextArea):
     class CursorMoved(Message):
         """The cursor moved or the height changed: the cursor must be made visible."""
 
-    class VimMode(Message):
-        """Vim's mode changed, or the field lost the focus."""
-
-    vim: reactive[bool] = reactive(False, init=False)
-    """Whether Vim's keys are on."""
-
     def __init__(
         self,
         text: str,
         *,
         name: str,
         limit: int,
-        register: Register | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(
@@ -91,7 +75,6 @@ class TopicField(EdgeTextArea):
         self.hints: tuple[str, ...] = ()
         self.version = 0
         self._clock = clock
-        self._vim = Vim(register or Register())
         self._follows_cursor = False
         self._run = 0
         self._run_kind = ""
@@ -160,8 +143,6 @@ class TopicField(EdgeTextArea):
         goes_on = kind == self._run_kind != "" and now - self._run_time < PAUSE_ENDS_RUN
         if goes_on and kind == "typing":
             goes_on = not self._word_ended or edit.text.isspace()
-        if self._run_kind == "vim" and kind:
-            goes_on = True
         if not (beside and goes_on):
             self._run += 1
             # A letter typed over a selection begins a word too.
@@ -178,10 +159,6 @@ class TopicField(EdgeTextArea):
 
     def on_blur(self) -> None:
         self.end_run()
-        if self.vim:
-            self._vim.leave()
-            self.selection = Selection.cursor(self.cursor_location)
-            self.post_message(self.VimMode())
         self._follows_cursor = False
 
     # --- drawing --------------------------------------------------------------------------
@@ -247,75 +224,13 @@ class TopicField(EdgeTextArea):
     # --- keys -----------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if self.vim and self._press(event):
-            event.stop()
-            event.prevent_default()
-        elif event.key == "enter":
+        if event.key == "enter":
             event.stop()
             event.prevent_default()
             self.screen.focus_next(".field, IntentField")
-
-    def _press(self, event: events.Key) -> bool:
-        """Pass a key to Vim; return whether Vim handled it."""
-        vim = self._vim
-        if vim.mode is Mode.NORMAL and event.key in _DELETING_KEYS:
-            return True
-        before = vim.mode
-        character = event.character if event.is_printable else None
-        outcome = vim.press(character or event.key, self.flat, self.offset_at(self.cursor_location))
-        if outcome is None:
-            return False
-        restart_blink(self)
-        self.end_run()
-        if (outcome.start, outcome.stop, outcome.insert) != (0, 0, ""):
-            start, stop = self.location_at(outcome.start), self.location_at(outcome.stop)
-            self.replace(outcome.insert, start, stop, maintain_selection_offset=False)
-        self.move_cursor(self.location_at(outcome.offset))
-        if vim.mode is Mode.INSERT:
-            if before is Mode.NORMAL and outcome.stop == outcome.start:
-                self._run += 1
-            # Text typed now belongs to the undo step of the command.
-            self._run_kind, self._run_at = "vim", self.cursor_location
-        self._do(outcome.request)
-        self.post_message(self.VimMode())
-        return True
-
-    def _do(self, request: str) -> None:
-        if request == "undo":
-            self.call_later(self.run_action, f"screen.{call_of('undo')}")
-        elif request:
-            self._by_line(-1 if request == "up" else 1)
-
-    def _by_line(self, step: int) -> None:
-        """Go up or down a wrapped row, and from the first or last one to another field."""
-        navigator, location = self.navigator, self.cursor_location
-        if step < 0 and navigator.is_first_wrapped_line(location):
-            self.screen.focus_previous(".field, IntentField")
-        elif step > 0 and navigator.is_last_wrapped_line(location):
-            self.screen.focus_next(".field, IntentField")
-        else:
-            above, below = navigator.get_location_above, navigator.get_location_below
-            target = (above if step < 0 else below)(location)
-            column = navigator.last_x_offset
-            self.move_cursor(self.location_at(on_character(self.flat, self.offset_at(target))))
-            navigator.last_x_offset = column
-
-    @property
-    def mode_shown(self) -> str:
-        """Vim's mode and pending key; "" while Vim's keys are off."""
-        return f"{self._vim.mode.value} {self._vim.pending}".rstrip() if self.vim else ""
 
     def on_focus(self) -> None:
         self.call_after_refresh(self._follow_cursor)
-        if self.vim:
-            offset = on_character(self.flat, self.offset_at(self.cursor_location))
-            self.move_cursor(self.location_at(offset))
-            self.post_message(self.VimMode())
-
-    def watch_vim(self, on: bool) -> None:
-        self._vim.leave()
-        if on and self.has_focus:
-            self.on_focus()
 
     # --- the empty state ------------------------------------------------------------------
 
@@ -341,8 +256,6 @@ class IntentField(Label, can_focus=True):
         """The author chose the other intent."""
 
     intent: reactive[Intent] = reactive(Intent.BLOCK)
-    vim: reactive[bool] = reactive(False, init=False)
-    """Whether Vim's keys are on: h and l change the intent, j and k go to another field."""
 
     def render(self) -> str:
         block = self.intent is Intent.BLOCK
@@ -354,17 +267,6 @@ class IntentField(Label, can_focus=True):
 
     def on_click(self) -> None:
         self.action_change_intent()
-
-    def on_key(self, event: events.Key) -> None:
-        if not self.vim or event.key not in ("h", "j", "k", "l"):
-            return
-        event.stop()
-        if event.key == "j":
-            self.screen.focus_next(".field, IntentField")
-        elif event.key == "k":
-            self.screen.focus_previous(".field, IntentField")
-        else:
-            self.action_change_intent()
 
 
 class FieldLabel(Label):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -10,12 +11,15 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from guardtui.advice.lint_advice import NO_EFFECT, Advice
+from guardtui.advice.lint_advice import NO_EFFECT
 from guardtui.domain.figures import rate_text
 from guardtui.domain.text import display_text
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.metrics.pane import delta
 from guardtui.tui.prompts.check_text import lines_text
+
+if TYPE_CHECKING:
+    from guardtui.advice.lint_advice import Advice
 
 ROOMY = (100, 30)
 """Columns and lines of the smallest terminal with `MOST` lines of advice."""

@@ -6,7 +6,6 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.reactive import reactive
 from textual.widgets import Label
 
 from guardtui.domain.text import hidden_characters
@@ -30,7 +29,6 @@ from guardtui.tui.editor.field import (
     example_differences,
 )
 from guardtui.tui.editor.lint_lines import LintLines
-from guardtui.tui.editor.vim import Register
 from guardtui.tui.messages import TopicEdited
 from guardtui.tui.registry.actions import EDITOR, bindings
 
@@ -66,9 +64,6 @@ class TopicEditor(VerticalScroll, can_focus=False):
     BORDER_TITLE = "Topic"
     BINDINGS = bindings(EDITOR)
 
-    vim: reactive[bool] = reactive(False, init=False)
-    """Whether the fields take Vim's keys."""
-
     def __init__(self, topic: Topic) -> None:
         super().__init__(id="editor")
         self._topic = topic
@@ -78,7 +73,6 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._counters: dict[str, Label] = {}
         self._differences: dict[str, FieldDifference] = {}
         self._baseline: Topic | None = None
-        self._register = Register()
         self._notes: list[str] = []
         self.lint = LintLines()
         self._last_field: TopicField | None = None
@@ -109,8 +103,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         yield self.lint
 
     def _row(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
-        field = TopicField(text, name=name, limit=limit, register=self._register)
-        field.set_reactive(TopicField.vim, self.vim)
+        field = TopicField(text, name=name, limit=limit)
         counter = Label("", classes="field-counter", markup=False)
         self._fields.append(field)
         self._counters[name] = counter
@@ -267,21 +260,6 @@ class TopicEditor(VerticalScroll, can_focus=False):
         if self._differences[name].display:
             self.scroll_to_widget(self._differences[name], animate=False)
         self.scroll_to_widget(focused, animate=False)
-
-    # --- Vim's keys -----------------------------------------------------------------------
-
-    def watch_vim(self, on: bool) -> None:
-        for field in self._fields:
-            field.vim = on
-        self._intent.vim = on
-        if not on:
-            self.border_subtitle = ""
-
-    def on_topic_field_vim_mode(self, event: TopicField.VimMode) -> None:
-        event.stop()
-        # Of the focused field: the message of another field may arrive later.
-        focused = self.screen.focused
-        self.border_subtitle = focused.mode_shown if isinstance(focused, TopicField) else ""
 
     # --- the text of a field --------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets import Checkbox, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.app.reporting import ReportRequest, ReportSubject
 from guardtui.domain.text import display_text
 from guardtui.files.free_name import free_name
-from guardtui.reports.formats import format_of
+from guardtui.reports.formats import VARIANTS, format_of
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -38,6 +38,7 @@ class ExportDialog(Modal[str | None]):
     BINDINGS = [
         ("left", "subject(1)", "The iteration before"),
         ("right", "subject(-1)", "The iteration after"),
+        ("x", "variant", "Switch of the format"),
         ("o", "open", "Open"),
         ("y", "copy", "Copy the path"),
     ]
@@ -51,11 +52,15 @@ class ExportDialog(Modal[str | None]):
         formats: Sequence[str],
         subjects: Sequence[ReportSubject],
         chosen: str,
+        variant: bool,
         stem: str,
         taken: Collection[str],
         write: Callable[[ReportRequest], None],
     ) -> None:
-        """`subjects` are newest first; `taken` are the names in the folder, from `names_in`."""
+        """`subjects` are newest first; `taken` are the names in the folder, from `names_in`.
+
+        `variant` says whether the variant of the format `chosen` is preselected.
+        """
         super().__init__()
         self._formats, self._subjects, self._write = [*formats, PICTURE], subjects, write
         self._format = chosen if chosen in self._formats else self._formats[0]
@@ -70,6 +75,7 @@ class ExportDialog(Modal[str | None]):
         self._about = Static("", id="export-about", markup=False)
         self._list = OptionList(id="export-formats", markup=False, compact=True)
         self._file = LineInput(id="export-name", compact=True)
+        self._variant = Checkbox(value=variant, id="export-variant", compact=True)
         self._status = Static("", id="export-status", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -81,6 +87,7 @@ class ExportDialog(Modal[str | None]):
             with Horizontal(id="export-file"):
                 yield Label("File ")
                 yield self._file
+            yield self._variant
             yield self._status
 
     def on_mount(self) -> None:
@@ -114,6 +121,10 @@ class ExportDialog(Modal[str | None]):
 
     def _propose(self) -> None:
         """Propose a free name; a name typed by the author only gets the ending of the format."""
+        variant = VARIANTS.get(self._format)
+        self._variant.display = variant is not None
+        if variant is not None:
+            self._variant.label = f"{variant.about} · x"
         if self._format == PICTURE:
             self._file.disabled = True
             return
@@ -140,6 +151,7 @@ class ExportDialog(Modal[str | None]):
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option.id is not None and event.option.id != self._format:
             self._format = event.option.id
+            self._variant.value = False
             self._propose()
 
     def action_subject(self, step: int) -> None:
@@ -148,6 +160,11 @@ class ExportDialog(Modal[str | None]):
         if 0 <= index < len(self._subjects) and not self._busy:
             self._subject = index
             self._show_subject()
+
+    def action_variant(self) -> None:
+        """Switch the variant of the format on or off."""
+        if self._variant.display and not self._busy:
+            self._variant.toggle()
 
     # --- writing --------------------------------------------------------------------------
 
@@ -161,7 +178,8 @@ class ExportDialog(Modal[str | None]):
             self.dismiss(PICTURE)
             return
         name = self._file.value.strip()
-        wanted = ReportRequest(self._format, self.subject, name)
+        variant = self._variant.display and self._variant.value
+        wanted = ReportRequest(self._format, self.subject, name, variant)
         if not name:
             self.failed("write a name for the file")
         elif wanted == self._done:

@@ -10,8 +10,7 @@ from guardtui.app.reporting import ExistsError, MakeReport, ReportRequest, Repor
 from guardtui.app.services import Services
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.free_name import names_in
-from guardtui.reports.base import report_formats
-from guardtui.reports.formats import in_order
+from guardtui.reports.formats import report_formats
 from guardtui.session.store import StoreError
 from guardtui.tui.export.dialog import PICTURE, ExportDialog
 from guardtui.tui.kit.dialogs import ConfirmDialog
@@ -19,8 +18,8 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.system.app_downloads import AppDownloads
 
-SETTING = "export"
-"""Setting of the session for the last format."""
+SETTING, VARIANT_SETTING = "export", "export_variant"
+"""Settings of the session for the last format, and whether its variant was chosen."""
 
 USUAL = "html"
 
@@ -39,7 +38,7 @@ class ExportFeature:
             return
         reporting = self._services.reporting
         await self.ask_and_write(
-            in_order(report_formats()),
+            report_formats(),
             reporting.subjects(evaluation),
             lambda request: reporting.report(evaluation, request.subject),
         )
@@ -55,15 +54,17 @@ class ExportFeature:
             # Finished even if the dialog is closed meanwhile.
             self._window.start(self._write(dialog, make, request), group="export")
 
-        dialog = ExportDialog(formats, subjects, self._usual_format(), path.stem, taken, write)
+        dialog = ExportDialog(formats, subjects, *self._usual(), path.stem, taken, write)
         if await self._window.show(dialog) == PICTURE:
             await self._window.app.run_action("screenshot")
 
-    def _usual_format(self) -> str:
-        remembered = None
+    def _usual(self) -> tuple[str, bool]:
+        """Return the last format, and whether its variant was chosen."""
+        remembered, variant = None, None
         with contextlib.suppress(StoreError):  # the report itself reports a full disk
-            remembered = self._services.workspace.store.setting(SETTING)
-        return remembered if isinstance(remembered, str) else USUAL
+            store = self._services.workspace.store
+            remembered, variant = store.setting(SETTING), store.setting(VARIANT_SETTING)
+        return (remembered if isinstance(remembered, str) else USUAL), variant is True
 
     async def _write(self, dialog: ExportDialog, make: MakeReport, request: ReportRequest) -> None:
         reporting = self._services.reporting
@@ -90,7 +91,9 @@ class ExportFeature:
     def _written(self, dialog: ExportDialog, request: ReportRequest) -> None:
         target = self._services.reporting.target(request.name)
         with contextlib.suppress(StoreError):
-            self._services.workspace.store.update_settings({SETTING: request.format})
+            self._services.workspace.store.update_settings(
+                {SETTING: request.format, VARIANT_SETTING: request.variant}
+            )
         app = self._window.app
         note = app.send_to_browser(target) if isinstance(app, AppDownloads) else ""
         missing = request.subject.note

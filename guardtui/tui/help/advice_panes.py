@@ -105,18 +105,6 @@ others.""",
         (),
         (("Esc", "End it"),),
     ),
-    "trials": PaneHelp(
-        "Trials",
-        """\
-Definitions measured at recent pauses, with their figures and the guardrail that they are about. The
-newest is first, and each definition is listed once; the session keeps twenty. ▲ and ▼ compare
-coverage with that of the definition in the editor. ≠ marks trials that cannot be compared: prompts
-or labels have changed since, or another guardrail or threshold was measured. ● is the definition in
-the editor. Restoring a trial is one edit, which can be undone.""",
-        ("coverage",),
-        (),
-        (("↑ ↓", "Choose a trial"), ("Enter", "Bring it back into the editor"), CLOSE),
-    ),
     "effects": PaneHelp(
         "What each part of the definition does",
         """\
@@ -175,8 +163,11 @@ the definition was edited from #2 instead, which is nearest to it.
 Enter shows a definition word by word; r restores it, there and in the list: it becomes the current
 definition, Undo restores your version, and later iterations stay. The pinned baseline is what
 everything is compared to until it is unpinned. Two marked iterations are compared by their
-verdicts, prompt by prompt. Rows marked "imported" come from a results.tsv: they have rates and a
-definition, but no verdicts.""",
+verdicts, prompt by prompt.
+
+Entries such as "#3+1" are definitions measured at a pause in typing, after #3: they are undecided,
+and have rates (≈ those of a forecast) and a definition, but no verdicts. The session keeps the last
+twenty. f shows only kept, discarded or undecided entries.""",
         ("coverage", "regression", "fix", "baseline"),
         (),
         (
@@ -186,30 +177,7 @@ definition, but no verdicts.""",
             ("m or Space", "Mark it, for a comparison"),
             ("c", "Compare the two marked, or the marked with the highlighted one"),
             ("p", "Pin it as the baseline"),
-            ("i", "Import a results.tsv; Export on the main screen writes one"),
-            CLOSE,
-        ),
-    ),
-    "prompt_set": PaneHelp(
-        "The prompt set",
-        """\
-Similar prompts form a cluster, by the vectors of the embedded engine. Each has its error rate with
-its 95 % interval: the rate of a small cluster is unreliable. ! marks a cluster without negatives,
-which does not show where your topic ends. Words are those that are frequent here and rare
-elsewhere.
-
-Near-duplicates count twice in every rate; ! marks a pair with contradictory labels, of which one is
-wrong. Label next lists groups of many prompts on which the engine is uncertain and few of which
-have one of the labels: labels of similar prompts, from your logs, would help most. The score is
-uncertainty × density × scarcity, from 0 to 1.
-
-Enter shows only these prompts in the results table; Esc there shows the others again.""",
-        ("coverage", "FP", "FN", "threshold"),
-        (),
-        (
-            ("↑ ↓ PgUp PgDn", "Choose a line"),
-            ("1 2 3, Tab", "Clusters, near-duplicates, where to label next"),
-            ("Enter", "Show these prompts in the results table"),
+            ("f", "Only kept, discarded or undecided ones, then all"),
             CLOSE,
         ),
     ),
@@ -239,35 +207,6 @@ The threshold is that of the embedded engine only; a remote guardrail has its ow
             ("t", "Chart or table"),
             ("Enter", "Keep this threshold"),
             ("Esc", "Put the old one back"),
-        ),
-    ),
-    "whole_set": PaneHelp(
-        "All of the large set",
-        """\
-The prompts of the screen behind are a sample of a large set; here all of it is evaluated by the
-embedded engine. The first time, prompts without vectors are embedded, which may take long; later an
-edit takes a fraction of a second. An existing run of the same definition and threshold is shown at
-once.
-
-Rates of all prompts are shown beside those of the sample, each with its 95 % interval. If the
-classes of the sample have other shares, its accuracy, precision and F1 do not estimate those of
-all, and are marked "of the sample". Below are the changes since the last whole evaluation here, or
-since the last finished run in the folder: broken and fixed prompts by class, and whether that may
-be chance.
-
-Then the verdicts are written to the folder, where guardtui merge and compare find them, and prompts
-that are wrong or without a verdict are listed. Esc stops at once: vectors of finished shards are
-kept, and an unfinished run is removed.""",
-        ("coverage", "FP", "FN", "fix", "regression"),
-        (),
-        (
-            ("1 2, Tab", "Figures, prompts"),
-            ("f", "All that are wrong, FP, FN, without a verdict"),
-            ("/", "Find words; Esc clears them"),
-            ("s S", "Sort by the next column; reverse the order"),
-            ("Enter", "Read the whole prompt, and why it was judged so"),
-            ("x F8", "Export a report of all"),
-            ("Esc", "Stop and close"),
         ),
     ),
 }

@@ -195,7 +195,8 @@ the mouse and copied with ^c.""",
 Writes a report on the definition as it is, or on an earlier iteration (← →), in the format chosen.
 It is compared with the pinned baseline, or with the iteration kept before. The proposed name is not
 in use; an existing file is overwritten only after a question, your topic and prompts never. Without
-a path in the name, the report is written to the folder of the topic file.
+a path in the name, the report is written to the folder of the topic file. x is the switch of a
+format that has one: csv for Excel, junit in which only regressions fail.
 
 The full path of the report is shown. o opens it with the program of your desktop; without one, as
 over SSH, the path is copied. In a browser the report is downloaded. The last line makes a
@@ -246,21 +247,6 @@ narrow the list.""",
             ("Esc", "Close it"),
         ),
     ),
-    "columns": PaneHelp(
-        "Columns",
-        """\
-The columns of the results, their widths and their order; x marks the visible ones. Any column of
-your prompt set can be shown. The table is updated at once. A column without room on a narrow screen
-is omitted.""",
-        keys=(
-            ("↑ ↓, j k", "Choose a column"),
-            ("Space", "Show or hide it"),
-            ("alt+↑ alt+↓, K J", "Move it"),
-            ("+ - 0", "Wider, narrower, its own width"),
-            ("r", "All as at first"),
-            ("Esc, Enter", "Leave; the columns stay as you see them"),
-        ),
-    ),
     "prompt": PaneHelp(
         "A prompt",
         """\
@@ -276,19 +262,6 @@ it.""",
             ("^s or F2", "Save it"),
             ("Space", "On the label: turn it"),
             CLOSE,
-        ),
-    ),
-    "views": PaneHelp(
-        "Views",
-        """\
-A view is the group, category, filter, sorting and columns of the results under a name, such as the
-regressions of one category. A view saved under an existing name replaces it. A view is removed
-without a question.""",
-        keys=(
-            ("↑ ↓", "Choose a view"),
-            ("Enter", "Apply it; after typing a name: save"),
-            ("Del, d, x", "In the list: remove it"),
-            ("Esc", "Close it"),
         ),
     ),
     "theme": PaneHelp(
@@ -330,98 +303,26 @@ Six short steps over the live app. Everything works while it is shown: try what 
             ("Esc", "Close the tour"),
         ),
     ),
-    "open_outputs": PaneHelp(
-        "A file of outputs",
-        """\
-A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
-input, target and output. A target may be a list of texts in brackets. Problems of a file are
-shown here, with its lines, before anything opens.""",
-        keys=(("→", "Accept the completion"), ("Enter", "Open the file"), CLOSE),
-    ),
-    "score_line": PaneHelp(
-        "The scorer",
-        """\
-Write a scorer as in Python, such as match("any") or pattern(r"(\\d+)"); it is only parsed, never
-run as a program. At each pause all rows are scored again. An error in the line is shown below it,
-and the scores do not change. A scorer that uses a model runs only on Enter, shows its progress, and
-can be stopped; graded rows are kept.
-
-Pin a scorer to compare it with another one.""",
-        (),
-        ("scores",),
-        (("Enter", "Score now"), ("↑ ↓", "Lines used before"), NEXT),
-    ),
-    "score_metrics": PaneHelp(
-        "The metrics of the scores",
-        """\
-A line for each scorer (▶ the current one, ◆ pinned ones): its metrics with the standard error after
-±, and how often it gave each value. n/a means undefined, such as over no rows. Unscored rows have
-no value and count in no metric; errors are rows that failed.""",
-        (),
-        ("scores",),
-        (MOVE, NEXT),
-    ),
-    "score_rows": PaneHelp(
-        "The scored rows",
-        """\
-One line for each row of the file: its value by each scorer (C correct, I incorrect, P partly, N no
-answer, or a number; n/a without a value, – left out by the scorer, … not scored yet), the answer
-that was found in the output, the output and the target. The chosen row stays chosen while you
-write, filter and sort.""",
-        (),
-        ("table", "scores"),
-        (("↑ ↓ j k PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), NEXT),
-    ),
-    "score_filter": PaneHelp(
-        "The filter of the scores",
-        """\
-All terms must match. C, I, P or N: the value. value<0.5, value:B: by number or text. scorer:match:
-terms on values apply to this scorer; otherwise to any scorer shown. differ: the scorers disagree.
-error, unscored, declined: rows without a value. category:short is a column of the file; answer:,
-explanation:, input:, target:, output: and id: search in one text, other words in input, target and
-output. A minus negates a term; quotes keep words together.""",
-        (),
-        ("scores",),
-        (("Enter", "Go to the rows"), ("↑ ↓", "Lines used before")),
-    ),
-    "score_detail": PaneHelp(
-        "The detail of a row",
-        """\
-The chosen row in full: its values, the output with ▸ and ◂ around the last occurrence of the
-answer, the target, the input, the explanation of each scorer, and the other columns of the file.
-The signs are not part of the output and are not copied; m hides them.""",
-        (),
-        ("scores",),
-        (MOVE, NEXT),
-    ),
-    "score_choice": PaneHelp(
-        "A list of the scores",
-        "Something to choose for the scores: a scorer, a column, a reducer or a form of report.",
-        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), CLOSE),
-    ),
-    "score_page": PaneHelp(
-        "Metrics by group",
-        """\
-The metrics over all rows, then over those of each value of the column, in the order of the file; n
-is the number of their rows. Below: warnings of scorers and metrics.""",
-        keys=(MOVE, CLOSE),
-    ),
     "check": PaneHelp(
         "Check of the data",
         """\
 First errors and doubts: texts over a limit, duplicates, contradictory labels, test prompts among
 the examples, a small class, negatives that are all far from the topic; with the lines of the prompt
-file. Below, the rates and mistakes of each category, by the verdicts of the metrics: look at the
-prompts of a category that is much worse than the others.
+file. Then near-duplicates, which count twice in every rate; ! marks a pair with contradictory
+labels, of which one is wrong. Then where to label next: many prompts on which the engine is
+uncertain and few of which have one of the labels. Labels of similar prompts, from your logs, would
+help most. The score is uncertainty × density × scarcity, from 0 to 1.
 
-Enter shows only the prompts of that category in the results table; Esc there shows the others
-again.""",
+Below, the rates and mistakes of each category, by the verdicts of the metrics: look at the prompts
+of a category that is much worse than the others.
+
+Enter shows only these prompts in the results table; Esc there shows the others again.""",
         ("TPR", "TNR", "FN", "FP"),
         (),
         (
-            ("↑ ↓, j k", "Choose a category"),
+            ("↑ ↓, j k", "Choose a finding or a category"),
             ("Enter", "Show its prompts in the results table"),
-            ("Tab", "To the findings, to scroll them, and back"),
+            ("Tab", "To the categories, and back"),
             CLOSE,
         ),
     ),
@@ -475,8 +376,6 @@ _BY_CLASS = {
     "ConfirmDialog": "confirm",
     "ScannerDialog": "scanner",
     "CommandPalette": "palette",
-    "ColumnsDialog": "columns",
-    "SavedViewsDialog": "views",
     "PromptDialog": "prompt",
     "SettingsScreen": "settings",
     "ThemeScreen": "theme",

@@ -1,1 +1,1 @@
-"""The history of iterations, and the trials between them."""
+"""The history of iterations, and of the definitions measured between them."""

@@ -1,4 +1,4 @@
-"""The history: every iteration with its coverage and edit; compare, restore, pin, import."""
+"""The history: every iteration with its coverage and edit; compare, restore, pin."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.domain.comparison import Comparison, compare
-from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.session.history import HistoryEntry, history
-from guardtui.session.imported import add_imported, read_imported
-from guardtui.session.session import PLATEAU_ADVICE
-from guardtui.tui.history.import_dialog import ImportDialog
+from guardtui.session.session import PLATEAU_ADVICE, Decision
 from guardtui.tui.history.text import (
     chart_text,
     comparison_text,
@@ -39,12 +35,9 @@ from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
-_NOTHING = (
-    "No iterations yet. Keep and Discard record one each, and so does every scan. "
-    "i imports those of a results.tsv."
-)
-_KEYS = "Enter definition · r restore · m mark · c compare · p pin · i import · Esc"
-_SHORT_KEYS = "r restore · m mark · c compare · p pin · i import"
+_NOTHING = "No iterations yet. Keep and Discard record one each, and so does every scan."
+_KEYS = "Enter definition · r restore · m mark · c compare · p pin · f filter · Esc"
+_SHORT_KEYS = "r restore · m mark · c compare · p pin · f filter"
 
 
 class HistoryAction(Enum):
@@ -52,15 +45,14 @@ class HistoryAction(Enum):
 
     RESTORE = auto()
     PIN = auto()
-    IMPORT = auto()
 
 
 @dataclass(frozen=True, eq=False)
 class HistoryRequest:
-    """A request and the entry that it is about; an import is about none."""
+    """A request and the entry that it is about."""
 
     request: HistoryAction
-    entry: HistoryEntry | None = None
+    entry: HistoryEntry
 
 
 class DefinitionPage(Modal[bool]):
@@ -110,7 +102,7 @@ class HistoryDialog(Modal[HistoryRequest | None]):
         ("m,space", "mark", "Mark"),
         ("c", "compare", "Compare"),
         ("p", "pin", "Pin as baseline"),
-        ("i", "import_log", "Import results.tsv"),
+        ("f", "next_filter", "Next filter"),
     ]
 
     help_pane = "history"
@@ -125,15 +117,18 @@ class HistoryDialog(Modal[HistoryRequest | None]):
     ) -> None:
         """`entries` oldest first; `marks` are "best" and "baseline" by the name of an entry."""
         super().__init__()
-        self._entries, self._current, self._prompts = list(entries), current, prompts
+        self._all, self._current, self._prompts = list(entries), current, prompts
+        self._entries = self._all
+        """Those that the filter shows."""
+        self._filter: Decision | None = None
         self._marks, self._plateau = marks, plateau
-        self._marked: list[int] = []
+        self._marked: list[HistoryEntry] = []
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "History"
             if not self._entries:
-                page.border_subtitle = "i import · Esc"
+                page.border_subtitle = "Esc"
                 yield Static(_NOTHING, markup=False)
                 return
             if self._plateau:
@@ -167,9 +162,8 @@ class HistoryDialog(Modal[HistoryRequest | None]):
         self.query_one(".page").border_subtitle = keys
         self.query_one("#history-head", Static).update(themed(head_line(width)))
         for row, entry in enumerate(reversed(self._entries)):
-            marked = len(self._entries) - 1 - row in self._marked
             marks = self._marks.get(entry.name, ())
-            line = entry_line(entry, width, marked=marked, marks=marks)
+            line = entry_line(entry, width, marked=entry in self._marked, marks=marks)
             self._list.replace_option_prompt_at_index(row, themed(line))
         self._draw_highlighted()
 
@@ -194,8 +188,8 @@ class HistoryDialog(Modal[HistoryRequest | None]):
             self.dismiss(HistoryRequest(HistoryAction.RESTORE, entry))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without iterations there is nothing to mark, compare, restore or pin."""
-        if action in ("restore", "mark", "compare", "pin"):
+        """Without iterations there is nothing to mark, compare, restore, pin or filter."""
+        if action in ("restore", "mark", "compare", "pin", "next_filter"):
             return bool(self._entries)
         return super().check_action(action, parameters)
 
@@ -205,21 +199,37 @@ class HistoryDialog(Modal[HistoryRequest | None]):
 
     def action_mark(self) -> None:
         """Mark the highlighted entry or remove its mark; a third mark removes the oldest."""
-        index = self._index()
-        if index in self._marked:
-            self._marked.remove(index)
+        entry = self._entries[self._index()]
+        if entry in self._marked:
+            self._marked.remove(entry)
         else:
-            self._marked = [*self._marked[-1:], index]
+            self._marked = [*self._marked[-1:], entry]
+        self._draw()
+
+    def action_next_filter(self) -> None:
+        """Show the entries of one decision only, then of the next one, then all."""
+        decided = {entry.decision for entry in self._all}
+        filters = [None, *(decision for decision in Decision if decision in decided)]
+        self._filter = filters[(filters.index(self._filter) + 1) % len(filters)]
+        self._entries = [
+            entry for entry in self._all if self._filter is None or entry.decision is self._filter
+        ]
+        title = "History" if self._filter is None else f"History: {self._filter} only"
+        self.query_one(".page").border_title = title
+        self._list.clear_options()
+        self._list.add_options(Option("") for _ in self._entries)
+        self._list.highlighted = 0
         self._draw()
 
     @work(exclusive=True, group="history")
     async def action_compare(self) -> None:
         """Compare the two marked entries, or the marked and the highlighted one."""
-        chosen = {*self._marked} if len(self._marked) == 2 else {*self._marked, self._index()}
+        highlighted = self._entries[self._index()]
+        chosen = self._marked if len(self._marked) == 2 else {*self._marked, highlighted}
         if len(chosen) != 2:
             self.notify("Mark two iterations with m, or mark one and go to the other.")
             return
-        before, after = (self._entries[index] for index in sorted(chosen))
+        before, after = sorted(chosen, key=self._all.index)
 
         def work_out() -> Text:
             return comparison_text(before, after, _compared(before, after), self._prompts)
@@ -233,13 +243,9 @@ class HistoryDialog(Modal[HistoryRequest | None]):
         """Make the highlighted iteration the baseline."""
         entry = self._entries[self._index()]
         if entry.iteration is None:
-            self.notify(f"{entry.name} is imported: without verdicts it cannot be the baseline.")
+            self.notify(f"{entry.name} has no verdicts, so it cannot be the baseline.")
         else:
             self.dismiss(HistoryRequest(HistoryAction.PIN, entry))
-
-    def action_import_log(self) -> None:
-        """Close for the dialog that imports a log, after which the history is shown again."""
-        self.dismiss(HistoryRequest(HistoryAction.IMPORT))
 
 
 def _compared(before: HistoryEntry, after: HistoryEntry) -> Comparison | None:
@@ -258,27 +264,19 @@ class HistoryFeature:
         }
 
     async def show_history(self) -> None:
-        """Show the history until the author asks for something else than an import."""
+        """Show the history; restore or pin the entry that the author chose."""
         services = self._services
         await services.editing.finish_typing()
-        while True:
-            await services.decisions.learn()
-            request = await self._window.show(await self._dialog())
-            if request is None:
-                return
-            if request.entry is not None:
-                self._answer(request, request.entry)
-                return
-            await self._import_log()
+        await services.decisions.learn()
+        request = await self._window.show(await self._dialog())
+        if request is not None:
+            self._answer(request, request.entry)
 
     async def _dialog(self) -> HistoryDialog:
-        session, store = self._services.session, self._services.workspace.store
-        entries: list[HistoryEntry] = []
-        with problems_shown(self._window):
-            imported = await asyncio.to_thread(read_imported, store)
-            entries = await asyncio.to_thread(
-                history, list(session.iterations), imported, session.topic
-            )
+        session = self._services.session
+        # The definition in the editor is on the main screen, with its figures.
+        measured = [one for one in self._services.measured.listed() if one.topic != session.topic]
+        entries = await asyncio.to_thread(history, list(session.iterations), measured)
         state = self._services.state
         prompts = state.evaluated or state.prompts
         marks = history_marks(session)
@@ -291,13 +289,3 @@ class HistoryFeature:
             self._window.notify(f"Restored {entry.name}; Undo restores your version.")
         else:
             self._window.notify(f"The definition is already that of {entry.name}.")
-
-    async def _import_log(self) -> None:
-        """Add a results.tsv to the history, where the author names one."""
-        workspace = self._services.workspace
-        rows = await self._window.show(ImportDialog(workspace.topic_file.path.parent))
-        if rows is None:
-            return
-        with problems_shown(self._window):
-            await asyncio.to_thread(add_imported, workspace.store, rows)
-            self._window.notify(f"{count_text(len(rows), 'iteration')} imported.")

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.figures import bracketed, capitalized, rate_text
+from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
-from guardtui.session.history import HistoryEntry
+from guardtui.session.history import HistoryEntry, incomparable
 from guardtui.session.session import Decision, Session
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.block_chart import columns
@@ -129,11 +130,11 @@ def entry_line(
         "★◆": ("".join(_MARKS[mark] for mark in marks), "bold $text-success"),
         "decision": (f"{SIGNS[entry.decision]} {entry.decision}", style),
         "✓✗": (SIGNS[entry.decision], style),
-        "coverage": (rate_text(entry.coverage), "bold"),
+        "coverage": (_about(entry, entry.coverage), "bold"),
         "95 %": (_interval(entry), "$text-muted"),
-        "TPR": (rate_text(entry.true_positive_rate), ""),
-        "TNR": (rate_text(entry.true_negative_rate), ""),
-        "scanner": (display_start(entry.scanner, 8), "$text-muted"),
+        "TPR": (_about(entry, entry.true_positive_rate), ""),
+        "TNR": (_about(entry, entry.true_negative_rate), ""),
+        "scanner": (display_start(entry.settings.name, 8), "$text-muted"),
         "time": (created[5:16], "$text-muted"),
         "zone": (created[17:22], "$text-muted"),
     }
@@ -166,21 +167,24 @@ def history_marks(session: Session) -> dict[str, list[str]]:
     return marks
 
 
+def _about(entry: HistoryEntry, rate: float | None) -> str:
+    """Return a rate, with "≈" for that of a forecast."""
+    return f"{'≈' if entry.settings.name == FORECAST else ''}{rate_text(rate)}"
+
+
 def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
     """Return an entry in full."""
     text = Text(entry.name, "bold")
     for mark in marks:
         text.append(f"  {_MARKS[mark]} {mark}", "bold $text-success")
     text.append(f"  {entry.decision}", _STYLES.get(entry.decision, ""))
-    text.append(f"  coverage {rate_text(entry.coverage)} {_interval(entry)}".rstrip())
-    text.append(f"  TPR {rate_text(entry.true_positive_rate)}")
-    text.append(f"  TNR {rate_text(entry.true_negative_rate)}")
-    if entry.iteration is not None:
-        settings = entry.iteration.evaluation.settings
-        text.append(f"\n{local_time(entry.created)}  {display_text(settings.name)}")
-        text.append(f", {display_start(settings.identity, 60)}", "$text-muted")
-    else:
-        text.append("\nimported: rates and definition only, no verdicts", "$text-warning")
+    text.append(f"  coverage {_about(entry, entry.coverage)} {_interval(entry)}".rstrip())
+    text.append(f"  TPR {_about(entry, entry.true_positive_rate)}")
+    text.append(f"  TNR {_about(entry, entry.true_negative_rate)}")
+    text.append(f"\n{local_time(entry.created)}  {display_text(entry.settings.name)}")
+    text.append(f", {display_start(entry.settings.identity, 60)}", "$text-muted")
+    if entry.iteration is None:
+        text.append("  measured while editing: no verdicts", "$text-warning")
     return text.append(f"\n{entry.what_changed}")
 
 
@@ -212,10 +216,12 @@ def comparison_text(
     _rates(text, before, after, comparison)
     if comparison is None:
         text.append(
-            "\nAn imported iteration has no verdicts: it is not known which prompts changed, nor\n"
-            "whether the difference could be chance.\n",
+            "\nA definition measured while editing has no verdicts: it is not known which prompts\n"
+            "changed, nor whether the difference could be chance.\n",
             "$text-warning",
         )
+        if reason := incomparable(before, after):
+            text.append(f"⚠ The rates cannot be compared: {reason}.\n", "$text-warning")
     else:
         text.append(f"\n{capitalized(comparison.describe(before.name))}\n", "bold")
         for caveat in comparison.caveats:

@@ -8,7 +8,6 @@ from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
-from guardtui.tui.large_set.sample_text import no_sample_text
 
 NEEDS_ALL = frozenset(
     {
@@ -17,7 +16,6 @@ NEEDS_ALL = frozenset(
         "show_effects",
         "show_lint",
         "show_panel",
-        "show_prompt_set",
         "show_suspects",
         "show_sweep",
     }
@@ -43,7 +41,6 @@ class Availability:
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
-            "show_whole": self._no_sample,
             "show_agreement": self._nothing_judged,
             "show_forecast_trust": self._nothing_judged,
         }
@@ -64,12 +61,6 @@ class Availability:
         if comparison is not None and comparison.regressions:
             return ""
         return "No regressions: nothing that was right is wrong now."
-
-    def _no_sample(self) -> str:
-        if self._services.workspace.large is not None:
-            return ""
-        prompts = len(self._services.workspace.prompts)
-        return no_sample_text(prompts)
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations

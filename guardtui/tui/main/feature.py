@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from guardtui.app.state import AppState
+if TYPE_CHECKING:
+    from guardtui.app.state import AppState
 
 ActionMethod: TypeAlias = Callable[..., Awaitable[Any] | None]
 

@@ -1,12 +1,15 @@
-"""The main screen: it composes panes, wires services to features, and routes messages."""
+"""The main screen: it composes panes, and routes keys and messages to the features."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
+import threading
 from collections.abc import Awaitable, Sequence
 from enum import Enum
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,56 +18,48 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Button
 
-from guardtui.app.ports import Confirm
-from guardtui.app.remote import RemoteOptions
-from guardtui.app.services import Services
-from guardtui.app.state import AppState
-from guardtui.config import Config
-from guardtui.domain.operating_point import Wanted
-from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.own_metrics import OwnMetric
+from guardtui.scanners.local.embedding import has_parts
 from guardtui.session.store import StoreError
-from guardtui.session.workspace import Workspace
 from guardtui.tui import messages
-from guardtui.tui.advice.effects import EffectFeature
-from guardtui.tui.advice.ideas import IdeaFeature
-from guardtui.tui.advice.lint_page import LintFeature
-from guardtui.tui.airs.feature import AirsTopicsFeature
-from guardtui.tui.editor.feature import DefinitionFeature
-from guardtui.tui.export.feature import ExportFeature
-from guardtui.tui.guardrail.agreement import AgreementFeature
-from guardtui.tui.guardrail.dialog import GuardrailFeature
-from guardtui.tui.guardrail.forecast_trust import ForecastTrustFeature
-from guardtui.tui.history.dialog import HistoryFeature
-from guardtui.tui.history.trials import TrialsFeature
 from guardtui.tui.kit.screen_size import classes_for
-from guardtui.tui.large_set.dialog import LargeSetFeature
-from guardtui.tui.main.availability import NEEDS_ALL, Availability
-from guardtui.tui.main.engine_progress import POLL_EVERY, EngineProgress
-from guardtui.tui.main.exit_report import exit_report
-from guardtui.tui.main.feature import ActionMethod, Feature, StateObserver
 from guardtui.tui.main.key_hints import hint_of
 from guardtui.tui.main.panes import BREAKPOINTS, Panes
-from guardtui.tui.main.questions import DIALOGS
-from guardtui.tui.main.tools import ToolsFeature
 from guardtui.tui.main.window import Window
-from guardtui.tui.main.workspace import WorkspaceFeature
-from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
 from guardtui.tui.prompts.category_list import CategoryList
-from guardtui.tui.prompts.check_page import CheckFeature
-from guardtui.tui.prompts.survey import PromptSetFeature
 from guardtui.tui.registry.actions import SCREEN, performed
-from guardtui.tui.results.feature import ResultsFeature
-from guardtui.tui.scan.feature import ScanFeature
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonFeature
-from guardtui.tui.scanner_comparison.suspects import SuspectsFeature
-from guardtui.tui.settings.scanner import ScannerSettingsFeature
-from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.table.frame_table import FrameTable
-from guardtui.tui.threshold.sweep import ThresholdFeature
-from guardtui.tui.topics.companions import CompanionsFeature
-from guardtui.tui.topics.feature import TopicsFeature
-from guardtui.tui.tour.feature import TOUR_BINDINGS, TourFeature
+
+if TYPE_CHECKING:
+    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.services import Services
+    from guardtui.app.state import AppState
+    from guardtui.config import Config
+    from guardtui.domain.operating_point import Wanted
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.own_metrics import OwnMetric
+    from guardtui.session.workspace import Workspace
+    from guardtui.tui.main.features import Features
+    from guardtui.tui.results.feature import ResultsFeature
+    from guardtui.tui.tour.feature import TourFeature
+
+POLL_EVERY = 0.1
+
+_FEATURES = "guardtui.tui.main.features"
+
+
+TOUR_BINDINGS = [
+    Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
+    Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
+    # Without priority: the filter line uses the same key.
+    Binding("escape", "close_tour", "Close the tour", show=False),
+]
+"""Keys of the screen while the tour is shown."""
+
+
+def _retrieve(embedding: asyncio.Future[None]) -> None:
+    """Take the error of an embedding: the first evaluation fails for the same reason."""
+    if not embedding.cancelled():
+        embedding.exception()
 
 
 class Greeting(Enum):
@@ -79,7 +74,11 @@ class Greeting(Enum):
 
 
 class MainScreen(Screen[None]):
-    """Composes panes and features; each new state goes to the features in their order."""
+    """Composes panes, which can be typed in at once, and soon after the features behind them.
+
+    Services and features are imported in a thread, after the first frame; `features` is None until
+    then. What was typed and asked for meanwhile is done when they are there.
+    """
 
     BINDINGS = [
         *performed(SCREEN),
@@ -100,83 +99,61 @@ class MainScreen(Screen[None]):
         threshold: Wanted = None,
     ) -> None:
         super().__init__(classes="-pane-editor")
-        self._greeting = greeting
+        self.workspace, self.config, self._greeting = workspace, config, greeting
         resumed = workspace.resume_draft()  # before the editor is made
         self.panes = panes = Panes(self, workspace.session.topic)
-        self.window = window = Window(self, panes, DIALOGS)
-        self.services = services = Services(
-            workspace,
-            scanner,
-            remote,
-            metrics,
-            window,
-            window,
-            resumed=resumed,
-            threshold=threshold,
-        )
-        self.availability = Availability(services)
-        self.definition = DefinitionFeature(services, window)
-        self.header = HeaderFeature(services, window)
-        self.rows = ResultsFeature(services, window)
-        self.side = SideFeature(services, window)
-        self.progress = EngineProgress(services.engine, window)
-        self.files = WorkspaceFeature(services, window)
-        guardrail = GuardrailFeature(services, window)
-        self.scanning = ScanFeature(services, window, guardrail)
-        self.export = ExportFeature(services, window)
-        self.tour = TourFeature(window)
-        panel = ScannerComparisonFeature(services, window)
-        self.features: Sequence[Feature] = (
-            self.definition,
-            self.header,
-            MetricsFeature(services, window),
-            self.rows,
-            self.side,
-            self.progress,
-            self.scanning,
-            guardrail,
-            AirsTopicsFeature(
+        self.window = window = Window(self, panes)
+        self.features: Features | None = None
+        self._scanner, self._gone = scanner, threading.Event()
+        self._asked: list[tuple[str, tuple[Any, ...]]] = []
+
+        def wired() -> Features:
+            from guardtui.tui.main.features import Features
+
+            return Features(
                 self,
-                services.store,
-                services.connections,
-                services.remote_topics,
                 window,
-                window,
-            ),
-            self.files,
-            CheckFeature(services, window),
-            ScannerSettingsFeature(services, window),
-            CompanionsFeature(services, window),
-            HistoryFeature(services, window),
-            TrialsFeature(services, window),
-            self.export,
-            LintFeature(services, window),
-            ThresholdFeature(services, window),
-            EffectFeature(services, window),
-            IdeaFeature(services, window),
-            PromptSetFeature(services, window),
-            panel,
-            SuspectsFeature(services, window, panel),
-            AgreementFeature(services, window),
-            ForecastTrustFeature(services, window),
-            LargeSetFeature(services, window, self.export),
-            self.tour,
-            TopicsFeature(services, window),
-            ToolsFeature(window),
-        )
-        self.actions: dict[str, ActionMethod] = {
-            name: action for feature in self.features for name, action in feature.actions.items()
-        }
-        self.actions["quit"] = self.action_quit
-        for feature in self.features:
-            if isinstance(feature, StateObserver):
-                services.store.subscribe(feature.state_changed)
+                workspace,
+                scanner,
+                remote,
+                metrics,
+                resumed=resumed,
+                threshold=threshold,
+            )
+
+        self._wired = wired
+        if _FEATURES in sys.modules:
+            self._wire()
         self.use_config(config)
+
+    @property
+    def services(self) -> Services:
+        """The services of the workspace, once they are there."""
+        return self._loaded.services
+
+    @property
+    def rows(self) -> ResultsFeature:
+        """The feature of the results, once it is there."""
+        return self._loaded.rows
+
+    @property
+    def tour(self) -> TourFeature:
+        """The tour, once it is there."""
+        return self._loaded.tour
 
     @property
     def state(self) -> AppState:
         """The current state."""
         return self.services.state
+
+    @property
+    def _loaded(self) -> Features:
+        assert self.features is not None  # noqa: S101 - asked for after the start only
+        return self.features
+
+    def refusal_of(self, name: str) -> str:
+        """Return why an action cannot run now; "" if it can."""
+        return "" if self.features is None else self.features.availability.refusal(name)
 
     def compose(self) -> ComposeResult:
         self.add_class(*classes_for(self.app.size, BREAKPOINTS), update=False)
@@ -184,24 +161,28 @@ class MainScreen(Screen[None]):
 
     def use_config(self, config: Config) -> None:
         """Apply the settings, at the start and after a change."""
-        self.services.preview.pause = config.preview_pause / 1000
-        self.panes.editor.vim = config.vim
+        self.config = config
+        if self.features is not None:
+            self.services.preview.pause = config.preview_pause / 1000
 
     # --- keys and actions -----------------------------------------------------------------
 
     @property
     def footer_first(self) -> tuple[str, ...]:
         """Actions that come first in the footer: those of a running or stopped scan."""
+        if self.features is None:
+            return ()
         scans = self.services.scans
         if scans.under_way:
             return ("pause_scan", "stop_scan") if scans.results.scanning else ("stop_scan",)
-        action = self.scanning.resume_action
+        action = self.features.scanning.resume_action
         return (action,) if action else ()
 
     @property
     def footer_without(self) -> tuple[str, ...]:
         """Actions that the footer leaves out because they would be refused."""
-        return ("scan",) if self.services.scans.under_way else ()
+        running = self.features is not None and self.services.scans.under_way
+        return ("scan",) if running else ()
 
     def on_key(self, event: Key) -> None:
         """Show where a key works that does nothing here; fields handle letters themselves."""
@@ -212,10 +193,14 @@ class MainScreen(Screen[None]):
                 self.window.notify(hint)
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
-        """Run an action of a feature by its name in the registry."""
-        if name in NEEDS_ALL and not self.services.preview.has_all():
+        """Run an action by its name in the registry; before the features are there, later."""
+        if name == "quit":
+            self.action_quit()
             return None
-        return self.actions[name](*arguments)
+        if self.features is None:
+            self._asked.append((name, arguments))
+            return None
+        return self.features.perform(name, *arguments)
 
     async def action_perform(self, name: str, *arguments: Any) -> None:
         """Run an action of a feature, from a key or the palette."""
@@ -226,17 +211,17 @@ class MainScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the keys of the tour while it is shown."""
         if action in ("tour_step", "close_tour"):
-            return self.tour.box is not None
+            return self.features is not None and self.features.tour.box is not None
         return super().check_action(action, parameters)
 
     def action_unzoom(self) -> None:
         self.panes.unzoom()
 
     def action_tour_step(self, step: int) -> None:
-        self.tour.step(step)
+        self._loaded.tour.step(step)
 
     def action_close_tour(self) -> None:
-        self.tour.close()
+        self._loaded.tour.close()
 
     # --- opening and quitting -------------------------------------------------------------
 
@@ -245,23 +230,57 @@ class MainScreen(Screen[None]):
             return  # the app is exiting: Textual mounted none of the children
         self.watch(self, "focused", self.panes.mark_focus)
         self.panes.detail.show(None)
-        self.files.mounted()
-        self.header.draw()
-        self.set_interval(POLL_EVERY, self._poll)
         self.panes.editor.focus_first_gap()
-        self.call_after_refresh(self._begin)
+        if self.features is None:
+            self.call_after_refresh(self._load)
+        else:
+            self._start()
 
-    def _poll(self) -> None:
-        self.progress.poll()
-        self.scanning.poll()
+    @work(exclusive=True, group="load")
+    async def _load(self) -> None:
+        """Import the features beside the event loop, so that typing goes on.
+
+        The prompts are embedded meanwhile, which leaves the interpreter to others.
+        """
+        embedding = asyncio.ensure_future(asyncio.to_thread(self._embed))
+        embedding.add_done_callback(_retrieve)
+        await asyncio.to_thread(import_module, _FEATURES)
+        if not self.is_running:
+            return
+        self._wire()
+        self._start()
+        typed = self.panes.editor.typed
+        if typed != self.services.session.topic:
+            self.services.editing.type(typed, "start", ends_group=True)
+        asked, self._asked = self._asked, []
+        for name, arguments in asked:
+            await self.action_perform(name, *arguments)
+
+    def _embed(self) -> None:
+        """Embed a small prompt set; a large one is embedded in parts, by the services."""
+        prompts = self.workspace.prompts
+        if not has_parts(prompts):
+            self._scanner.prompt_vectors(prompts, lambda progress: None, self._gone.is_set)
+
+    def _wire(self) -> None:
+        self.features = self._wired()
+        self.use_config(self.config)
+
+    def _start(self) -> None:
+        features = self._loaded
+        features.files.mounted()
+        features.header.draw()
+        self.set_interval(POLL_EVERY, features.progress.poll)
+        self.set_interval(POLL_EVERY, features.scanning.poll)
+        self.call_after_refresh(self._begin)
 
     @work(exclusive=True, group="begin")
     async def _begin(self) -> None:
         await self.services.open()
         if self.services.workspace.opening_note:
             return  # on a small screen another message would hide it
-        if self._greeting is Greeting.TOUR and self.tour.box is None:
-            self.tour.turn()
+        if self._greeting is Greeting.TOUR and self._loaded.tour.box is None:
+            self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
             keys = self.window.keys_of("tour")
             self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
@@ -274,7 +293,14 @@ class MainScreen(Screen[None]):
         self.run_worker(self._quit(), group="quit", exclusive=True)
 
     async def _quit(self) -> None:
-        workspace = self.services.workspace
+        workspace = self.workspace
+        if self.features is None:
+            self._keep_typed(always=True)
+            self.app.exit(0)
+            return
+        from guardtui.app.ports import Confirm
+        from guardtui.tui.main.exit_report import exit_report
+
         await self.services.editing.finish_typing()
         try:
             await asyncio.to_thread(workspace.save_draft, always=True)
@@ -296,54 +322,51 @@ class MainScreen(Screen[None]):
         self.app.exit(return_code=code)
 
     async def on_unmount(self) -> None:
+        self._gone.set()
         # However the app ends, the text of the fields is saved.
         self._keep_typed()
-        await self.services.close()
+        if self.features is not None:
+            await self.services.close()
+        else:
+            self.workspace.store.close()
 
     def _keep_typed(self, *, always: bool = False) -> None:
-        self.services.session.edit(self.panes.editor.typed)
+        self.workspace.session.edit(self.panes.editor.typed)
         with contextlib.suppress(StoreError):
-            self.services.workspace.save_draft(always=always)
+            self.workspace.save_draft(always=always)
 
     # --- messages -------------------------------------------------------------------------
 
     @on(messages.TopicEdited)
     def topic_edited(self, event: messages.TopicEdited) -> None:
-        self.definition.edited(event)
+        if self.features is not None:  # before, `_load` reads what was typed
+            self.features.definition.edited(event)
 
     @on(messages.AddExamples)
     def add_examples(self, event: messages.AddExamples) -> None:
-        self.definition.add_examples(event.prompts)
+        self._loaded.definition.add_examples(event.prompts)
 
     @on(messages.EditPrompts)
     def edit_prompts(self, event: messages.EditPrompts) -> None:
-        self.files.edit_prompts(event.edit)
+        self._loaded.files.edit_prompts(event.edit)
 
     @on(messages.UndoPromptEdit)
     def undo_prompt_edit(self) -> None:
-        self.files.edit_prompts(None)
+        self._loaded.files.edit_prompts(None)
 
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:
         self.services.sync.remember(event.settings)
 
-    @on(messages.SaveView)
-    def save_view(self, event: messages.SaveView) -> None:
-        self.files.save_view(event)
-
-    @on(messages.RemoveView)
-    def remove_view(self, event: messages.RemoveView) -> None:
-        self.files.remove_view(event)
-
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:
-        self.rows.build(event.view)
-        self.tour.filtered()
+        self._loaded.rows.build(event.view)
+        self._loaded.tour.filtered()
 
     @on(FrameTable.RowSelected)
     def row_selected(self, event: FrameTable.RowSelected) -> None:
-        self.rows.show_detail(event.row_id)
-        self.tour.chose_row()
+        self._loaded.rows.show_detail(event.row_id)
+        self._loaded.tour.chose_row()
 
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:
@@ -362,9 +385,10 @@ class MainScreen(Screen[None]):
     @on(Button.Pressed, "TourBox Button")
     def tour_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        self.tour.pressed(event.button.id)
+        self._loaded.tour.pressed(event.button.id)
 
     def on_resize(self) -> None:
-        self.header.draw()
-        self.window.later(self.side.draw)
-        self.tour.resized()
+        if self.features is not None:
+            self.features.header.draw()
+            self.window.later(self.features.side.draw)
+            self.features.tour.resized()

@@ -1,15 +1,13 @@
-"""Screens and pages that do not depend on the topic: help, jump, settings, scores, advice."""
+"""Screens and pages that do not depend on the topic: help, settings, advice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guardtui.files.output_files import OutputSet
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.help.screen import show_help
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.registry.jump import show_jump
 
 
 class ToolsFeature:
@@ -17,34 +15,17 @@ class ToolsFeature:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._outputs_path = ""
-        """Path of the file of outputs that was scored last."""
         self.actions: Mapping[str, ActionMethod] = {
             "next_pane": window.panes.show_next,
             "zoom_pane": window.panes.zoom,
             "show_help": lambda: show_help(window.app),
-            "jump": lambda: show_jump(window.app),
             "screenshot": lambda: window.app.run_action("screenshot"),
             "open_menu": lambda: window.app.run_action("open_menu"),
             "recent_messages": lambda: window.app.run_action("recent_messages"),
             "settings": lambda: window.app.run_action("open_settings"),
             "choose_theme": lambda: window.app.run_action("change_theme"),
-            "score_outputs": self.score_outputs,
             "advice": self.advise,
         }
-
-    def score_outputs(self) -> None:
-        """Open a file of outputs on the scores screen."""
-        # Imported here: the library of scorers takes a while to load.
-        from guardtui.tui.scores.open_outputs import OpenOutputsDialog
-        from guardtui.tui.scores.screen import ScoresScreen
-
-        def opened(outputs: OutputSet | None) -> None:
-            if outputs is not None:
-                self._outputs_path = outputs.source
-                self._window.app.push_screen(ScoresScreen(outputs))
-
-        self._window.open(OpenOutputsDialog(self._outputs_path), opened)
 
     def advise(self) -> None:
         """Show the list of advice; each entry is an action of its own."""

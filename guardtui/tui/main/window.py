@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import App
 from textual.geometry import Size
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker
 
-from guardtui.app.ports import Answer, Question, Severity
-from guardtui.domain.topic import Topic
 from guardtui.tui.editor.pane import TopicEditor, TopicField
-from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.panes import Panes
-from guardtui.tui.main.questions import answer_of
 from guardtui.tui.registry.actions import action_named, call_of, first_key, key_names
 from guardtui.tui.textual_compat import keymap_of
 
+if TYPE_CHECKING:
+    from guardtui.app.ports import Answer, Question, Severity
+    from guardtui.domain.topic import Topic
+    from guardtui.tui.main.feature import ActionMethod
+
 Result = TypeVar("Result")
-DialogOf = Callable[[Any], ModalScreen[Any]]
 
 TYPING_PATIENCE = 2.0
 """Seconds to wait for keys that are still on their way to a field."""
@@ -32,18 +32,17 @@ TYPING_PATIENCE = 2.0
 class Window:
     """The access of services and features to the main screen: their `Author` and their `Jobs`."""
 
-    def __init__(
-        self, screen: Screen[None], panes: Panes, dialogs: Mapping[type[Question[Any]], DialogOf]
-    ) -> None:
-        """`dialogs` makes a dialog for each type of question."""
-        self._screen, self._dialogs = screen, dialogs
-        self.panes = panes
+    def __init__(self, screen: Screen[None], panes: Panes) -> None:
+        self._screen, self.panes = screen, panes
 
     # --- the author -----------------------------------------------------------------------
 
     async def ask(self, question: Question[Answer]) -> Answer | None:
         """Show a question as a dialog; return None if it was dismissed. Only within a worker."""
-        result = await self.show(self._dialogs[type(question)](question))
+        # Imported when needed: the dialogs are many.
+        from guardtui.tui.main.questions import DIALOGS, answer_of
+
+        result = await self.show(DIALOGS[type(question)](question))
         return cast("Answer | None", answer_of(question, result))
 
     def notify(

@@ -1,4 +1,4 @@
-"""The workspace on the main screen: decisions, drafts, prompts, saved views."""
+"""The workspace on the main screen: decisions, drafts, prompts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.domain.prompt_edit import Add, PromptEdit, Rewrite
-from guardtui.session.views import VIEWS, with_view, without_view
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.messages import RemoveView, SaveView
 
 DRAFT_EVERY = 2.0
 WATCH_EVERY = 2.0
@@ -54,7 +52,7 @@ class WorkspaceFeature:
         finally:
             self._looking = False
 
-    # --- prompts and views ----------------------------------------------------------------
+    # --- prompts --------------------------------------------------------------------------
 
     def edit_prompts(self, edit: PromptEdit | None) -> None:
         """Edit the prompts, or undo the last edit (None)."""
@@ -75,17 +73,3 @@ class WorkspaceFeature:
             self._window.panes.results.select_when_shown(int(new[0]), now)
         elif isinstance(edit, Rewrite):  # with an unchanged text
             self._window.panes.results.select_when_shown(edit.key, now)
-
-    def save_view(self, event: SaveView) -> None:
-        """Save a view in the session, where another window may have saved one meanwhile."""
-        with problems_shown(self._window):
-            self._services.workspace.store.change_setting(
-                VIEWS, lambda saved: with_view(saved, event.view)
-            )
-
-    def remove_view(self, event: RemoveView) -> None:
-        """Remove a saved view."""
-        with problems_shown(self._window):
-            self._services.workspace.store.change_setting(
-                VIEWS, lambda saved: without_view(saved, event.view_name)
-            )

@@ -17,8 +17,8 @@ from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.session.session import PLATEAU
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.large_set.sample_text import prompt_count_text, sample_text
 from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.sample_text import prompt_count_text, sample_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import Dashboard, summary
 

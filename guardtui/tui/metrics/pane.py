@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -11,20 +12,22 @@ from textual.containers import VerticalScroll
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from guardtui.domain.comparison import Comparison
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, is_fitted_with
-from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
-from guardtui.domain.user_metric import UserMetric
-from guardtui.forecast.expected import Expected
-from guardtui.forecast.forecaster import Forecast
 from guardtui.tui.kit.styled_text import themed
+
+if TYPE_CHECKING:
+    from guardtui.domain.comparison import Comparison
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.partial_rates import PartialRates
+    from guardtui.domain.user_metric import UserMetric
+    from guardtui.forecast.expected import Expected
+    from guardtui.forecast.forecaster import Forecast
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
 """Rates of a sample that estimate those of all prompts, whatever the shares of its classes."""

@@ -20,7 +20,6 @@ from guardtui.domain.prompt_edit import (
     prompt_problem,
     text_problem,
 )
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import EXAMPLES_AT_MOST
 from guardtui.tui.kit.dialogs import ConfirmDialog
@@ -31,6 +30,7 @@ from guardtui.tui.prompts.dialog import ColumnField, PromptDialog, PromptText
 from guardtui.tui.system.clipboard import copy_to_system
 
 if TYPE_CHECKING:
+    from guardtui.domain.prompts import PromptSet
     from guardtui.tui.results.pane import ResultsPane
 
 TERMINAL_CHARACTERS = 500_000

@@ -1,63 +1,85 @@
-"""The check of the data: findings, and categories to show in the table."""
+"""The check of the data: findings, and categories; Enter shows their prompts in the table."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Static
+from textual.containers import Vertical
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 
 from guardtui.app.engine_findings import engine_findings
 from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.metrics import Metrics, metrics_by_group
-from guardtui.domain.prompts import Finding, check_prompt_set
+from guardtui.domain.prompts import Finding, PromptSet, check_prompt_set
 from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.large_set.sample_text import sample_text
 from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.sample_text import sample_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.prompts.category_list import CategoryList
-from guardtui.tui.prompts.check_text import check_text
+from guardtui.tui.prompts.check_text import (
+    CheckEntry,
+    definition_entries,
+    prompt_entries,
+    survey_entries,
+)
+from guardtui.tui.results.model import PromptSelection
+
+_NOTHING = "Nothing to report: no duplicates, no contradictory labels, no leakage, no imbalance."
 
 
-class CheckPage(Modal[str | None]):
-    """Returns the category to show in the table, or None."""
+class CheckPage(Modal[CheckEntry | str | None]):
+    """Returns the finding or the category whose prompts to show in the table, or None."""
 
-    BINDINGS = [("escape,q,enter,f6", "close", "Close")]
+    BINDINGS = [("escape,q,f6", "close", "Close")]
 
     help_pane = "check"
 
-    def __init__(self, title: str, findings: Text, categories: Mapping[str, Metrics]) -> None:
+    def __init__(
+        self, title: str, entries: Sequence[CheckEntry], categories: Mapping[str, Metrics]
+    ) -> None:
         """`categories` is empty for a prompt set without categories."""
         super().__init__()
-        self._title, self._findings, self._categories = title, findings, categories
+        self._title, self._categories = title, categories
+        self._entries = entries or [CheckEntry(Text(_NOTHING))]
+        self._findings = OptionList(
+            *(Option(themed(entry.text)) for entry in self._entries),
+            markup=False,
+            compact=True,
+            classes="findings",
+        )
         self._list = CategoryList()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page short-page") as page:
             page.border_title = Text(self._title).plain
-            page.border_subtitle = "Esc closes"
-            with VerticalScroll(classes="findings"):
-                yield Static(themed(self._findings), markup=False)
+            page.border_subtitle = "Enter shows these prompts in the table · Tab · Esc"
+            yield self._findings
             if self._categories:
-                page.border_subtitle = "Enter shows the category in the table · Tab · Esc"
                 yield self._list
 
     def on_mount(self) -> None:
         if self._categories:
             self._list.show(self._categories)
-            self._list.focus_list()
-        else:
-            self.query_one(VerticalScroll).focus()
+        self._findings.highlighted = 0
+        self._findings.focus()
+
+    @on(OptionList.OptionSelected, ".findings")
+    def finding_chosen(self, event: OptionList.OptionSelected) -> None:
+        entry = self._entries[event.option_index]
+        self.dismiss(entry if entry.rows else None)
 
     @on(CategoryList.Chosen)
-    def chosen(self, event: CategoryList.Chosen) -> None:
+    def category_chosen(self, event: CategoryList.Chosen) -> None:
         self.dismiss(event.name)
 
 
@@ -72,31 +94,45 @@ class CheckFeature:
         """Show problems of the definition and the prompts, and the rates by category."""
         state, workspace = self._services.state, self._services.workspace
         prompts = state.evaluated or state.prompts
-        scanner = self._services.engine.scanner
+        entries = definition_entries(violations(state.topic))
+        entries += await self._prompt_entries(state, prompts)
+        categories: dict[str, Metrics] = {}
+        column = prompts.category_column
+        if column is not None and state.evaluation is not None:
+            categories = metrics_by_group(state.evaluation.codes, *prompts.groups(column))
+        subject = f"the {sample_text(workspace)}" if sample_text(workspace) else "the prompts"
+        page = CheckPage(f"Check of the definition and {subject}", entries, categories)
+        chosen = await self._window.show(page)
+        if chosen is None:
+            return
+        results = self._window.panes.results
+        self._window.panes.show("results")
+        if isinstance(chosen, str):
+            results.show_category(chosen)
+        else:
+            results.pick(PromptSelection(chosen.name, prompts.keys[np.array(chosen.rows)]))
 
+    async def _prompt_entries(self, state: AppState, prompts: PromptSet) -> list[CheckEntry]:
+        """Return the findings about the prompts; without the engine's if it is not ready."""
+        scanner = self._services.engine.scanner
         waiting = self._services.engine.waiting(prompts)
 
         def look() -> tuple[Finding, ...]:
             findings = check_prompt_set(prompts, state.topic)
             if waiting:
                 return findings
-            try:
-                return (*findings, *engine_findings(scanner, prompts))
-            except ScannerError:
-                return findings  # the engine itself reports why it cannot be loaded
+            return (*findings, *engine_findings(scanner, prompts))
 
-        findings = await asyncio.to_thread(look)
-        body = check_text(violations(state.topic), findings)
         if waiting:
-            body.append(f"\nWithout the engine's findings: {waiting}.\n", "bold $text-warning")
-        categories: dict[str, Metrics] = {}
-        column = prompts.category_column
-        if column is not None and state.evaluation is not None:
-            categories = metrics_by_group(state.evaluation.codes, *prompts.groups(column))
-        subject = f"the {sample_text(workspace)}" if sample_text(workspace) else "the prompts"
-        body.rstrip()
-        page = CheckPage(f"Check of the definition and {subject}", body, categories)
-        category = await self._window.show(page)
-        if category is not None:
-            self._window.panes.show("results")
-            self._window.panes.results.show_category(category)
+            note = Text(f"Without the engine's findings: {waiting}.", "bold $text-warning")
+            return [*prompt_entries(await asyncio.to_thread(look), prompts), CheckEntry(note)]
+        try:
+            entries = prompt_entries(await asyncio.to_thread(look), prompts)
+            if state.evaluation is None:
+                return entries
+            quiet = self._services.scans.under_way  # the progress of the scan stays visible
+            survey = await self._services.surveys.survey(state.evaluation, prompts, quiet=quiet)
+        except ScannerError:
+            # The engine itself reports why it cannot be loaded.
+            return prompt_entries(check_prompt_set(prompts, state.topic), prompts)
+        return entries if survey is None else [*entries, *survey_entries(survey)]

@@ -1,1 +1,1 @@
-"""The registry of actions, and what is made of it: keys, menu, footer, jump mode."""
+"""The registry of actions, and what is made of it: keys, menu, footer."""

@@ -17,8 +17,6 @@ LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
 ADVICE = "advice"
 """Entries of the advice list: they have a letter there, and are in the palette."""
-SCORES = "scores"
-"""The screen of scored outputs."""
 LETTERS = "letters"
 """Not a scope: the first part of the ids of keys that work outside of text fields."""
 SCOPE_TITLES = {
@@ -29,7 +27,6 @@ SCOPE_TITLES = {
     TABLE: "In the table of results",
     EDITOR: "In the definition",
     DETAIL: "In the detail",
-    SCORES: "In the scores",
 }
 """Titles of the scopes in the help and the documentation, in their order."""
 
@@ -138,18 +135,10 @@ ACTIONS: tuple[Action, ...] = (
         "show_history",
         "f4,ctrl+t",
         "History",
-        "All iterations as list and chart: compare two, restore one, pin one, import others",
+        "All iterations as list and chart: compare two, restore one, pin one",
         shown=True,
         rank=30,
         menu="h,f h",
-    ),
-    Action(
-        "show_trials",
-        "alt+shift+t,super+t",
-        "Trials",
-        "Definitions measured at recent pauses, with their figures; Enter restores one",
-        letters="T",
-        menu="T",
     ),
     Action(
         "next_pane",
@@ -175,7 +164,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_check",
         "f6,ctrl+l",
         "Check the data",
-        "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
+        "Limits, duplicates, contradictory labels, leakage, where to label; rates by category",
         footer="Check",
         shown=True,
         rank=36,
@@ -239,15 +228,6 @@ ACTIONS: tuple[Action, ...] = (
         "To the previous regression",
         "Works in every pane",
         menu="N",
-    ),
-    Action(
-        "jump",
-        "alt+g,ctrl+underscore",
-        "Jump",
-        "Show a letter at everything that can be reached; press it to go there",
-        shown=True,
-        rank=40,
-        menu="v j",
     ),
     Action(
         "tour",
@@ -428,13 +408,6 @@ ACTIONS: tuple[Action, ...] = (
         menu="f r",
     ),
     Action(
-        "score_outputs",
-        "shift+f7,alt+a",
-        "Score outputs",
-        "Open a file of a model's outputs and try scorers on it",
-        menu="f c",
-    ),
-    Action(
         "quit",
         "ctrl+q,alt+q",
         "Quit",
@@ -582,14 +555,6 @@ ACTIONS: tuple[Action, ...] = (
         "undo_prompts", "u", "Undo in the prompts", "Undo the last edit of the prompts", RESULTS
     ),
     Action(
-        "choose_columns",
-        "C",
-        "Columns",
-        "Visible columns, their order and width",
-        RESULTS,
-        menu="v c",
-    ),
-    Action(
         "resize_column(-2)",
         "less_than_sign",
         "Narrower",
@@ -598,15 +563,6 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "resize_column(2)", "greater_than_sign", "Wider", "Make the sorted column wider", RESULTS
-    ),
-    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS, menu="v v"),
-    Action(
-        "save_view",
-        "V",
-        "Save the view",
-        "Filter, sorting and columns under a name",
-        RESULTS,
-        menu="v V",
     ),
     Action(
         "step_back",
@@ -711,13 +667,6 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
-        "show_prompt_set",
-        "c",
-        "The prompt set",
-        "Clusters with their error rates, near-duplicates, where a label would teach most",
-        ADVICE,
-    ),
-    Action(
         "show_sweep",
         "t",
         "Threshold",
@@ -752,136 +701,6 @@ ACTIONS: tuple[Action, ...] = (
         "Labels in doubt",
         "Prompts whose label at least two independent scanners contradict",
         ADVICE,
-    ),
-    Action(
-        "show_whole",
-        "f",
-        "All of the large set",
-        "Every prompt of the set behind this sample: rates, changes, all mistakes, a report",
-        ADVICE,
-    ),
-    Action(
-        "run_scorer",
-        "f2,ctrl+r",
-        "Score",
-        "Score with the expression now, even if that calls a model",
-        SCORES,
-        menu="g",
-        shown=True,
-        rank=13,
-    ),
-    Action(
-        "pin_scorer",
-        "f3,ctrl+b",
-        "Pin the scorer",
-        "Pin it beside others to compare them, or unpin it",
-        SCORES,
-        menu="k",
-        shown=True,
-        footer="Pin",
-        rank=12,
-    ),
-    Action(
-        "list_scorers",
-        "f4,ctrl+t",
-        "Scorers",
-        "All scorers with their parameters; the chosen one is written into the line",
-        SCORES,
-        menu="l",
-        shown=True,
-        rank=10,
-    ),
-    Action(
-        "next_score_pane",
-        "f5,ctrl+n",
-        "Next pane of the scores",
-        "The line, the rows, the detail, the metrics",
-        SCORES,
-        menu="p",
-        shown=True,
-        footer="Pane",
-        rank=10,
-    ),
-    Action(
-        "score_groups",
-        "f6,ctrl+l",
-        "Metrics by group",
-        "For each value of a column, and warnings of scorers",
-        SCORES,
-        menu="c",
-        shown=True,
-        footer="Groups",
-        rank=14,
-    ),
-    Action(
-        "pinned_scorers",
-        "f7,alt+p",
-        "Pinned scorers",
-        "Put one back into the line",
-        SCORES,
-        menu="b",
-    ),
-    Action(
-        "export_scores",
-        "f8,ctrl+o",
-        "Export the scores",
-        "A report beside the file: CSV, JSON or a table",
-        SCORES,
-        menu="e",
-        shown=True,
-        footer="Export",
-        rank=15,
-    ),
-    Action(
-        "choose_reducer",
-        "f9,alt+e",
-        "Reducer",
-        "How the epochs of a sample become one score",
-        SCORES,
-        menu="u",
-    ),
-    Action("open_outputs", "f11,alt+o", "Another file", "With the same scorers", SCORES, menu="o"),
-    Action(
-        "filter_scores",
-        "slash,alt+l",
-        "Filter the rows",
-        "By value, scorer, words and more",
-        SCORES,
-        menu="slash",
-        shown=True,
-        footer="Filter",
-        rank=11,
-    ),
-    Action(
-        "next_value", "f,alt+v", "Next value", "Show the rows of one value only", SCORES, menu="n"
-    ),
-    Action(
-        "show_differing",
-        "d,alt+d",
-        "Where scorers differ",
-        "Show only those rows, or all again",
-        SCORES,
-        menu="d",
-    ),
-    Action("sort_scores", "s,alt+s", "Sort the rows", "By the next column", SCORES, menu="z"),
-    Action(
-        "reverse_scores", "S,alt+r", "The other way round", "Reverse the order", SCORES, menu="Z"
-    ),
-    Action(
-        "copy_output",
-        "y,alt+y",
-        "Copy the output",
-        "Copy the output of the chosen row",
-        SCORES,
-        menu="y",
-    ),
-    Action(
-        "leave_scores",
-        "escape",
-        "A step back",
-        "Stop the scorer, clear the filter, or leave the scores",
-        SCORES,
-        letters="q",
     ),
 )
 

@@ -18,7 +18,6 @@ from guardtui.tui.registry.actions import (
     EDITOR,
     LETTERS,
     RESULTS,
-    SCORES,
     SCREEN,
     TABLE,
     binding_ids,
@@ -26,9 +25,6 @@ from guardtui.tui.registry.actions import (
 from guardtui.tui.table.frame_table import FrameTable
 from guardtui.tui.textual_compat import key_of_character
 from guardtui.tui.theme import near_theme, theme_names
-
-SHARED = ("quit", "settings", "choose_theme", "show_help", "jump", "open_menu")
-"""Actions of the main screen that the scores screen also has."""
 
 _TAKEN = {"tab", "shift+tab", "ctrl+i", "ctrl+c", "ctrl+p"}
 _ARROWS = ("left", "right", "up", "down", "home", "end", "pageup", "pagedown")
@@ -187,10 +183,7 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 def _at_once(first_id: str, second_id: str) -> bool:
     """Return whether two bindings can be active at the same time."""
-    (first, name), (second, other_name) = first_id.split(".", 1), second_id.split(".", 1)
-    if SCORES in (first, second):
-        shared = (other_name if first == SCORES else name) in SHARED
-        return first == second or TABLE in (first, second) or (shared and SCREEN in (first, second))
+    first, second = first_id.partition(".")[0], second_id.partition(".")[0]
     if LETTERS in (first, second):
         return ADVICE not in (first, second)
     return first == second or SCREEN in (first, second) or {first, second} == {RESULTS, TABLE}

@@ -6,22 +6,22 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterRows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.tui.table.rows import Cell, OrderedRows
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
 
 FILTERS: dict[str, str] = {  # text on the screen, by name
     "mistakes": "mistakes",
@@ -38,13 +38,8 @@ FILTERS: dict[str, str] = {  # text on the screen, by name
 RARE = ("flaky", "open")
 """Filters that are offered only if they match any prompt."""
 
-DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
-"""Columns that are shown by default; sorting by "change" puts regressions first."""
-
-COLUMNS = (*DEFAULT_COLUMNS, "stopped", "line", "expected", "length")
-"""All columns except those of the prompt set's file."""
-
-_EXTRA = "column:"
+COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
+"""Columns of the table; sorting by "change" puts regressions first."""
 
 _Mask: TypeAlias = "Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]"
 
@@ -87,7 +82,7 @@ _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcom
 
 @dataclass(frozen=True, eq=False)
 class PromptSelection:
-    """Prompts selected by something other than the filter line, such as a cluster.
+    """Prompts selected by something other than the filter line, such as a finding.
 
     `name` describes them, and may contain text of others; `keys` are their ids, uint64 [n].
     """
@@ -125,7 +120,7 @@ class Results(OrderedRows):
     view: ResultsView
     order: NDArray[np.intp]
     counts: dict[str, int]
-    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    columns: tuple[str, ...] = COLUMNS
 
     def with_columns(self, columns: tuple[str, ...]) -> Results:
         """Return the same rows with other columns."""
@@ -136,11 +131,14 @@ class Results(OrderedRows):
         return self.evaluation.keys
 
     @property
-    def empty_columns(self) -> frozenset[str]:
-        """Keys of columns that are blank in every row of the prompt set."""
+    def filled_columns(self) -> tuple[str, ...]:
+        """Keys of the columns that are not blank in every row of the prompt set."""
         before = None if self.comparison is None else self.comparison.before
         same = before is None or np.all((before == self.evaluation.codes) | (before == ABSENT))
-        return frozenset({"was"} if same else ())
+        empty = {"was"} if same else set()
+        if self.prompts.category_column is None:
+            empty.add("category")
+        return tuple(key for key in COLUMNS if key not in empty)
 
     def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the rows of the prompt set, intp [m], those shown first; unknown ids have none."""
@@ -181,26 +179,7 @@ class Results(OrderedRows):
 
     def _column(self, key: str, rows: NDArray[np.intp]) -> list[Cell]:
         """Return the cells of a column for these rows of the prompt set."""
-        make = _CELLS.get(key)
-        return _extra_cells(self, rows, extra_name(key)) if make is None else make(self, rows)
-
-
-def extra_key(name: str) -> str:
-    """Return the key of a column of the prompt set's file."""
-    return f"{_EXTRA}{name}"
-
-
-def extra_name(key: str) -> str | None:
-    """Return the name of a column of the prompt set's file; None for a built-in key."""
-    return key.removeprefix(_EXTRA) if key.startswith(_EXTRA) else None
-
-
-def known_columns(prompts: PromptSet) -> tuple[str, ...]:
-    """Return the keys of all columns that a prompt set can show."""
-    category = prompts.category_column
-    ours = (key for key in COLUMNS if key != "category" or category is not None)
-    extra = (extra_key(name) for name in prompts.extra_columns if name != category)
-    return (*ours, *extra)
+        return _CELLS[key](self, rows)
 
 
 _Rows: TypeAlias = "NDArray[np.intp]"
@@ -240,11 +219,6 @@ def _matched_cells(results: Results, rows: _Rows) -> list[Cell]:
     return cells
 
 
-def _stopped_cells(results: Results, rows: _Rows) -> list[Cell]:
-    stopped_by = results.evaluation.verdicts.stopped_by
-    return [(", ".join(stopped_by.get(row, ())), "dim") for row in rows.tolist()]
-
-
 def _was_cells(results: Results, rows: _Rows) -> list[Cell]:
     if results.comparison is None:
         return [_EMPTY] * len(rows)
@@ -264,26 +238,6 @@ def _category_cells(results: Results, rows: _Rows) -> list[Cell]:
     return [(names[group], "dim") for group in groups[rows].tolist()]
 
 
-def _line_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [(str(line), "dim") for line in results.prompts.frame["line"][rows].to_list()]
-
-
-def _expected_cells(results: Results, rows: _Rows) -> list[Cell]:
-    labels = results.evaluation.expected[rows].tolist()
-    return [("true" if label else "false", "dim") for label in labels]
-
-
-def _length_cells(results: Results, rows: _Rows) -> list[Cell]:
-    lengths = results.prompts.prompts[rows].str.len_chars().to_list()
-    return [(str(length), "dim") for length in lengths]
-
-
-def _extra_cells(results: Results, rows: _Rows, name: str | None) -> list[Cell]:
-    if name not in results.prompts.extra_columns:
-        return [_EMPTY] * len(rows)
-    return [(value or "", "dim") for value in results.prompts.frame[name][rows].to_list()]
-
-
 _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
     "change": _change_cells,
     "outcome": _outcome_cells,
@@ -292,10 +246,6 @@ _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
     "matched": _matched_cells,
     "was": _was_cells,
     "category": _category_cells,
-    "stopped": _stopped_cells,
-    "line": _line_cells,
-    "expected": _expected_cells,
-    "length": _length_cells,
 }
 
 
@@ -410,46 +360,4 @@ def _sort_column(
         return comparison.before
     if name == "category" and prompts.category_column:
         return prompts.groups(prompts.category_column)[0]
-    if name == "expected":
-        return evaluation.expected
-    if name == "stopped":
-        return _stopped_ranks(evaluation)
-    if name in ("line", "length") or extra_name(name) is not None:
-        return _text_column(name, prompts)
     return evaluation.codes
-
-
-def _stopped_ranks(evaluation: Evaluation) -> NDArray[np.generic]:
-    """Return ranks of the topics that stopped each prompt, by name, [N]; 0 for none."""
-    texts = {row: ", ".join(names) for row, names in evaluation.verdicts.stopped_by.items()}
-    ranks = {text: index for index, text in enumerate(sorted(set(texts.values())), start=1)}
-    column = np.zeros(len(evaluation.keys), np.int32)
-    column[list(texts)] = [ranks[text] for text in texts.values()]
-    return column
-
-
-_KEPT: WeakKeyDictionary[PromptSet, dict[str, NDArray[np.generic]]] = WeakKeyDictionary()
-"""Sort keys of a prompt set, computed once: edits of the definition do not change them."""
-
-
-def _text_column(name: str, prompts: PromptSet) -> NDArray[np.generic]:
-    """Return the sort key of a column that depends only on the prompt set, [N]; NaN is last."""
-    kept = _KEPT.setdefault(prompts, {})
-    if name not in kept:
-        kept[name] = _worked_out(name, prompts)
-    return kept[name]
-
-
-def _worked_out(name: str, prompts: PromptSet) -> NDArray[np.generic]:
-    if name == "line":
-        return prompts.frame["line"].to_numpy()
-    if name == "length":
-        return prompts.prompts.str.len_chars().to_numpy()
-    column = extra_name(name)
-    if column not in prompts.extra_columns:
-        return np.zeros(len(prompts), np.int8)
-    values = prompts.frame[column].str.strip_chars().replace("", None)
-    numbers = values.cast(pl.Float64, strict=False)
-    if numbers.null_count() == values.null_count() < len(values):
-        return numbers.fill_null(np.nan).to_numpy()
-    return values.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()

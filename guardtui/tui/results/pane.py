@@ -1,10 +1,10 @@
-"""The results pane: groups, filter line, sorting, columns, saved views, and the table."""
+"""The results pane: groups, filter line, sorting, columns, and the table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from textual import on
@@ -13,32 +13,25 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from guardtui.domain.filter_language import RowFilter
-from guardtui.domain.prompt_edit import Add, Rewrite
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterRows, parse_filter
-from guardtui.domain.text import display_start, display_text
-from guardtui.session.views import (
-    LINE_LENGTH,
-    SavedView,
-    read_remembered,
-    write_columns,
-    write_history,
-)
+from guardtui.domain.text import display_start
+from guardtui.session.table_state import read_lines, read_widths, write_lines, write_widths
 from guardtui.tui.inputs.filter_input import FilterInput
-from guardtui.tui.messages import RemoveView, ResultsViewChanged, SaveSettings, SaveView
+from guardtui.tui.messages import ResultsViewChanged, SaveSettings
 from guardtui.tui.prompts.actions import PromptActions
 from guardtui.tui.registry.actions import RESULTS, bindings
-from guardtui.tui.results.column_layout import ColumnLayout, layout_of, saved_columns
-from guardtui.tui.results.columns_dialog import ColumnsDialog
+from guardtui.tui.results.column_layout import allowed_widths, table_columns
 from guardtui.tui.results.empty_states import NOT_YET, empty_text
 from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
 from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
-from guardtui.tui.results.views_dialog import SavedViewsDialog, name_dialog, view_text
-from guardtui.tui.table.columns import place_columns
 from guardtui.tui.table.frame_table import FrameTable
-from guardtui.tui.table.messages import ColumnResized, HeaderClicked
+
+if TYPE_CHECKING:
+    from guardtui.domain.filter_language import RowFilter
+    from guardtui.domain.prompt_edit import Add, Rewrite
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.tui.table.messages import ColumnResized, HeaderClicked
 
 _CATEGORY_CHARACTERS = 20
 _PICKED_CHARACTERS = 28
@@ -53,7 +46,8 @@ class ResultsPane(Vertical):
     def __init__(self) -> None:
         super().__init__(id="results")
         self.view = ResultsView()
-        self.layout_chosen = ColumnLayout()
+        self.widths: dict[str, int] = {}
+        """Cells of the resized columns, by key."""
         self.results: Results | None = None
         """The rows that are shown; None before the first evaluation."""
         self.refusal = ""
@@ -62,7 +56,6 @@ class ResultsPane(Vertical):
         self._pending_row: int | None = None
         self._outdated: PromptSet | None = None  # prompts shown before the edit
         self._asked_for_all = False
-        self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
         self._group_before: str | None = None
         self._bar = FilterBar()
@@ -128,10 +121,8 @@ class ResultsPane(Vertical):
             self.table.drop_marks(np.setdiff1d(marked, results.evaluation.keys).tolist())
 
     def _draw(self, results: Results) -> None:
-        layout, prompts = self.layout_chosen, results.prompts
-        empty = results.empty_columns
-        self.results = results.with_columns(layout.shown(prompts, empty))
-        self.table.set_columns(layout.table_columns(prompts, empty))
+        self.results = results.with_columns(results.filled_columns)
+        self.table.set_columns(table_columns(self.results.columns))
         # Until the author selects a prompt, the first one is selected: regressions come first.
         self.table.set_source(self.results, keep_row=self._chosen)
         self._show_filters()
@@ -180,20 +171,13 @@ class ResultsPane(Vertical):
     # --- settings of the session ----------------------------------------------------------
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Restore columns, filter history and views from the settings of a session."""
-        known = read_remembered(saved)
-        self._views = known.views
-        self._input.use_lines(known.history)
-        self.layout_chosen = layout_of(known.columns)
-        self.table.set_column_widths(self.layout_chosen.widths)
-        if self.results is not None:
-            self._draw(self.results)
-
-    def _remember_columns(self) -> None:
-        self.post_message(SaveSettings(write_columns(saved_columns(self.layout_chosen))))
+        """Restore widths of columns and filter history from the settings of a session."""
+        self._input.use_lines(read_lines(saved))
+        self.widths = allowed_widths(read_widths(saved))
+        self.table.set_column_widths(self.widths)
 
     def _remember_lines(self) -> None:
-        self.post_message(SaveSettings(write_history(self._input.lines)))
+        self.post_message(SaveSettings(write_lines(self._input.lines)))
 
     # --- groups, categories, sorting ------------------------------------------------------
 
@@ -245,31 +229,6 @@ class ResultsPane(Vertical):
 
     # --- columns --------------------------------------------------------------------------
 
-    def action_choose_columns(self) -> None:
-        if self.results is None:
-            self.notify("The prompts are not evaluated yet.")
-            return
-        self.app.push_screen(
-            ColumnsDialog(self.layout_chosen, self.results.prompts, self._use_layout, self._fitting)
-        )
-
-    def _use_layout(self, layout: ColumnLayout, touched: str | None = None) -> None:
-        self.layout_chosen, self._touched = layout, touched
-        self.table.set_column_widths(layout.widths)
-        if self.results is not None:
-            self._draw(self.results)
-        self._remember_columns()
-
-    def _fitting(self, layout: ColumnLayout) -> frozenset[str]:
-        """Return the keys of the columns that fit on the screen."""
-        if self.results is None:
-            return frozenset()
-        columns = layout.table_columns(self.results.prompts)
-        width = self.table.scrollable_content_region.width
-        gutter = 2 if self.table.mark_count else 1
-        slots = place_columns(columns, width, gutter, layout.widths)
-        return frozenset(slot.column.key for slot in slots)
-
     def action_resize_column(self, by: int) -> None:
         shown = () if self.results is None else self.results.columns
         wanted = (self._touched, self.view.sort, "prompt")
@@ -280,67 +239,9 @@ class ResultsPane(Vertical):
     @on(FrameTable.ColumnResized)
     def column_resized(self, event: ColumnResized) -> None:
         event.stop()
-        if self.results is not None:
-            self._touched = event.key
-            self.layout_chosen = self.layout_chosen.sized(
-                event.key, event.width, self.results.prompts
-            )
-            self._remember_columns()
-
-    # --- saved views ----------------------------------------------------------------------
-
-    def _as_saved(self, name: str) -> SavedView:
-        view = self.view
-        return SavedView(
-            name=name,
-            filter=view.filter,
-            category=view.category,
-            search=view.search[:LINE_LENGTH].encode("utf-8", "replace").decode(),
-            sort=view.sort[:LINE_LENGTH],
-            descending=view.descending,
-            columns=saved_columns(self.layout_chosen),
-        )
-
-    def action_save_view(self) -> None:
-        def named(name: str | None) -> None:
-            if name is None:
-                return
-            others = (known for known in self._views if known.name != name)
-            view = self._as_saved(name)
-            self._views = (*others, view)
-            self.post_message(SaveView(view))
-            self.notify(f"Saved as {display_text(name)}; v shows all views.", markup=False)
-
-        shown = view_text(self._as_saved("new"))
-        self.app.push_screen(name_dialog(shown, [known.name for known in self._views]), named)
-
-    def action_show_views(self) -> None:
-        if not self._views:
-            self.notify("No saved views yet: V saves the current one.")
-            return
-        self.app.push_screen(SavedViewsDialog(self._views, self._remove_view), self._apply)
-
-    def _remove_view(self, name: str) -> None:
-        self._views = tuple(view for view in self._views if view.name != name)
-        self.post_message(RemoveView(name))
-
-    def _apply(self, saved: SavedView | None) -> None:
-        if saved is None:
-            return
-        if saved.columns:
-            self._use_layout(layout_of(saved.columns))
-        self._filter.write(saved.search)
-        # A line may name a column that this prompt set does not have: the error is shown.
-        understood = self._filter.understood()
-        self._group_before = None
-        self._request_view(
-            filter=saved.filter if saved.filter in FILTERS else "mistakes",
-            category=saved.category,
-            search=saved.search.strip() if understood else "",
-            sort=saved.sort,
-            descending=saved.descending,
-            picked=None,
-        )
+        self._touched = event.key
+        self.widths = allowed_widths({**self.widths, event.key: event.width})
+        self.post_message(SaveSettings(write_widths(self.widths)))
 
     # --- the filter line ------------------------------------------------------------------
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, OUTCOMES, WORDS
 from guardtui.tui.inputs.filter_completion import Vocabulary
+
+if TYPE_CHECKING:
+    from guardtui.domain.prompts import PromptSet
 
 HINT = '→ completes: words, "exact words", fn, -regression, category:…, score>0.4, was:fp, line<50'
 _SIGNS = {"score": ">", "line": "<"}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.widgets import Static
 
 from guardtui.app.remote import REMOTE
-from guardtui.app.state import ScanStatus
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import duration_text
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
 from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.kit.styled_text import themed
+
+if TYPE_CHECKING:
+    from guardtui.app.state import ScanStatus
+    from guardtui.domain.evaluation import Evaluation
 
 _NARROW = 100
 """Columns below which words are left out."""

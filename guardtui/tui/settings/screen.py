@@ -140,8 +140,6 @@ class SettingsScreen(Modal[None]):
         if setting.key == Config.theme.key:
             chooser = ThemeScreen(self._config, self._change)
             self.app.push_screen(chooser, lambda _: self._show_list())
-        elif isinstance(setting.default, bool):
-            self._set(setting, not value)
         elif setting.choices:
             index = setting.choices.index(str(value)) + 1
             self._set(setting, setting.choices[index % len(setting.choices)])

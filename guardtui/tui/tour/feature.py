@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
@@ -179,15 +178,6 @@ class TourBox(Vertical):
         if self._noticed and not below:
             text.append(f"\n✓ {self._noticed}", "bold $text-success")
         self._text.update(themed(text))
-
-
-TOUR_BINDINGS: list[BindingType] = [
-    Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
-    Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
-    # Without priority: the filter line uses the same key.
-    Binding("escape", "close_tour", "Close the tour", show=False),
-]
-"""Keys of the screen during the tour."""
 
 
 class TourFeature:

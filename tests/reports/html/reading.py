@@ -16,7 +16,7 @@ ELEMENTS = {
     "section", "h1", "h2", "h3", "p", "ul", "li", "a", "div", "dl", "dt", "dd", "bdi", "ins",
     "del", "code", "small", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure",
     "figcaption", "strong", "details", "summary", "svg", "g", "path", "line", "text", "tspan",
-    "rect",
+    "rect", "desc",
 }  # fmt: skip
 """All that a page of ours is made of."""
 

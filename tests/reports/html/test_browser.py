@@ -17,7 +17,8 @@ import pytest
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
 from tests.reports.conftest import TOPIC, evaluation_of
 
 pytest.importorskip("aiohttp")

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
+from textual.widgets import Checkbox, OptionList
 
 from guardtui.files.problems import FileError
-from guardtui.reports.base import ReportInput, report_formats
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import report_formats
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.export import dialog as export_dialog
 from guardtui.tui.export.dialog import ExportDialog
@@ -25,7 +26,7 @@ from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.tax_app import ROWS, TOPIC, drive, frame, ready, settled, until
 from tests.tui.tax_app import topic_path as topic_path
 
-REPORTS = "guardtui.app.reporting.report_bytes"
+WRITERS = "guardtui.app.reporting.load_writer"
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> ExportDialog:
@@ -96,21 +97,24 @@ async def test_a_report_is_written_beside_the_topic_and_its_path_is_shown(topic_
     assert [one["number"] for one in document["iterations"]] == [0]
 
 
-@pytest.mark.exhaustive
-async def test_the_html_report_has_the_clusters_of_the_command(
-    topic_path: Path,
-) -> None:
+async def test_the_switch_of_a_format_is_chosen_with_x_and_remembered(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)
-        await choose(pilot, dialog, "html")
-        assert "tax-report-0.html" in await write(pilot, dialog)
+        assert not dialog.query_one(Checkbox).display  # HTML has none
+        await choose(pilot, dialog, "csv")
+        await pilot.press("x")
+        await write(pilot, dialog)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        dialog = await opened(pilot, app)
+        assert (dialog._format, dialog.query_one(Checkbox).value) == ("csv", True)
+        await choose(pilot, dialog, "junit")
+        assert "only regressions fail" in frame(app)
+        assert not dialog.query_one(Checkbox).value
 
     await drive(topic_path, run)
-    text = (topic_path.parent / "tax-report-0.html").read_text("utf-8")
-    clusters = text.partition('id="clusters"')[2].partition("</section>")[0]
-    assert "Prompts that are alike, worst error rate first" in clusters
-    assert clusters.count("<tr>") >= 2
-    assert "nobody looked" not in clusters
+    report = (topic_path.parent / "tax-report-0.csv").read_bytes()
+    assert report.startswith("\ufeffline,".encode())
 
 
 async def test_enter_pressed_twice_writes_once(topic_path: Path) -> None:
@@ -199,14 +203,14 @@ async def test_an_unusable_name_is_reported_and_can_be_corrected(
 async def test_a_failed_write_loses_nothing(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" on money")
         await until(pilot, lambda: settled(main))
         with monkeypatch.context() as patch:
-            patch.setattr(REPORTS, fail)
+            patch.setattr(WRITERS, fail)
             dialog = await opened(pilot, app)
             status = await write(pilot, dialog)
             assert words in status
@@ -309,12 +313,12 @@ async def test_the_screen_goes_on_while_a_report_is_written(
 ) -> None:
     let, began = threading.Event(), threading.Event()
 
-    def slow(name: str, report: ReportInput) -> bytes:
+    def slow(report: ReportInput) -> str:
         began.set()
         assert let.wait(120)
-        return b"done"
+        return "done"
 
-    monkeypatch.setattr(REPORTS, slow)
+    monkeypatch.setattr(WRITERS, lambda name, variant: slow)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)

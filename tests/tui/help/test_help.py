@@ -20,7 +20,6 @@ from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.registry.actions import ACTIONS, DETAIL, RESULTS, in_scope, key_names
-from guardtui.tui.registry.jump import JumpScreen
 from tests.tui.stages import first_row_is_fast
 from tests.tui.tax_app import drive, frame, topic_path, until
 
@@ -131,7 +130,7 @@ def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
             for kind in vars(loaded).values()
             if isinstance(kind, type) and issubclass(kind, ModalScreen)
         }
-    dialogs -= {ModalScreen, Modal, EditList, JumpScreen, HelpScreen}
+    dialogs -= {ModalScreen, Modal, EditList, HelpScreen}
     assert {ConfirmDialog, TextPage} <= dialogs
     without = [
         kind.__name__

@@ -14,24 +14,21 @@ from textual.widgets import Static
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.reports import topic_markdown
 from guardtui.reports.as_markdown import code_span
 from guardtui.reports.base import ReportInput
-from guardtui.reports.html import report as html_report
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.history import ImportedRow, history
-from guardtui.session.imported import add_imported, read_imported
+from guardtui.session.history import Figures, MeasuredDefinition, add_measured, history
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.dialog import DefinitionPage, HistoryDialog
-from guardtui.tui.history.import_dialog import ImportDialog
 from guardtui.tui.history.text import chart_text, entry_line, head_line, local_time
 from guardtui.tui.kit.block_chart import columns
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import Run, frame, main_screen, settled, topic_path, until
+from tests.tui.tax_app import Run, drive, frame, main_screen, settled, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -41,9 +38,15 @@ STEPS = (
     (Decision.DISCARD, "Personal tax advice and evasion of [/INST] \x1b]0;x\x07", (0,) * 8),
     (Decision.UNDECIDED, "Personal tax advice on money", (1, 0, 1, 1, 1, 0, 0, 0)),
 )
-IMPORTED = ImportedRow(
-    0, 0.5, 0.75, 0.5, 0.6, Decision.KEEP, "Advice on taxes", ("one", "two"), "results.tsv"
-)
+FORECAST = ScannerSettings("forecast", "airs, profile prod\x1b[31m", revision="3")
+
+
+def measured(
+    coverage: float = 0.5, text: str = "Advice on taxes", settings: ScannerSettings = FORECAST
+) -> MeasuredDefinition:
+    topic = Topic(name="Tax advice", description=text, examples=("one", "two"))
+    figures = Figures(coverage, 1, 1, 8)
+    return MeasuredDefinition("2026-01-02T03:04:05+00:00", topic, settings, "other", figures)
 
 
 SIZES = [(120, 40), (80, 24), (60, 20)]
@@ -64,16 +67,13 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     )
 
 
-async def history_of(
-    topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, imported: bool = True
-) -> None:
+async def history_of(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> None:
     workspace = Workspace.open(topic_path)
     for decision, description, triggered in STEPS:
         workspace.session.record(
             workspace.write(evaluation(workspace, description, triggered), decision)
         )
-    if imported:
-        add_imported(workspace.store, [IMPORTED])
+    add_measured(workspace.store, measured())
     app = GuardtuiApp(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
@@ -91,7 +91,16 @@ def told(app: GuardtuiApp) -> list[str]:
 async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = frame(app)
-        for text in ("#3", "? undecided", "✗ discard", "best", "baseline", "imported", "i0"):
+        for text in (
+            "#3",
+            "? undecided",
+            "✗ discard",
+            "best",
+            "baseline",
+            "forecast",
+            "#0+1",
+            "≈0.500",
+        ):
             assert text in shown or text in ("best", "baseline")
         rows = [line for line in shown.splitlines() if "description" in line]
         assert any("from #0: description +“" in row for row in rows)
@@ -137,7 +146,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
 
 
 @pytest.mark.exhaustive
-async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
+async def test_a_measured_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("end", "p")
         await until(pilot, lambda: any("cannot be the baseline" in text for text in told(app)))
@@ -169,12 +178,13 @@ async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path) -> None:
+async def test_of_a_measured_one_only_rates_are_compared(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("end", "m", "home", "c")
         await until(pilot, lambda: isinstance(app.screen, TextPage))
         text = str(app.screen.query_one(Static).render())
         assert "has no verdicts" in text
+        assert "cannot be compared: they were measured on different prompts" in text
         assert "coverage  0.500  0.750  ▲ +0.250" in text
 
     await history_of(topic_path, run)
@@ -215,12 +225,12 @@ async def test_each_iteration_has_one_line_with_aligned_columns(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lines = frame(app).splitlines()
         head = next(line for line in lines if "coverage" in line and "time" in line)
-        for name in ("#0", "#1", "#2", "#3", "i0"):
+        for name in ("#0", "#1", "#2", "#3", "+1"):
             row = [line for line in lines if f" {name} " in line and "coverage" not in line]
             assert len(row) == 1, name
             assert row[0].index(name) == head.index("#")
             coverage = row[0][head.index("coverage") :][:5]
-            assert 0 <= float(coverage) <= 1
+            assert 0 <= float(coverage.lstrip("≈")) <= 1
 
     await history_of(topic_path, run, size)
 
@@ -244,9 +254,7 @@ async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", first_is_fast(*SIZES))
-async def test_without_iterations_it_says_so_and_can_import(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
+async def test_without_iterations_it_says_so(topic_path: Path, size: tuple[int, int]) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
@@ -255,7 +263,7 @@ async def test_without_iterations_it_says_so_and_can_import(
         dialog = HistoryDialog([], main.services.session.topic, main.state.prompts, {})
         app.push_screen(dialog)
         await until(pilot, lambda: "No iterations yet" in frame(app))
-        await pilot.press("enter", "r", "m", "c", "p", "down")
+        await pilot.press("enter", "r", "m", "c", "p", "f", "down")
         assert app.screen is dialog
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
@@ -264,7 +272,7 @@ async def test_without_iterations_it_says_so_and_can_import(
 @pytest.mark.exhaustive
 async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        edits = [one.what_changed for one in history(main.services.session.iterations, (), Topic())]
+        edits = [one.what_changed for one in history(main.services.session.iterations, ())]
         assert edits[3].startswith("from #0")
         last = main.services.session.iterations[-1].evaluation
         report = ReportInput(
@@ -275,8 +283,8 @@ async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -
         )
         shown, as_markdown, as_html = (
             frame(app),
-            topic_markdown.write(report),
-            html_report.write(report),
+            load_writer("md")(report),
+            load_writer("html")(report),
         )
         for edit in edits:
             assert edit[:24] in shown
@@ -309,8 +317,8 @@ def test_times_are_local(
 
 def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
     def chart(*values: float) -> list[str]:
-        rows = [ImportedRow(1, value, 1, 1, 1, Decision.KEEP, "d", (), "f") for value in values]
-        return chart_text(history([], rows, Topic()), 3, 40, 0).plain.split("\n")
+        rows = [measured(value) for value in reversed(values)]
+        return chart_text(history([], rows), 3, 40, 0).plain.split("\n")
 
     lines = chart(0.67, 0.74)
     assert [line[:4] for line in lines[:3]] == ["0.75", "    ", "0.60"]
@@ -323,7 +331,7 @@ def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
 
 @pytest.mark.parametrize("width", [40, 53, 72, 112])
 def test_lines_and_titles_have_the_same_columns(width: int) -> None:
-    entry = history([], [ImportedRow(1, 0.5, 1, 0.5, 1, Decision.DISCARD, "d", (), "f")], Topic())
+    entry = history([], [measured(settings=ScannerSettings("local", "static-1", 0.5, "shipped"))])
     line = entry_line(entry[0], width, marked=True, marks=("best",)).plain
     head = head_line(width).plain
     assert line.index("0.500") == head.index("coverage")
@@ -338,8 +346,7 @@ def test_columns_are_as_high_as_their_values() -> None:
 
 
 def test_the_highlighted_one_of_many_iterations_is_visible() -> None:
-    rows = [ImportedRow(n, n / 200, 1, 1, 1, Decision.KEEP, f"d{n}", (), "f") for n in range(200)]
-    entries = history([], rows, Topic())
+    entries = history([], [measured(n / 200, f"d{n}") for n in range(200)])
     for cursor in (0, 3, 120, 199):
         lines = chart_text(entries, 4, 60, cursor).plain.split("\n")
         assert max(map(len, lines)) <= 60
@@ -373,56 +380,40 @@ async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
     await history_of(topic_path, run)
 
 
-LOG = (
-    "iteration\tcoverage\ttpr\ttnr\tf1\tstatus\tdescription\texamples\n"
-    "1\t0.5\t0.5\t0.6\t0.5\tkeep\tAdvice on [/INST] taxes\tone|two\n"
-    "2\t0.7\t0.7\t0.8\t0.7\tdiscard\tAdvice on taxes and fees\tone|two\n"
-)
-
-
-@pytest.mark.parametrize("size", first_is_fast(*SIZES))
-async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[int, int]) -> None:
-    log = topic_path.parent / "results.tsv"
-    log.write_text(LOG.replace("0.6", "six"), encoding="utf-8")
-
+async def test_the_filter_shows_the_entries_of_one_decision(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
-        dialog = app.screen
-        assert isinstance(dialog, ImportDialog)
-        assert dialog._path.value == str(log)  # it stands beside the topic
-        await pilot.press("enter")
-        await until(pilot, lambda: "is not a number from 0 to 1" in str(dialog._problem.render()))
-        log.write_text(LOG, encoding="utf-8")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "i2" in frame(app))
-        assert "2 iterations imported." in told(app)
-        # As from the command line, and what else was set is still there.
-        known = read_imported(main.services.workspace.store)
-        assert [(one.number, one.coverage, one.file) for one in known] == [
-            (1, 0.5, "results.tsv"),
-            (2, 0.7, "results.tsv"),
-        ]
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
+        def names() -> list[str]:
+            assert isinstance(app.screen, HistoryDialog)
+            return [entry.name for entry in app.screen._entries]
 
-    await history_of(topic_path, run, size, imported=False)
+        everything = names()
+        assert set(everything) == {"+1", "#0", "#1", "#2", "#3"}
+        await pilot.press("f")
+        await until(pilot, lambda: "History: keep only" in frame(app))
+        assert names() == ["#0", "#1"]
+        await pilot.press("f", "f")
+        await until(pilot, lambda: "History: undecided only" in frame(app))
+        assert names() == ["+1", "#3"]
+        assert "measured while editing: no verdicts" not in frame(app)
+        await pilot.press("down")
+        await until(pilot, lambda: "measured while editing: no verdicts" in frame(app))
+        await pilot.press("f")
+        assert names() == everything
+
+    await history_of(topic_path, run)
 
 
-@pytest.mark.exhaustive
-async def test_an_invalid_path_is_reported_and_nothing_is_imported(topic_path: Path) -> None:
+async def test_a_definition_measured_at_a_pause_is_in_the_history(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
-        dialog = app.screen
-        assert isinstance(dialog, ImportDialog)
-        for typed in ("", "nowhere.tsv", "a\0b", "~nobody-at-all/x", str(topic_path.parent)):
-            dialog._path.value = typed
-            await pilot.pause()
-            await pilot.press("enter")
-            await until(pilot, lambda: "! " in str(dialog._problem.render()))
-        assert read_imported(main.services.workspace.store) == ()
+        first = main.state.topic
+        await pilot.press("end", *" and soup")
+        await until(pilot, lambda: settled(main) and main.state.topic != first)
+        main.services.measured.listed()  # as after a pause
+        main.services.editing.replace(first)
+        await until(pilot, lambda: settled(main) and main.state.topic == first)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "▲" in frame(app))
+        assert "? undecided" in frame(app)
+        assert "name changed" in frame(app)
 
-    await history_of(topic_path, run, imported=False)
+    await drive(topic_path, run)

@@ -17,9 +17,9 @@ from guardtui.files.problems import FileError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.field import TopicField
+from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.registry.jump import JumpScreen
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from tests.tui import settling
 from tests.tui.editor.test_editing import said
@@ -62,8 +62,8 @@ async def test_the_palette_opens_once(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, CommandPalette))
-        await pilot.press("alt+g")
-        await until(pilot, lambda: isinstance(app.screen, JumpScreen))
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         app.action_command_palette()
         await pilot.pause()
         assert sum(isinstance(one, CommandPalette) for one in app.screen_stack) == 1

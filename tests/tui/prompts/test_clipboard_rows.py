@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,8 @@ def results(folder: Path) -> Results:
 
     before = evaluation([1, 0, 1, 0, 1])
     now = evaluation([1, 1, -1, 0, 1], errors={2: "timeout\x1b[2J"}, notes={1: "doubtful"})
-    return build_results(prompts, now, compare(before, now), ResultsView(filter="all", sort="line"))
+    built = build_results(prompts, now, compare(before, now), ResultsView(filter="all"))
+    return replace(built, order=np.arange(len(PROMPTS)))
 
 
 def read(text: str) -> list[dict[str, str]]:

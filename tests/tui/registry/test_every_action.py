@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from rich.text import Text
 from textual.screen import Screen
-from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
 from guardtui.advice.candidates import Candidate, CandidateKind
@@ -31,12 +30,8 @@ from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
-from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.shards.large_set import cut
-from guardtui.shards.sample import draw
-from guardtui.shards.whole_set import WholeSet
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.menu import AdviceMenu
@@ -50,18 +45,14 @@ from guardtui.tui.guardrail.dialog import GuardrailDialog
 from guardtui.tui.help.panes import OVERVIEW, PANES
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
-from guardtui.tui.history.trials import TrialList
 from guardtui.tui.kit.dialogs import (
     ChoiceDialog,
     ConfirmDialog,
-    LineDialog,
     TextPage,
 )
-from guardtui.tui.large_set.dialog import LargeSetDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
-from guardtui.tui.prompts.survey import PromptSetDialog
 from guardtui.tui.registry.actions import (
     ACTIONS,
     ADVICE,
@@ -69,21 +60,15 @@ from guardtui.tui.registry.actions import (
     EDITOR,
     LISTS,
     RESULTS,
-    SCORES,
     SCREEN,
     TABLE,
     Action,
 )
-from guardtui.tui.registry.jump import JumpScreen
 from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.results.columns_dialog import ColumnsDialog
-from guardtui.tui.results.views_dialog import SavedViewsDialog
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
 from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
-from guardtui.tui.scores.open_outputs import OpenOutputsDialog
-from guardtui.tui.scores.screen import ScoresScreen
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from guardtui.tui.settings.themes import ThemeScreen
@@ -114,10 +99,7 @@ FOCUS = {
     DETAIL: "#detail",
     TABLE: "#table",
     LISTS: "#table",
-    SCORES: "",  # a screen of its own
 }
-
-OUTPUTS = "id,input,target,output,kind\na,2 + 2?,4,4,sum\nb,3 + 3?,6,7,sum\n"
 
 
 async def nothing(stage: Stage) -> None:
@@ -236,41 +218,6 @@ async def connected(stage: Stage) -> None:
     stage.main.services.connections.use(options.connect(options.settings(), "sandbox"))
 
 
-async def with_a_view(stage: Stage) -> None:
-    stage.pane._views = (stage.pane._as_saved("mine"),)
-
-
-async def scores(stage: Stage) -> None:
-    """The screen of scores, with the focus on its rows."""
-    path = Path(stage.main.services.workspace.topic_file.path).with_name("outputs.csv")
-    path.write_text(OUTPUTS, "utf-8")
-    screen = ScoresScreen(load_outputs(path))
-    stage.app.push_screen(screen)
-    columns = lambda: screen.pane.scores.columns  # noqa: E731
-    assert await stage.comes(lambda: bool(columns()) and columns()[0].run.measured is not None)
-    screen.pane.table.focus()
-    await stage.pilot.pause()
-
-
-def of_scores(look: Callable[[ScoresScreen], object], wanted: object = None) -> Case:
-    def looked(stage: Stage) -> object:
-        screen = stage.app.screen
-        return look(screen) if isinstance(screen, ScoresScreen) else None
-
-    return Case(looked, wanted)
-
-
-async def grader_in_the_line(stage: Stage) -> None:
-    screen = stage.app.screen
-    assert isinstance(screen, ScoresScreen)
-    screen.line.input.value = "model_graded_qa()"
-    assert await stage.comes(lambda: "Enter starts it" in problem_of_scores(stage))
-
-
-def problem_of_scores(stage: Stage) -> str:
-    return str(stage.app.screen.query_one("#score-problem", Static).render())
-
-
 def examples(stage: Stage) -> object:
     return stage.main.services.session.topic.examples
 
@@ -295,7 +242,6 @@ CASES: dict[str, Case] = {
     "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
-    "show_trials": opens(TrialList),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(CheckPage),
@@ -307,7 +253,6 @@ CASES: dict[str, Case] = {
     "open_editor": tells("does not support suspending"),  # a terminal of a test is none
     "to_regression(1)": Case(cursor, prepare=broken_from_afar),
     "to_regression(-1)": Case(cursor, prepare=broken_from_afar),
-    "jump": opens(JumpScreen),
     "tour": Case(lambda stage: stage.main.tour.box is not None, True),
     "settings": opens(SettingsScreen),
     "choose_theme": opens(ThemeScreen),
@@ -331,8 +276,6 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_prompt_set": opens(PromptSetDialog),
-    "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "show_forecast_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
@@ -380,11 +323,8 @@ CASES: dict[str, Case] = {
     "duplicate_prompts": Case(prompts, 15),
     "remove_prompts": Case(prompts, 13),
     "undo_prompts": Case(prompts, 14, duplicated),
-    "choose_columns": opens(ColumnsDialog),
-    "resize_column(-2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
-    "resize_column(2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
-    "show_views": opens(SavedViewsDialog, with_a_view),
-    "save_view": opens(LineDialog),
+    "resize_column(-2)": Case(lambda stage: dict(stage.pane.widths), prepare=by_score),
+    "resize_column(2)": Case(lambda stage: dict(stage.pane.widths), prepare=by_score),
     "step_back": Case(marks, 0, marked),
     "zoom_pane": Case(lambda stage: bool(stage.main.panes.zoomed), True),
     "clear_field": Case(lambda stage: field_of(stage).text, ""),
@@ -393,25 +333,6 @@ CASES: dict[str, Case] = {
     "remove_example": Case(examples),
     "toggle_marks": tells("Signs after the words: o"),
     "copy_shown": tells("Copied"),
-    "score_outputs": opens(OpenOutputsDialog),
-    "run_scorer": Case(
-        lambda stage: "needs a model" in problem_of_scores(stage), True, grader_in_the_line
-    ),
-    "pin_scorer": of_scores(lambda screen: len(screen.runs.pinned), 1),
-    "list_scorers": opens(ChoiceDialog),
-    "next_score_pane": of_scores(lambda screen: screen.focused),
-    "score_groups": opens(ChoiceDialog),
-    "pinned_scorers": tells("No pinned scorers"),
-    "export_scores": opens(ChoiceDialog),
-    "choose_reducer": tells("Each sample occurs once"),
-    "open_outputs": opens(OpenOutputsDialog),
-    "filter_scores": of_scores(lambda screen: screen.pane.filter.has_focus, True),
-    "next_value": of_scores(lambda screen: screen.pane.view.search),
-    "show_differing": tells("Pin a scorer"),
-    "sort_scores": of_scores(lambda screen: screen.pane.view.sort),
-    "reverse_scores": of_scores(lambda screen: screen.pane.view.descending, True),
-    "copy_output": tells("Copied the output"),
-    "leave_scores": opens(MainScreen),
 }
 
 LETTER = "letter "
@@ -436,10 +357,7 @@ async def play(stage: Stage, action: Action, way: str) -> str:
     if case is None:
         return "no case here says what it does"
     await stage.reset()
-    if action.scope == SCORES:
-        await scores(stage)
-    else:
-        await stage.focus(case.focus or FOCUS[action.scope])
+    await stage.focus(case.focus or FOCUS[action.scope])
     await case.prepare(stage)
     before = case.look(stage)
     if before == case.wanted and case.wanted is not None:
@@ -585,34 +503,6 @@ async def agreement_dialog(stage: Stage) -> None:
     await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
 
 
-async def whole_set(stage: Stage) -> None:
-    """All of a large set, which the prompts here are no sample of."""
-    folder = stage.main.services.workspace.topic_file.path.parent
-    large = cut(folder / "tax.csv", folder / "set", 2)
-    assert large is not None
-    whole, topic = WholeSet(large), stage.main.services.session.topic
-    prompts = stage.main.services.workspace.prompts
-    engine = stage.main.services.engine
-
-    async def export(*_: object) -> None:
-        """Nothing is written here."""
-
-    await pushed(
-        stage,
-        LargeSetDialog(engine, whole, draw(large), topic, prompts, [], export),
-    )
-    dialog = stage.app.screen
-    assert isinstance(dialog, LargeSetDialog)
-    assert await stage.comes(lambda: len(dialog.table.source) > 0)
-    dialog.action_view("prompts")
-    await stage.pilot.pause()
-
-
-async def views(stage: Stage) -> None:
-    await with_a_view(stage)
-    await by_key("v")(stage)
-
-
 async def tour(stage: Stage) -> None:
     await stage.focus("#table")
     await stage.pilot.press("alt+i")
@@ -628,32 +518,6 @@ def at(selector: str) -> Prepare:
         await stage.focus(selector)
 
     return go
-
-
-def in_scores(selector: str, *keys: str) -> Prepare:
-    async def go(stage: Stage) -> None:
-        await scores(stage)
-        screen = stage.app.screen
-        assert isinstance(screen, ScoresScreen)
-        screen.pane.filter.display = True
-        screen.query_one(selector).focus()
-        for key in keys:
-            before = stage.app.screen
-            await stage.pilot.press(key)
-            assert await stage.comes(
-                lambda before=before: stage.app.screen is not before and stage.app.screen.is_mounted
-            )
-            await stage.pilot.pause()
-        await stage.pilot.pause()
-
-    return go
-
-
-async def score_page(stage: Stage) -> None:
-    await in_scores("#score-table", "f6")(stage)
-    await stage.pilot.press("enter")
-    assert await stage.comes(lambda: isinstance(stage.app.screen, TextPage))
-    await stage.pilot.pause()
 
 
 def by_letter(letter: str) -> Prepare:
@@ -730,12 +594,10 @@ OPENED: dict[str, Prepare] = {
     "wording_plan": wording_plan,
     "running": running,
     "effects": by_letter("e"),
-    "prompt_set": by_letter("c"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
-    "trials": by_key("T"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),
@@ -744,7 +606,6 @@ OPENED: dict[str, Prepare] = {
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
-    "whole_set": whole_set,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
     "remote_topics": remote_list,
@@ -752,9 +613,7 @@ OPENED: dict[str, Prepare] = {
     "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
-    "columns": by_key("C"),
     "prompt": by_key("i"),
-    "views": views,
     "theme": by_key("shift+f8"),
     "palette": by_key("ctrl+p"),
     "tour": tour,
@@ -772,18 +631,10 @@ OPENED: dict[str, Prepare] = {
     },
     "menu": submenu,
     "dialog": by_key("f9"),
-    "open_outputs": by_key("alt+a"),
     "open_topic": by_key("alt+shift+o"),
     "new_topic": by_key("alt+shift+e"),
     "recent_topics": by_key("alt+shift+r"),
     "guardrail": by_key("alt+shift+g"),
-    "score_line": in_scores("#score-expression"),
-    "score_metrics": in_scores("#score-metrics"),
-    "score_rows": in_scores("#score-table"),
-    "score_filter": in_scores("#score-filter"),
-    "score_detail": in_scores("#score-detail"),
-    "score_choice": in_scores("#score-table", "f4"),
-    "score_page": score_page,
 }
 """How each pane that has help comes to have the focus."""
 

@@ -158,7 +158,10 @@ async def test_swapped_keys_do_each_the_others_work_once(topic_path: Path) -> No
     app = app_with(topic_path, {"screen.undo": "ctrl+y", "screen.redo": "ctrl+z"})
     async with app.run_test() as pilot:
         main = await ready(pilot, app)
-        main.actions |= {name: lambda name=name: done.append(name) for name in ("undo", "redo")}
+        assert main.features is not None
+        main.features.actions |= {
+            name: lambda name=name: done.append(name) for name in ("undo", "redo")
+        }
         await pilot.press("ctrl+z", "ctrl+y", "super+z")
     assert done == ["redo", "undo"]
 

@@ -16,12 +16,10 @@ from guardtui.tui.registry.actions import (
     ACTIONS,
     ADVICE,
     MENU_GROUPS,
-    SCORES,
     SCREEN,
     in_scope,
     menu_paths,
 )
-from guardtui.tui.registry.keymap import SHARED
 from guardtui.tui.registry.menu import MenuScreen
 from guardtui.tui.registry.menu_tree import Command, menu_items, title_of
 from guardtui.tui.settings.scanner import ScannerDialog
@@ -36,13 +34,8 @@ HARD = re.compile(r"(shift|ctrl)\+f\d+|alt\+.+|shift\+.+")
 """Keys that many terminals or keyboards do not have."""
 
 
-def commands(*, scores: bool = False) -> list[Command]:
-    """Those of the main screen, or of the scores, which share some."""
-    return [
-        Command(action, lambda: None)
-        for action in ACTIONS
-        if action.name in SHARED or (action.scope == SCORES) == scores
-    ]
+def commands() -> list[Command]:
+    return [Command(action, lambda: None) for action in ACTIONS]
 
 
 def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
@@ -58,9 +51,8 @@ def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
 
 def test_no_two_lines_of_a_menu_share_a_letter() -> None:
     for path in [(), *((letter,) for letter in MENU_GROUPS)]:
-        for scores in (False, True):
-            letters = Counter(item.letter for item in menu_items(path, commands(scores=scores)))
-            assert not [letter for letter, count in letters.items() if count > 1], path
+        letters = Counter(item.letter for item in menu_items(path, commands()))
+        assert not [letter for letter, count in letters.items() if count > 1], path
 
 
 def test_every_path_leads_to_its_action() -> None:
@@ -68,7 +60,7 @@ def test_every_path_leads_to_its_action() -> None:
         for *path, letter in menu_paths(action):
             if not path and letter in MENU_GROUPS:
                 continue  # the list of advice is a menu itself
-            items = menu_items(tuple(path), commands(scores=action.scope == SCORES))
+            items = menu_items(tuple(path), commands())
             assert [item.title for item in items if item.letter == letter] == [action.title]
 
 
@@ -78,12 +70,6 @@ def test_advice_has_the_letters_of_its_list_and_those_the_author_set() -> None:
     items = menu_items(("a",), commands(), {"advice.show_effects": "z"})
     assert {item.title: item.letter for item in items}["What each part does"] == "z"
     assert title_of(("a",)) == "Menu › Advice"
-
-
-def test_the_scores_have_a_menu_of_their_own() -> None:
-    items = menu_items((), commands(scores=True))
-    assert [item.title for item in items if item.action is None] == ["View"]
-    assert {"Score", "Filter the rows", "Quit"} <= {item.title for item in items}
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp, key: str) -> MenuScreen:

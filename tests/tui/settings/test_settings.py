@@ -27,7 +27,7 @@ SIZES = [(60, 20), (80, 24), (120, 40)]
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "config.yaml"
-    path.write_text("# mine\nvim: true  # of course\n", "utf-8")
+    path.write_text("# mine\nanimation: none  # of course\n", "utf-8")
     return path
 
 
@@ -107,14 +107,14 @@ async def test_a_change_holds_at_once_and_is_written_with_comments_kept(
     app = make(topic_path, load_config(path))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot, app)
-        await go_to(pilot, screen, "vim")
+        await go_to(pilot, screen, "animation")
         await pilot.press("enter")
-        await until(pilot, lambda: not app.config.vim)
-        assert path.read_text("utf-8") == "# mine\nvim: false # of course\n"
+        await until(pilot, lambda: app.config.animation == "full")
+        assert path.read_text("utf-8") == "# mine\nanimation: full  # of course\n"
         await pilot.press("tab", "space")
-        await until(pilot, lambda: app.config.vim)
+        await until(pilot, lambda: app.config.animation == "none")
         await pilot.press("delete")
-        await until(pilot, lambda: app.config.source("vim") is SettingSource.DEFAULT)
+        await until(pilot, lambda: app.config.source("animation") is SettingSource.DEFAULT)
         assert path.read_text("utf-8") == "# mine\n"
         await go_to(pilot, screen, "preview_pause")
         await pilot.press("enter", "end", "5", "enter")
@@ -154,15 +154,15 @@ async def test_keys_are_checked_before_they_are_taken(topic_path: Path, path: Pa
 async def test_the_environment_is_shown_to_override_the_file(
     topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GUARDTUI_VIM", "no")
+    monkeypatch.setenv("GUARDTUI_ANIMATION", "full")
     app = make(topic_path, load_config(path))
     async with app.run_test(size=(60, 20)) as pilot:
         screen = await opened(pilot, app)
-        await go_to(pilot, screen, "vim")
-        await until(pilot, lambda: "! GUARDTUI_VIM is set" in frame(app))
+        await go_to(pilot, screen, "animation")
+        await until(pilot, lambda: "! GUARDTUI_ANIMATION is set" in frame(app))
         await pilot.press("enter")
-        await until(pilot, lambda: "vim: true" in path.read_text("utf-8"))
-        assert not app.config.vim
+        await until(pilot, lambda: "animation: full" in path.read_text("utf-8"))
+        assert app.config.animation == "full"
         assert "environment" in frame(app)
 
 
@@ -173,12 +173,12 @@ async def test_a_file_that_became_invalid_is_reported_and_not_changed(
     app = make(topic_path, load_config(path))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot, app)
-        path.write_text("vim: [\x1b", "utf-8")
-        await go_to(pilot, screen, "vim")
+        path.write_text("animation: [\x1b", "utf-8")
+        await go_to(pilot, screen, "animation")
         await pilot.press("enter")
         await until(pilot, lambda: "not saved" in frame(app))
-        assert not app.config.vim
-        assert path.read_text("utf-8") == "vim: [\x1b"
+        assert app.config.animation == "full"
+        assert path.read_text("utf-8") == "animation: [\x1b"
 
 
 async def test_values_of_others_are_inert(topic_path: Path) -> None:

@@ -23,11 +23,9 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, save_topic
 from guardtui.scanners.base import ScannerError
-from guardtui.session.views import SavedView
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.results.views_dialog import name_dialog, view_text
 from tests.tui.frames_app import Changed, at_rest, make_app, with_errors
 from tests.tui.stage import folders
 from tests.tui.tax_app import main_screen, until
@@ -186,16 +184,7 @@ def test_files_full_of_attacks(
                 await at_rest(pilot, main)
                 await shown(pilot, app, key)
             pane._request_view(category=None)
-            pane._views = (
-                SavedView(
-                    name=text[:60],
-                    filter=other[:60],
-                    category=text,
-                    search=text[:99],
-                    sort=other[:9],
-                ),
-            )
-            for key in ("T", "C", "v", "V", "f4", "f6", "f8", "f9", "alt+g"):
+            for key in ("f4", "f6", "f8", "f9"):
                 await opened(pilot, app, main, key)
             await at_rest(pilot, main)
             await pilot.press("home", "I")
@@ -245,9 +234,6 @@ def test_lines_names_and_messages(
                 app.push_screen(ConfirmDialog(text, "Yes", "No"))
                 await shown(pilot, app, "a question")
                 await closed(pilot, app, main)
-                app.push_screen(name_dialog(view_text(_view(text)), [text]))
-                await shown(pilot, app, "name a view")
-                await closed(pilot, app, main)
 
             async def failing(*_: object) -> None:
                 raise ScannerError(f"{texts[0]}{broken}")
@@ -259,11 +245,6 @@ def test_lines_names_and_messages(
             await shown(pilot, app, "a scan that failed")
 
     asyncio.run(play())
-
-
-def _view(text: str) -> SavedView:
-    text = text.encode("utf-8", "replace").decode("utf-8")  # a session keeps no surrogates
-    return SavedView(name="v", filter="all", category=text, search=text[:2000], sort=text[:200])
 
 
 def test_a_file_of_which_the_name_is_no_text(tmp_path: Path) -> None:

@@ -84,7 +84,9 @@ def dialog(app: GuardtuiApp) -> ThresholdDialog:
 
 def threshold(main: MainScreen) -> ThresholdFeature:
     """The feature that shows the threshold's curves."""
-    return next(feature for feature in main.features if isinstance(feature, ThresholdFeature))
+    assert main.features is not None
+    feature: ThresholdFeature = main.features.on_demand("show_sweep")
+    return feature
 
 
 async def relabel(main: MainScreen) -> None:

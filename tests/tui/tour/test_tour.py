@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.main.screen import TOUR_BINDINGS, MainScreen
 from guardtui.tui.registry.actions import ACTIONS
-from guardtui.tui.tour.feature import TOUR_BINDINGS, TourBox, steps
+from guardtui.tui.tour.feature import TourBox, steps
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 

@@ -1,1 +1,0 @@
-"""Comparison of two evaluations: its data, its document, and JSON."""

@@ -1,0 +1,217 @@
+"""The JSON of all reports and commands: one encoder, one version, and the shapes that they share.
+
+What is written are dataclasses; pydantic encodes them, and makes the schema of the report on an
+evaluation from them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from guardtui import __version__
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import CONFIDENCE, Interval, rate_intervals
+from guardtui.reports.json_text import dumps
+
+SCHEMA_VERSION = 1
+"""Version of all JSON that guardtui writes."""
+
+RATE_KEYS = {
+    "coverage": "coverage",
+    "true_positive_rate": "tpr",
+    "true_negative_rate": "tnr",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "f1",
+}
+"""Key in the JSON by the rate's name in `Metrics`."""
+
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Rate = Annotated[
+    float | None, Field(ge=0, le=1, description="From 0 to 1; null where it is undefined.")
+]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
+Text = Annotated[str, Field(exclude_if=_is_empty)]
+"""A text that is left out where it is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rates, each null where it is undefined."""
+
+    coverage: Rate
+    tpr: Rate
+    tnr: Rate
+    accuracy: Rate
+    precision: Rate
+    f1: Rate
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> Rates:
+        """Return the rates of metrics."""
+        return cls(*(getattr(metrics, name) for name in RATE_KEYS))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Prompts by outcome; `errors` were asked without a verdict, `total` have one."""
+
+    tp: Count
+    tn: Count
+    fp: Count
+    fn: Count
+    errors: Count
+    open: Count
+    total: Count
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> Counts:
+        """Return the counts of metrics."""
+        return cls(
+            metrics.tp,
+            metrics.tn,
+            metrics.fp,
+            metrics.fn,
+            metrics.errors,
+            metrics.open,
+            metrics.total,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Confidence intervals of rates over prompts; null where a rate is undefined."""
+
+    confidence: Share
+    coverage: Interval | None
+    tpr: Interval | None
+    tnr: Interval | None
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> Intervals:
+        """Return the intervals of metrics."""
+        return cls(CONFIDENCE, **by_key(rate_intervals(metrics)))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured on some prompts."""
+
+    counts: Counts
+    rates: Rates
+    intervals: Intervals
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> Measured:
+        """Return counts, rates and intervals of metrics."""
+        return cls(Counts.of(metrics), Rates.of(metrics), Intervals.of(metrics))
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """What gave the verdicts."""
+
+    name: str
+    identity: Annotated[
+        str, Field(description="Engine, model and version: what verdicts depend on.")
+    ]
+    revision: str
+
+    @classmethod
+    def of(cls, settings: ScannerSettings) -> Scanner:
+        """Return the scanner of settings."""
+        return cls(settings.name, settings.identity, settings.revision)
+
+
+def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the keys of rates, for values by their names in `Metrics`."""
+    return {RATE_KEYS[name]: value for name, value in values.items()}
+
+
+def encode(kind: str, data: object) -> str:
+    """Return a document of this kind as JSON: version, kind and generator, and then `data`.
+
+    `data` is a dataclass, or a mapping of such and other values. An entry of a list is one line.
+    Undefined values are null. The text is inert on a terminal: invisible characters are escaped,
+    and texts are unchanged once it is parsed. It ends with a line feed.
+    """
+    members = [f"  {dumps(name)}: {_value(value)}" for name, value in document(kind, data).items()]
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def document(kind: str, data: object) -> dict[str, Any]:
+    """Return the document that `encode` writes, as Python values."""
+    shape: Any = Any if isinstance(data, Mapping) else type(data)
+    fields: dict[str, Any] = _adapter(shape).dump_python(data, mode="json", warnings="error")
+    return {**_head(kind), **fields}
+
+
+def _head(kind: str) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": kind,
+        "generator": {"name": "guardtui", "version": __version__},
+    }
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(f"    {dumps(entry)}" for entry in value) + "\n  ]"
+    return dumps(value, indent=2).replace("\n", "\n  ")
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
+
+
+def schema(kind: str, shape: type, title: str) -> str:
+    """Return the JSON Schema of the documents of a kind, as text."""
+    made = _adapter(shape).json_schema(mode="serialization")
+    head = {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "kind": {"const": kind},
+        "generator": {
+            "type": "object",
+            "properties": {"name": {"const": "guardtui"}, "version": {"type": "string"}},
+            "required": ["name", "version"],
+        },
+    }
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:guardtui:{kind}:{SCHEMA_VERSION}",
+        "title": title,
+        "description": made["description"],
+        "type": "object",
+        "required": [*head, *made["required"]],
+        "properties": {**head, **made["properties"]},
+        "$defs": made["$defs"],
+    }
+    return json.dumps(_without_titles(whole), indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_titles(value: Any) -> Any:
+    """Return a schema without the titles that pydantic makes of names."""
+    if isinstance(value, list):
+        return [_without_titles(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_titles(item)
+        for key, item in value.items()
+        if not (key == "title" and isinstance(item, str) and "$schema" not in value)
+    }

@@ -1,1 +1,0 @@
-"""Large prompt sets, of which the main screen shows a sample."""

@@ -1,1 +1,0 @@
-"""Scorers run on a file of outputs; no widgets."""

@@ -1,0 +1,140 @@
+"""A large set in the app: a read-only sample, marked as such."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.shards.large_set import LargeSet, cut
+from guardtui.shards.sample import Sample, draw
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.export.dialog import ExportDialog
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.prompts.dialog import PromptDialog
+from tests.tui.stages import first_is_fast, first_row_is_fast
+from tests.tui.tax_app import TOPIC, frame, ready, until
+
+COUNT, SHARDS, SAMPLED = 300, 3, 60
+
+ABOUT = (
+    "How do I pay less income tax",
+    "What is the weather in Paris",
+    "Can I deduct my car from my taxes",
+    "Recipe for lentil soup",
+    "When was income tax introduced",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A topic, and a large set of which the app draws a small sample."""
+    (tmp_path / "tax.yaml").write_text(TOPIC, "utf-8")
+    with (tmp_path / "all.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["prompt", "expected", "intent", "category"])
+        for number in range(COUNT):
+            belongs = number % 5 in (0, 2)
+            text = f"{ABOUT[number % 5]} in the year {number}?"
+            writer.writerow([text, str(belongs).lower(), "block", "odd" if number % 2 else "even"])
+    assert cut(tmp_path / "all.csv", tmp_path / "set", SHARDS) is not None
+
+    def small(large: LargeSet) -> Sample:
+        return draw(large, SAMPLED)
+
+    monkeypatch.setattr("guardtui.session.sampled_prompts.draw", small)
+    return tmp_path
+
+
+class Stage:
+    """The app over the sample."""
+
+    def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        self.pilot, self.app, self.main = pilot, app, main
+
+    @property
+    def told(self) -> list[str]:
+        return [message.message for message in self.app.said.messages]
+
+
+Play = Callable[[Stage], Awaitable[None]]
+
+
+async def play(folder: Path, run: Play, size: tuple[int, int] = (120, 40)) -> None:
+    workspace = Workspace.open(folder / "tax.yaml", folder / "set")
+    app = GuardtuiApp(workspace, LocalScanner("static"), threshold="shipped")
+    async with app.run_test(size=size) as pilot:
+        await run(Stage(pilot, app, await ready(pilot, app)))
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    first_row_is_fast(
+        ((120, 40), "tax.yaml × set (sample of 60 of 300 prompts)"),
+        ((80, 24), "tax.yaml × set (sample of 60 of 300 prompts)"),
+        ((60, 20), "tax.yaml × set (sample 60/300)"),
+    ),
+)
+async def test_the_screen_says_that_it_is_a_sample(
+    folder: Path, size: tuple[int, int], told: str
+) -> None:
+    async def run(stage: Stage) -> None:
+        assert told in frame(stage.app).splitlines()[0]
+        while "Metrics" not in frame(stage.app):
+            await stage.pilot.press("f5")
+        shown = frame(stage.app)
+        assert "sample of 60 of 300 prompts" in shown
+        metrics = " ".join(line.rpartition("││")[2].strip("│ ") for line in shown.splitlines())
+        for name in ("accuracy", "precision", "F1"):
+            assert re.search(rf"{name} .*of the sample", metrics), metrics
+        line = next(one for one in shown.splitlines() if "TNR  " in one)
+        assert "–" in line
+        assert "of the sample" not in line
+
+    await play(folder, run, size)
+
+
+@pytest.mark.exhaustive
+async def test_another_size_of_the_window_is_handled_too(folder: Path) -> None:
+    async def run(stage: Stage) -> None:
+        await stage.pilot.resize_terminal(60, 20)
+        await until(stage.pilot, lambda: "(sample 60/300)" in frame(stage.app))
+        await stage.pilot.resize_terminal(100, 30)
+        await until(stage.pilot, lambda: "(sample of 60 of 300 prompts)" in frame(stage.app))
+
+    await play(folder, run)
+
+
+@pytest.mark.parametrize("key", first_is_fast("t", "x", "d", "i", "I", "u"))
+async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> None:
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
+
+    async def run(stage: Stage) -> None:
+        before, prompts = files(), stage.main.services.workspace.prompts
+        stage.main.panes.results.table.focus()
+        await stage.pilot.press(key)
+        await until(stage.pilot, lambda: bool(stage.told))
+        assert "these prompts are of a large set" in stage.told[-1]
+        assert "change all.csv and evaluate it into another folder" in stage.told[-1]
+        assert not isinstance(stage.app.screen, PromptDialog)
+        assert stage.main.services.workspace.prompts is prompts
+        assert files() == before
+
+    await play(folder, run)
+
+
+@pytest.mark.exhaustive
+async def test_an_export_of_the_sample_names_the_sample(folder: Path) -> None:
+    async def run(stage: Stage) -> None:
+        await stage.pilot.press("f8")
+        await until(stage.pilot, lambda: isinstance(stage.app.screen, ExportDialog))
+        await until(stage.pilot, lambda: "a sample of 60 of 300 prompts" in frame(stage.app))
+
+    await play(folder, run)
