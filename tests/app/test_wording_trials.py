@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
+from guardtui.advice.candidates import CandidateKind
 from guardtui.app.guardrail_choice import (
     BEFORE,
     GuardrailChoice,
@@ -22,13 +23,13 @@ from guardtui.app.ports import ChooseAnswer
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import ScanChoice
 from guardtui.app.services import Services
-from guardtui.app.wording_requests import TypeWordings, WordingRequest
-from guardtui.app.wording_runs import (
-    NO_DECISION_MODEL,
+from guardtui.app.wording_trials import (
+    ModelTrial,
+    TypeWordings,
+    WordingError,
     WordingPlan,
-    WordingRun,
-    WordingRunError,
-    WordingRuns,
+    WordingRequest,
+    WordingTrials,
 )
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.http.secret import Secret
@@ -71,9 +72,9 @@ def topic_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingRuns]:
+def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingTrials]:
     services, author, _ = services_of(path, service, *answers)
-    return author, services.wording_runs
+    return author, services.wordings
 
 
 def services_of(
@@ -87,7 +88,7 @@ def services_of(
     return Services(workspace, LocalScanner("static"), options, (), author, jobs), author, jobs
 
 
-async def prepared(runs: WordingRuns) -> WordingRun | None:
+async def prepared(runs: WordingTrials) -> ModelTrial | None:
     """Prepare a run like the screen."""
     draft = await runs.begin()
     if draft is None:
@@ -120,7 +121,7 @@ async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_pat
         run = await prepared(runs)
         assert run is not None
         assert len(run.wordings) == 60
-        found = await run.run(nothing)
+        found, _ = await run.run(nothing)
         assert not found.missing
         assert service.stats["requests"] == 48
         best = found.best
@@ -133,7 +134,7 @@ async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_pat
             WordingPlan,
             TypeWordings,
         ]
-        assert (await again.run(nothing)).best is not None
+        assert (await again.run(nothing))[0].best is not None
         assert service.stats["requests"] == 48
 
 
@@ -165,13 +166,15 @@ async def test_own_wordings_come_first_and_a_cancel_there_sends_nothing(topic_pa
 async def test_a_wording_is_applied_with_its_threshold(topic_path: Path) -> None:
     async with serving() as service:
         services, author, jobs = services_of(topic_path, service, NOTHING, True)
-        run = await prepared(services.wording_runs)
+        run = await prepared(services.wordings)
         assert run is not None
-        found = await run.run(nothing)
-        best = found.best
-        assert best is not None
+        found = await services.wordings.run(run, nothing)
+        assert any("60 wordings tried on" in note for note in found.notes)
+        best = found.advised[0]
         assert best.threshold != THRESHOLD
-        services.wording_runs.apply(best, found)
+        await services.ideas.add(found)
+        await services.ideas.take(found.topic, best)
+        assert "The threshold is 0." in author.messages[-1]
         assert services.session.topic == best.topic
         author.answers.append(ScanChoice(apply=False, likely=False, agreed=False))
         services.scans.scan()
@@ -181,7 +184,7 @@ async def test_a_wording_is_applied_with_its_threshold(topic_path: Path) -> None
         assert (settings.threshold, settings.threshold_source) == (best.threshold, BY_HAND)
         assert service.stats["requests"] == 48  # those of the run: the scan needs none
         services.editing.undo()
-        assert services.session.topic == run.topic
+        assert services.session.topic == found.topic
 
 
 async def test_a_cancelled_run_keeps_its_answers(topic_path: Path) -> None:
@@ -199,14 +202,30 @@ async def test_a_cancelled_run_keeps_its_answers(topic_path: Path) -> None:
         run = await prepared(runs)
         assert run is not None
         assert run.plan.requests <= 48 - 15
-        assert not (await run.run(nothing)).missing
+        assert not (await run.run(nothing))[0].missing
 
 
-async def test_without_a_decision_model_it_says_how_to_name_one(topic_path: Path) -> None:
-    _, runs = runs_of(topic_path, None)
-    assert runs.refusal == NO_DECISION_MODEL
-    with pytest.raises(WordingRunError, match="--scanner decision"):
-        await prepared(runs)
+async def test_without_a_decision_model_own_wordings_are_measured_like_other_edits(
+    topic_path: Path,
+) -> None:
+    author, runs = runs_of(
+        topic_path, None, WordingRequest(f"{GOOD}\nMore poems and shopping"), NOTHING
+    )
+    draft = await runs.begin()
+    assert draft is not None
+    assert author.questions[0].others == 0
+    found = await runs.measured(draft)
+    best, worst = found.proposals
+    assert best.topic.description == GOOD
+    assert (best.origin, best.kinds) == ("line 1 as typed", (CandidateKind.TYPED,))
+    assert best.is_advised
+    assert not worst.is_advised
+    assert found.advised == (best,)
+    assert found.notes == ()
+    draft = await runs.begin()
+    assert draft is not None
+    with pytest.raises(WordingError, match="type a description, or name a writer"):
+        await runs.measured(draft)
 
 
 # --- the writer ------------------------------------------------------------------------------
@@ -264,16 +283,38 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         assert "proposal 2: the description has control" in note
         # Only prompts to choose on are shown.
         data = server.received[0].json["messages"][-1]["content"]
-        held_out = [run.prompts.prompts[int(row)] for row in run.split.report_rows]
+        held_out = [run.draft.prompts.prompts[int(row)] for row in run.split.report_rows]
         assert not any(json.dumps(text) in data for text in held_out)
         # The same again: the answer is known, and nothing has to be agreed to.
         assert await prepared(runs) is not None
         assert len(server.received) == 1
         # Another definition is another question.
-        runs._editing.replace(run.topic.model_copy(update={"description": "Songs and shopping"}))
+        runs._editing.replace(
+            run.draft.topic.model_copy(update={"description": "Songs and shopping"})
+        )
         assert await prepared(runs) is not None
         assert len(server.received) == 2
         assert sum(isinstance(question, ChooseAnswer) for question in author.questions) == 2
+
+
+async def test_without_a_decision_model_a_writer_is_measured_on_what_it_was_not_shown(
+    topic_path: Path,
+) -> None:
+    async with Server(with_key) as server:
+        _, runs = runs_of(topic_path, None, asking(server), "ask")
+        draft = await runs.begin()
+        assert draft is not None
+        await draft.write()
+        assert draft.call is not None
+        shown = draft.call.shown
+        found = await runs.measured(draft)
+        (proposal,) = found.proposals
+        assert (proposal.topic.description, proposal.why) == (GOOD, "it is about taxes")
+        left_out = draft.prompts.prompts.gather(proposal.left_out).to_list()
+        assert {*shown.left_out} <= {*left_out}
+        assert found.notes[0].startswith(f"The model was shown {shown.count} of ")
+        assert "proposal 2: the description has control" in found.notes[-1]
+        assert found.measure is not None
 
 
 @pytest.mark.exhaustive
@@ -282,7 +323,7 @@ async def test_fresh_asks_a_writer_again(topic_path: Path) -> None:
         for calls in (1, 2):
             answers = (asking(server), "ask", False)
             services, _, _ = services_of(topic_path, service, *answers, fresh=True)
-            await prepared(services.wording_runs)
+            await prepared(services.wordings)
             assert len(server.received) == calls
 
 
@@ -310,7 +351,7 @@ async def test_a_writer_that_fails_is_named_and_the_others_are_tried(
         known = JudgeOptions((ModelAddress("https://a.example", "other"),), retries=0)
         answers = (request, "ask", True)
         services, author, _ = services_of(topic_path, service, *answers, writer=known)
-        run = await prepared(services.wording_runs)
+        run = await prepared(services.wordings)
         assert run is not None
         assert {wording.origin for wording in run.wordings[1:]} == {"search"}
         plan = author.questions[-1]
@@ -395,7 +436,7 @@ async def test_a_judge_is_the_writer_unless_another_is_named(topic_path: Path) -
         address = ModelAddress(f"{server.url}/v1", MODEL, Secret(KEY, "test"), "JUDGE_KEY")
         judge = JudgeOptions((address, ModelAddress("https://b.example", "second")))
         services, author, _ = services_of(topic_path, service, judge=judge)
-        runs = services.wording_runs
+        runs = services.wordings
         author.answers = [WordingRequest(writer=address.full), "ask", True, NOTHING, False, None]
         run = await prepared(runs)
         assert run is not None
@@ -417,14 +458,14 @@ async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
     async with serving() as service, Server(with_key) as server:
         request = asking(server, keep=True)
         services, _, _ = services_of(topic_path, service, request, "ask", False)
-        await prepared(services.wording_runs)
+        await prepared(services.wordings)
         assert len(server.received) == 1
         assert list(keyring.kept.values()) == [KEY]
         assert KEY in services.connections.options.secrets().values()
         await services.close()
         services, author, _ = services_of(topic_path, service)
         assert services.connections.options.wording_model is None  # only offered
-        await prepared(services.wording_runs)
+        await prepared(services.wordings)
         (offered,) = author.questions
         assert isinstance(offered, TypeWordings)
         assert offered.offered == WordingRequest(writer=request.writer)
@@ -440,12 +481,12 @@ async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_pat
     async with serving() as service, Server(with_key) as server:
         answers = (asking(server, key=""), "ask", True)
         services, author, _ = services_of(topic_path, service, *answers, environment=variables)
-        assert await prepared(services.wording_runs) is not None
+        assert await prepared(services.wordings) is not None
         (request,) = server.received
         assert "authorization" not in request.headers
         assert "HTTP 401" in author.questions[-1].notes[0]
         author.answers = [asking(server), "ask", True]
-        run = await prepared(services.wording_runs)
+        run = await prepared(services.wordings)
         assert run is not None
         assert run.wordings[1].origin == f"the model {MODEL}"
         chosen = GuardrailChoice(GuardrailKind.DECISION, models=service.address.full)

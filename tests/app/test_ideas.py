@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
@@ -20,15 +20,14 @@ from guardtui.advice.prompt_set import Survey
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
-from guardtui.app.label_step import WIDE, label_need, label_step
-from guardtui.app.next_steps import (
-    MOST_STEPS,
-    NextSteps,
-    StepKind,
+from guardtui.app.ideas import (
+    IdeaKind,
+    Ideas,
     gain_text,
     missing_prompts,
-    next_steps,
+    ranked_ideas,
 )
+from guardtui.app.label_step import WIDE, label_need, label_step
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -66,19 +65,18 @@ def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
 # --- which steps there are ------------------------------------------------------------------
 
 
-def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> NextSteps:
+def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> Ideas:
     given = {"forecast": None, **known}
-    return next_steps(bench.topic, bench.prompts, found, **given)
+    return ranked_ideas(bench.topic, bench.prompts, found, **given)
 
 
-def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> None:
+def test_edits_are_offered_the_surest_first(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     lows = [0.09 - 0.01 * number for number in range(8)] + [-0.01]
     proposals = [proposal(bench.topic, low) for low in lows]
     found = steps_of(bench, result(bench.topic, *proposals))
-    assert len(found.steps) == MOST_STEPS
-    assert [step.proposal for step in found.steps] == proposals[:MOST_STEPS]
-    assert found.best is found.steps[0]
+    assert [step.proposal for step in found.ranked] == proposals[:8]
+    assert found.best is found.ranked[0]
     assert found.best.line == f"Drop example 3  {gain_text(proposals[0].gain)}"
     assert found.note == ""
 
@@ -88,22 +86,38 @@ def test_wordings_of_a_model_are_ranked_among_the_edits(tmp_path: Path) -> None:
     edits = [proposal(bench.topic, low) for low in (0.05, 0.01)]
     worded = replace(proposal(bench.topic, 0.03), kinds=(CandidateKind.REWORD,))
     found = steps_of(bench, result(bench.topic, *edits), wordings=(worded,))
-    assert [step.proposal for step in found.steps] == [edits[0], worded, edits[1]]
-    assert found.steps[1].text == "Drop example 3 (worded by the model)"
+    assert [step.proposal for step in found.ranked] == [edits[0], worded, edits[1]]
+    assert found.ranked[1].text == "Drop example 3 (worded by the model)"
 
 
 def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    edits = [proposal(bench.topic, 0.09 - 0.01 * number) for number in range(8)]
-    found = steps_of(bench, result(bench.topic, *edits), model="m\x1b")
-    assert len(found.steps) == MOST_STEPS
-    assert found.steps[-1].kind is StepKind.ASK_MODEL
-    assert found.steps[-1].text == "Ask m␛ for wordings: 1 call"
+    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), model="m\x1b")
+    assert len(found.ranked) == 2
+    assert found.ranked[-1].kind is IdeaKind.WORDINGS
+    assert found.ranked[-1].text == "Ask m␛ for wordings: 1 call"
     alone = steps_of(bench, result(bench.topic), model="m")
     assert alone.best is not None
     assert alone.best.text == (
         "Ask m for wordings: 1 call (nothing measured helps: 10 definitions tried)"
     )
+
+
+def test_a_wording_of_a_decision_model_names_its_threshold(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    worded = replace(proposal(bench.topic), threshold=0.42)
+    found = steps_of(bench, result(bench.topic), wordings=(worded,))
+    assert found.ranked[0].text == "Drop example 3 (by the decision model, threshold 0.42)"
+
+
+def test_discarded_edits_are_not_offered(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    other = bench.topic.model_copy(update={"description": "Taxes"})
+    found = result(bench.topic, proposal(bench.topic), proposal(other))
+    left = steps_of(bench, found, discarded={same(bench.topic)})
+    assert [step.proposal and step.proposal.topic for step in left.ranked] == [other]
+    none = steps_of(bench, found, discarded={same(bench.topic), same(other)})
+    assert (none.ranked, none.note) == ((), "You discarded every measured edit")
 
 
 def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
@@ -133,8 +147,8 @@ def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
 def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=1, things=1)
     found = steps_of(bench, None)
-    assert [step.kind for step in found.steps] == [StepKind.ADD_PROMPTS]
-    assert found.note == found.steps[0].line == missing_prompts(bench.prompts)
+    assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
+    assert found.note == found.ranked[0].line == missing_prompts(bench.prompts)
     assert found.note.startswith("Add prompts: 1 prompt belongs to the topic, and 10 of each kind")
     (tmp_path / "more").mkdir()
     assert missing_prompts(Bench(tmp_path / "more", each=2).prompts) == ""
@@ -178,10 +192,10 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
     count = len(forecast.flips())
     assert count > 1
     alone = steps_of(bench, result(bench.topic), forecast=forecast)
-    assert [step.kind for step in alone.steps] == [StepKind.CHECK]
-    assert alone.steps[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
+    assert [step.kind for step in alone.ranked] == [IdeaKind.CHECK]
+    assert alone.ranked[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
     found = steps_of(bench, result(bench.topic, proposal(bench.topic)), forecast=forecast)
-    assert [step.kind for step in found.steps] == [StepKind.EDIT, StepKind.CHECK]
+    assert [step.kind for step in found.ranked] == [IdeaKind.EDIT, IdeaKind.CHECK]
     sure = replace(coverage, low=coverage.value - 0.01, high=coverage.value + 0.01)
     certain = replace(forecast, rates=replace(forecast.rates, coverage=sure))
     assert steps_of(bench, result(bench.topic), forecast=certain).best is None
@@ -214,19 +228,19 @@ def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -
 
 async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
-        first = app.services.state.next
+        first = app.services.state.ideas
         assert first is not None
         assert first.topic == app.services.state.topic
         assert first.result is not None
         assert first.result.settings == app.scanner.settings
         assert first.result is not None
-        assert first.steps or first.note
+        assert first.ranked or first.note
         await app.describe("Soup")
-        second = app.services.state.next
+        second = app.services.state.ideas
         assert second is not None
         assert second.topic.description == "Soup"
         assert second.best is not None
-        assert all(step.proposal for step in second.steps if step.kind is StepKind.EDIT)
+        assert all(step.proposal for step in second.ranked if step.kind is IdeaKind.EDIT)
 
 
 async def test_an_edit_cancels_what_is_measured(
@@ -253,8 +267,8 @@ async def test_an_edit_cancels_what_is_measured(
         shown: list[str] = []
 
         def note(old: AppState, new: AppState) -> None:
-            if new.next is not old.next and new.next is not None:
-                shown.append(new.next.topic.description)
+            if new.ideas is not old.ideas and new.ideas is not None:
+                shown.append(new.ideas.topic.description)
 
         app.services.store.subscribe(note)
         topic = app.services.state.topic
@@ -280,8 +294,8 @@ async def test_what_is_typed_back_is_measured_again(
         app.services.editing.type(topic)
         app.services.editing.type(topic.model_copy(update={"description": "Soup"}))
         await app.jobs.finished()
-        assert app.services.state.next is not None
-        assert app.services.state.next.topic.description == "Soup"
+        assert app.services.state.ideas is not None
+        assert app.services.state.ideas.topic.description == "Soup"
         assert asked == [app.services.state.topic]  # and not measured twice
 
 
@@ -296,8 +310,8 @@ async def test_the_same_definition_is_not_measured_twice(
         await app.services.evaluations.show(replace(shown))
         await app.jobs.finished()
         assert len(asked) == 1
-        assert app.services.state.next is not None
-        assert [step.kind for step in app.services.state.next.steps] == [StepKind.EDIT]
+        assert app.services.state.ideas is not None
+        assert [step.kind for step in app.services.state.ideas.ranked] == [IdeaKind.EDIT]
 
 
 async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
@@ -307,13 +321,13 @@ async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
         services = app.services
         shown = services.state.evaluation
         assert shown is not None
-        assert services.state.next is not None
-        meanwhile: list[NextSteps | None] = []
+        assert services.state.ideas is not None
+        meanwhile: list[Ideas | None] = []
 
         def fake(
             objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
         ) -> SearchResult:
-            meanwhile.append(services.state.next)
+            meanwhile.append(services.state.ideas)
             return result(topic)
 
         monkeypatch.setattr(refinement, "advise", fake)
@@ -321,14 +335,14 @@ async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
         services.store.publish(replace(services.state, evaluation=replace(shown, settings=airs)))
         await app.jobs.finished()
         assert meanwhile == [None]
-        assert services.state.next is not None
+        assert services.state.ideas is not None
 
 
 async def test_too_few_prompts_are_told_after_the_preview(tmp_path: Path) -> None:
     async with opened(written(tmp_path, each=1)) as app:
-        found = app.services.state.next
+        found = app.services.state.ideas
         assert found is not None
-        assert [step.kind for step in found.steps] == [StepKind.ADD_PROMPTS]
+        assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
         assert found.result is None
 
 
@@ -340,14 +354,14 @@ async def test_what_cannot_be_measured_is_told(
 
     monkeypatch.setattr(refinement, "advise", damaged)
     async with opened(written(tmp_path)) as app:
-        found = app.services.state.next
+        found = app.services.state.ideas
         assert found is not None
-        assert (found.steps, found.note) == ((), "the encoder is damaged")
+        assert (found.ranked, found.note) == ((), "the encoder is damaged")
 
 
 async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
-        first = app.services.state.next
+        first = app.services.state.ideas
         assert first is not None
         shown = app.services.state.evaluation
         assert shown is not None
@@ -367,16 +381,81 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
 
         scan(0)
         await app.describe("Personal advice on tax")
-        second = app.services.state.next
+        second = app.services.state.ideas
         assert second is not None
         assert second.result is not None
         assert second.result.settings.kind == "forecast"
         scan(1)
         app.services.preview.request()
         await app.jobs.finished()
-        third = app.services.state.next
+        third = app.services.state.ideas
         assert third is not None
         assert third.result is not second.result
+
+
+# --- asked for --------------------------------------------------------------------------------
+
+
+async def test_ideas_are_measured_at_once_where_they_are_not_known(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        app.services.ideas.pause = 86_400.0
+        app.services.preview.pause = 86_400.0
+        topic = app.services.state.topic.model_copy(update={"description": "Soup"})
+        app.services.editing.type(topic)
+        ideas = await app.services.ideas.current()
+        assert ideas.topic == topic
+        assert ideas.result is not None
+        assert await app.services.ideas.current() is ideas
+        app.services.preview.pause = 0
+
+
+async def test_an_edit_meanwhile_is_measured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        services = app.services
+        services.preview.pause = 86_400.0
+        first, second = (
+            services.state.topic.model_copy(update={"description": text})
+            for text in ("Soup", "Soup and tax")
+        )
+        loop = asyncio.get_running_loop()
+        asked: list[Topic] = []
+
+        def fake(
+            objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+        ) -> SearchResult:
+            asked.append(topic)
+            if topic == first:
+                loop.call_soon_threadsafe(services.editing.type, second)
+            return result(topic, proposal(topic))
+
+        monkeypatch.setattr(refinement, "advise", fake)
+        services.editing.type(first)
+        ideas = await services.ideas.current()
+        assert asked == [first, second]
+        assert ideas.topic == second
+        services.preview.pause = 0
+
+
+async def test_a_discarded_idea_is_gone_and_a_search_replaces_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        advises(monkeypatch, lambda topic: topic.model_copy(update={"name": "A"}))
+        await app.describe("Soup")
+        ideas = app.services.ideas
+        known = await ideas.current()
+        assert known.best is not None
+        await ideas.discard(known.best)
+        assert (await ideas.current()).ranked == ()
+        measure = await app.services.refinement.measure()
+        here = app.services.state.topic
+        better = here.model_copy(update={"description": "Income tax"})
+        await ideas.use(measure, result(here, proposal(better), proposal(known.topic, -0.5)))
+        (idea,) = (await ideas.current()).ranked
+        assert idea.proposal is not None
+        assert idea.proposal.topic == better
 
 
 # --- labels ---------------------------------------------------------------------------------
@@ -400,12 +479,12 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
     finds_nothing(monkeypatch, *lows)
     async with opened(written(tmp_path)) as app:
         state = app.services.state
-        assert state.next is not None
+        assert state.ideas is not None
         assert state.evaluation is not None
-        need = label_need(state.next.result, state.evaluation)
+        need = label_need(state.ideas.result, state.evaluation)
         assert need is not None
-        (step,) = state.next.steps
-        assert step.kind is StepKind.LABEL
+        (step,) = state.ideas.ranked
+        assert step.kind is IdeaKind.LABEL
         assert step.gain is None
         more = f"about {need.more} more labels like these 6"
         assert step.line == f"Not sure yet: {more} make coverage certain to ±0.05"
@@ -425,8 +504,8 @@ async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
     finds_nothing(monkeypatch, found=0)
     async with opened(written(tmp_path)) as app:
         state = app.services.state
-        assert state.next is not None
-        assert state.next.steps == ()
+        assert state.ideas is not None
+        assert state.ideas.ranked == ()
         assert state.evaluation is not None
         topic = state.topic
         assert label_need(None, state.evaluation) is None
@@ -474,7 +553,7 @@ def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
 
 
 async def taken(app: Opened, topic: Topic) -> None:
-    await app.services.next_steps.take(app.services.state.topic, proposal(topic))
+    await app.services.ideas.take(app.services.state.topic, proposal(topic))
     await app.jobs.finished()
 
 
@@ -495,7 +574,7 @@ async def test_a_definition_that_had_changed_meanwhile_is_told(tmp_path: Path) -
     async with Opened(written(tmp_path), "shipped") as app:
         here = app.services.state.topic
         await app.describe("From another program")
-        await app.services.next_steps.take(here, proposal(here))
+        await app.services.ideas.take(here, proposal(here))
         assert "The definition had changed meanwhile." in app.author.messages[-1]
         assert app.services.state.topic == here
 

@@ -1,4 +1,4 @@
-"""The author's own wordings for the decision model, and the language model that writes more."""
+"""The author's own wordings and the language model that writes more; all wordings of a trial."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
-from guardtui.app.wording_requests import TypeWordings, WordingRequest
+from guardtui.advice.candidates import Candidate
+from guardtui.app.wording_trials import TypeWordings, WordingPlan, WordingRequest
 from guardtui.domain.text import display_start, display_text
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.secret_input import SecretInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
@@ -20,6 +23,7 @@ from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.toggle_button import ToggleButton
 
 _ORIGIN = 24  # cells of the origin of a value
+_SHOWN = 300  # characters of a wording
 
 
 class WordingsDialog(Modal[WordingRequest | None]):
@@ -50,9 +54,7 @@ class WordingsDialog(Modal[WordingRequest | None]):
             dialog.border_title = "Wordings to try"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             yield Label(
-                "Your own descriptions, one a line (none are needed). "
-                f"Up to {self._question.others} wordings are tried, the others from a writer and "
-                "a search.",
+                "Your own descriptions, one a line (none are needed). " + self._more,
                 markup=False,
             )
             yield self._text
@@ -74,6 +76,15 @@ class WordingsDialog(Modal[WordingRequest | None]):
                 continue_ = Text("Continue (^s)")
                 yield Button(continue_, id="accept", variant="primary", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="cancel", compact=True)
+
+    @property
+    def _more(self) -> str:
+        if not self._question.others:
+            return "They and those of a writer are measured like other edits."
+        return (
+            f"Up to {self._question.others} wordings are tried on the decision model, the others "
+            "from a writer and a search."
+        )
 
     def on_mount(self) -> None:
         self._key.value = self._question.offered.key
@@ -137,3 +148,36 @@ class WordingsDialog(Modal[WordingRequest | None]):
 
 def _row(caption: str, *widgets: Widget) -> Horizontal:
     return Horizontal(Label(caption, classes="row-caption", markup=False), *widgets, classes="row")
+
+
+class WordingPlanDialog(EditList[bool]):
+    """Returns True if the author agrees; Escape declines."""
+
+    BINDINGS = [
+        Binding("y", "answer(True)", "Try them"),
+        Binding("n", "answer(False)", "Cancel", show=False),
+    ]
+
+    TITLE_TEXT = "Wordings to try"
+    KEYS_TEXT = "Enter or y tries all · Esc cancels, nothing is sent"
+
+    help_pane = "wording_plan"
+
+    def __init__(self, plan: WordingPlan) -> None:
+        notes = [*plan.cost.split("\n"), *(f"⚠ {note}" for note in plan.notes)]
+        super().__init__([(True, wording_line(wording)) for wording in plan.wordings[1:]], notes)
+        self._plan = plan
+
+    def described(self, index: int) -> Text:
+        wording = self._plan.wordings[1 + index]
+        text = Text(f"From {display_start(wording.origin, _SHOWN)}.\n\n", "$text-muted")
+        return text.append_text(difference_text(self._plan.topic, wording.topic))
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)
+
+
+def wording_line(wording: Candidate) -> Text:
+    """Return a wording in one line: its origin and its change."""
+    line = Text(f"{display_start(wording.origin, _SHOWN)}  ", "$text-accent")
+    return line.append(display_start(wording.change, _SHOWN), "$text-muted")

@@ -17,14 +17,13 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui.advice.wording_plan import WordingPlanDialog
-from guardtui.tui.advice.wording_run import WordingList, WritingDialog
-from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.running import RunningDialog
+from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import AnswersDialog
-from guardtui.tui.registry.menu import MenuScreen
 from tests.app.cloud import NO_FILE
-from tests.app.test_wording_runs import topic_path
+from tests.app.test_wording_trials import topic_path
 from tests.http.server import Server, silence
 from tests.http.test_system_keyring import use
 from tests.scanners.decision.conftest import serving
@@ -58,7 +57,9 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
                 await settle()
 
             async def consent(*keys: str) -> None:
-                main.perform("try_wordings")
+                main.perform("ideas")
+                await comes(IdeasPage)
+                await pilot.press("w")
                 await comes(WordingsDialog)
                 if keys:
                     shown = app.screen.query_one("#writer", Input)
@@ -73,10 +74,12 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             # Escape continues without it.
             await pilot.press("a")
             await until(pilot, lambda: bool(server.received))
-            await comes(WritingDialog)
+            await comes(RunningDialog)
             await pilot.press("escape")
             await comes(WordingPlanDialog)
             assert "cancelled" in frame(app)
+            await pilot.press("escape")
+            await comes(IdeasPage)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
             # The writer and its key are known then.
@@ -92,16 +95,12 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             assert server.received[-1].headers["authorization"] == f"Bearer {KEY}"
             assert service.stats["requests"] == 0
             await pilot.press("y")
-            await comes(WordingList)
+            await comes(IdeasPage)
+            shown = " ".join(frame(app).replace("│", " ").split())
+            assert "60 wordings tried on the decision model decide-1" in shown
+            assert "(by the decision model, threshold 0." in shown
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
-            # The writer is also the one that is asked from the menu of advice.
-            await pilot.press("ctrl+@")
-            await comes(MenuScreen)
-            await pilot.press("a")
-            await settle()
-            await pilot.press("s")
-            await until(pilot, lambda: len(server.received) == 3)
             assert KEY not in "".join(message.line for message in app.said.messages)
             assert KEY in app.secrets().values()
     kept = [path for path in topic_path.parent.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""The next step in one line below the definition, always visible."""
+"""The best idea in one line below the definition, always visible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from guardtui.app.next_steps import NextSteps, gain_text
+from guardtui.app.ideas import Ideas, gain_text
 from guardtui.tui.kit.styled_text import themed
 
 _LABEL = "Next  "
@@ -17,46 +17,46 @@ _READABLE = 40  # columns of the step for which longer keys give way to shorter 
 _LEAST = 20  # least columns of the step; for these its keys and its gain give way
 
 
-class NextStepLine(Widget, can_focus=False):
-    """Draws the best next step with its gain and its keys."""
+class NextLine(Widget, can_focus=False):
+    """Draws the best idea with its gain and its keys."""
 
-    DEFAULT_CSS = "NextStepLine { height: 1; padding: 0 2; background: $boost; }"
+    DEFAULT_CSS = "NextLine { height: 1; padding: 0 2; background: $boost; }"
 
     class Chosen(Message):
         """The line was clicked."""
 
     def __init__(self) -> None:
         super().__init__(id="next")
-        self._steps: NextSteps | None = None
+        self._ideas: Ideas | None = None
         self._keys: tuple[str, ...] = ()
         self._pending = ""
         self._by = ""
 
     def show(
         self,
-        steps: NextSteps | None,
+        ideas: Ideas | None,
         keys: tuple[str, ...],
         pending: str = "",
         measured_by: str = "",
     ) -> None:
-        """Show these steps; `pending` is shown if there are none.
+        """Show these ideas; `pending` is shown if there are none.
 
         One of `keys` is shown after the step: the longest that leaves the step readable.
-        Old steps do not apply to a new definition: `pending` is shown until new ones are measured.
+        Old ideas do not apply to a new definition: `pending` is shown until new ones are measured.
         `measured_by` is the guardrail of the gain where another one's metrics are shown, or "".
         """
-        shown = (steps, keys, pending, measured_by)
-        if shown != (self._steps, self._keys, self._pending, self._by):
-            self._steps, self._keys, self._pending, self._by = shown
+        shown = (ideas, keys, pending, measured_by)
+        if shown != (self._ideas, self._keys, self._pending, self._by):
+            self._ideas, self._keys, self._pending, self._by = shown
             self.refresh()
 
     @property
     def text(self) -> str:
         """The text of the line, uncut."""
-        best = None if self._steps is None else self._steps.best
+        best = None if self._ideas is None else self._ideas.best
         if best is not None:
             return best.line
-        return self._pending if self._steps is None else self._steps.note
+        return self._pending if self._ideas is None else self._ideas.note
 
     def render(self) -> Content:
         return themed(self._line(self.size.width))
@@ -64,7 +64,7 @@ class NextStepLine(Widget, can_focus=False):
     def _line(self, width: int) -> Text:
         line = Text(_LABEL, no_wrap=True)
         line.stylize("bold $text-accent")
-        best = None if self._steps is None else self._steps.best
+        best = None if self._ideas is None else self._ideas.best
         if best is None:
             return line.append(self.text, "$text-muted")
         by = f" {self._by}" if self._by else ""

@@ -1,17 +1,17 @@
-"""Next steps for the author: measured steps, the best first, or why there are none."""
+"""Ideas for the author: measured edits and other steps, the best first, or why there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
-from guardtui.advice.search import SearchResult
+from guardtui.advice.search import Key, SearchResult
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, change_interval_text
+from guardtui.domain.figures import capitalized, change_interval_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
@@ -19,33 +19,30 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
 
-MOST_STEPS = 5
-"""Maximum number of offered steps."""
-
 UNSURE = 0.03
 """Half width of a forecast's interval from which a check of likely flips is offered."""
 
 _SHOWN = 60  # characters of a foreign text
 
 
-class StepKind(StrEnum):
-    """Kinds of steps."""
+class IdeaKind(StrEnum):
+    """Kinds of ideas."""
 
     EDIT = "edit"
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
-    ASK_MODEL = "ask a model for wordings"
+    WORDINGS = "ask a model for wordings"
 
 
 @dataclass(frozen=True, eq=False)
-class NextStep:
-    """One step in display-safe text, with its gain if measured.
+class Idea:
+    """One idea in display-safe text, with its gain if measured.
 
     An edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
     """
 
-    kind: StepKind
+    kind: IdeaKind
     text: str
     gain: Gain | None = None
     proposal: Proposal | None = None
@@ -54,30 +51,30 @@ class NextStep:
 
     @property
     def line(self) -> str:
-        """The step with its gain and interval."""
+        """The idea with its gain and interval."""
         if self.gain is None:
             return self.text
         return f"{self.text}  {gain_text(self.gain)}"
 
 
 @dataclass(frozen=True, eq=False)
-class NextSteps:
-    """Steps for one definition, the best first; `note` says why there are none.
+class Ideas:
+    """Ideas for one definition, the best first; `note` says why there are none.
 
     `result` is the whole measurement, or None. `notes` say how wordings of a model were measured,
     and which were invalid.
     """
 
     topic: Topic
-    steps: tuple[NextStep, ...]
+    ranked: tuple[Idea, ...]
     note: str = ""
     result: SearchResult | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def best(self) -> NextStep | None:
-        """The first step."""
-        return self.steps[0] if self.steps else None
+    def best(self) -> Idea | None:
+        """The first idea."""
+        return self.ranked[0] if self.ranked else None
 
 
 def gain_text(gain: Gain) -> str:
@@ -102,35 +99,43 @@ def missing_prompts(prompts: PromptSet) -> str:
     )
 
 
-def next_steps(
+def ranked_ideas(
     topic: Topic,
     prompts: PromptSet,
     search: SearchResult | None,
     forecast: Forecast | None,
     wordings: Sequence[Proposal] = (),
     model: str = "",
-) -> NextSteps:
-    """Return the steps from the measured edits `search`.
+    discarded: Container[Key] = frozenset(),
+) -> Ideas:
+    """Return the ideas from the measured edits `search`, without `discarded` ones.
 
-    `forecast` is the shown one. `wordings` are advised wordings of a model; `model` is the name of
-    a model that can be asked for some, or "".
+    `forecast` is the shown one. `wordings` are measured wordings; `model` is the name of a model
+    that can be asked for some, or "".
     """
     lacking = missing_prompts(prompts)
     if lacking:
-        return NextSteps(topic, (NextStep(StepKind.ADD_PROMPTS, lacking),), lacking)
+        return Ideas(topic, (Idea(IdeaKind.ADD_PROMPTS, lacking),), lacking)
+    measured = [*(() if search is None else search.proposals), *wordings]
     advised = sorted(
-        [*(() if search is None else search.advised), *wordings],
+        (
+            proposal
+            for proposal in measured
+            if proposal.is_advised and same(proposal.topic) not in discarded
+        ),
         key=lambda proposal: -proposal.gain.low,
     )
-    steps = [
-        NextStep(StepKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
+    ideas = [
+        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
         for proposal in advised
     ]
     check = _check(forecast)
     if check is not None:
         # Before the edits, if the forecast is too uncertain to show their effect.
-        steps.insert(0 if not advised else 1, check)
-    note = "" if steps else _nothing(topic, search)
+        ideas.insert(0 if not advised else 1, check)
+    hidden = any(proposal.is_advised for proposal in measured) and not advised
+    nothing = "You discarded every measured edit" if hidden else _nothing(topic, search)
+    note = "" if ideas else nothing
     if note and search is not None and forecast is not None:
         guardrail = remote_name(forecast.grounds.settings.kind)
         note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
@@ -138,13 +143,15 @@ def next_steps(
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
         # The action comes first: a narrow screen cuts the line.
         text += f" ({note[0].lower()}{note[1:]})" if note else ""
-        steps = [*steps[: MOST_STEPS - 1], NextStep(StepKind.ASK_MODEL, text)]
-    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, search)
+        ideas.append(Idea(IdeaKind.WORDINGS, text))
+    return Ideas(topic, tuple(ideas), note, search)
 
 
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
+    if proposal.threshold is not None:
+        worded += f" (by the decision model, threshold {threshold_text(proposal.threshold)})"
     if len(proposal.changes) == 1:
         return f"{proposal.changes[0]}{worded}"
     before, after = topic, proposal.topic
@@ -169,7 +176,7 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     return capitalized(text + like) + worded
 
 
-def _check(forecast: Forecast | None) -> NextStep | None:
+def _check(forecast: Forecast | None) -> Idea | None:
     if forecast is None or forecast.rates.coverage is None:
         return None
     expected = forecast.rates.coverage
@@ -179,7 +186,7 @@ def _check(forecast: Forecast | None) -> NextStep | None:
     name = remote_name(forecast.grounds.settings.kind)
     noun = "likely flip" if flips == 1 else "likely flips"
     calls = "1 call" if flips == 1 else f"{flips} calls"
-    return NextStep(StepKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
+    return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

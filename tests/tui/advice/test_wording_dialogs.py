@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from guardtui.app.wording_requests import TypeWordings, WordingRequest
-from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from guardtui.app.wording_trials import TypeWordings, WordingRequest
+from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from tests.tui.stages import first_row_is_fast
 
 QUESTION = TypeWordings(59)
