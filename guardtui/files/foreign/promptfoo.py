@@ -106,7 +106,7 @@ def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> Fo
     name = _prompt_variable(source, tests, options, problems)
     if not options.expected_column and any(test.asserts for test in tests):
         options = replace(options, unlabelled=options.unlabelled or Unlabelled.LEAVE_OUT)
-    entries = []
+    entries: list[Entry] = []
     for test in tests if name else ():
         if name in test.vars:
             entries += _entries(source, test, name, options, problems)
