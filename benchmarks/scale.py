@@ -40,7 +40,8 @@ import polars as pl
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.atomic import write_atomically
@@ -273,7 +274,7 @@ def write_made_up(rows: int, folder: Path) -> Run:
         folder, "made-up.csv", "0" * 64, rows, Intent.BLOCK, count, "0" * 64, ("category",), strata
     )
     write_atomically(folder / "set.json", json.dumps(large.to_json()).encode())
-    run = Run(large, TOPIC, ScannerSettings("local", "made-up", 0.5, "by hand"))
+    run = Run(large, TOPIC, ScannerSettings(Guardrail(ENGINE, version="made-up"), 0.5, "by hand"))
     run.begin()
     for shard in large.all_shards():
         numbers = np.arange(shard.index, rows, count, dtype=np.uint32)

@@ -69,6 +69,6 @@ def compare_with_engine(
             (bool(answers[row] == Triggered.YES), texts[row])
             for row in now.differ[:listed].tolist()
         ),
-        remote_name(scan.settings.name),
+        remote_name(scan.settings.kind),
         changes,
     )

@@ -13,7 +13,8 @@ import click
 
 from guardtui.cli import model_scans
 from guardtui.cli.scan_run import ONCE, Repetition
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.budget import ANSWER_TOKENS

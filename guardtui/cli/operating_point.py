@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli import diagnostics
-from guardtui.domain.evaluation import ENGINE, should_trigger
+from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.guardrail import ENGINE, Guardrail
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -38,14 +39,14 @@ def show_progress(now: Progress) -> None:
     diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
 
 
-def kept_threshold(topic_path: Path, identity: str) -> float | None:
-    """Return the threshold in the session for a decision model of this identity, or None.
+def kept_threshold(topic_path: Path, guardrail: Guardrail) -> float | None:
+    """Return the threshold in the session for a decision model, or None.
 
     Warns if the session cannot be read.
     """
     from guardtui.session.chosen_thresholds import read_decision_threshold
 
-    return read_decision_threshold(_kept_settings(topic_path), identity)
+    return read_decision_threshold(_kept_settings(topic_path), guardrail)
 
 
 def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
@@ -113,7 +114,7 @@ def threshold_for_merge(merged: Merged, wanted: Wanted) -> ShardsThreshold | Non
     scores of all shards. Raises `OperatingPointError` and FileError.
     """
     settings = merged.run.settings
-    if settings.name != ENGINE or settings.threshold_source != SHIPPED or wanted == SHIPPED:
+    if settings.kind != ENGINE or settings.threshold_source != SHIPPED or wanted == SHIPPED:
         return None
     return fitted_to_shards(merged, wanted)
 
@@ -123,7 +124,7 @@ def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
     if fit is not None:
         from guardtui.shards.leftovers import write_shared
 
-        document = {"schema_version": 1, "threshold_fit": asdict(fit)}
+        document = {"schema_version": 1, "threshold_fit": fit.to_json()}
         write_shared(run.folder / _FIT_FILE, f"{json.dumps(document, indent=2)}\n".encode())
 
 
@@ -154,7 +155,7 @@ def _parse_fit(stored: object) -> ThresholdFit | None:
             coverage=_share(stored["coverage"]),
             held_out=_share(stored["held_out"]),
             folds=tuple(map(_share, stored["folds"])),
-            engine=str(stored["engine"]),
+            guardrail=Guardrail.from_json(stored["guardrail"]),
             prompt_set=str(stored["prompt_set"]),
         )
     except (KeyError, TypeError, ValueError):

@@ -20,8 +20,9 @@ from guardtui.cli.operating_point import (
     threshold_for_merge,
 )
 from guardtui.cli.shard_options import ShardFlags
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -153,7 +154,7 @@ def merge_locally(run: Run, wanted: Wanted) -> tuple[Merged, ThresholdFit | None
     merged = merge(run)
     run.claim()
     settled = threshold_for_merge(merged, wanted)
-    encoder = run.settings.identity.partition("-")[0]
+    encoder = run.settings.guardrail.encoder
     if settled is not None and encoder in ENCODERS:
         large = run.large
         job = ShardJob(large.folder, run.topic, encoder)

@@ -91,9 +91,8 @@ class Merged:
             "schema_version": SCHEMA_VERSION,
             "topic": run.topic.model_dump(mode="json"),
             "definition": run.topic.fingerprint,
-            "scanner": {
-                "name": run.settings.name,
-                "identity": run.settings.identity,
+            "guardrail": run.settings.guardrail.to_json()
+            | {
                 "threshold": run.settings.threshold,
             },
             "prompt_set": run.large.fingerprint,

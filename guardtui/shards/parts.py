@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import group_codes
 from guardtui.domain.topic import Topic
@@ -54,8 +55,7 @@ class Run:
         text = json.dumps(
             [
                 self.topic.fingerprint,
-                scanner.name,
-                scanner.identity,
+                scanner.guardrail.to_json(),
                 scanner.revision,
                 None if scanner.threshold is None else repr(scanner.threshold),
                 self.large.fingerprint,
@@ -82,13 +82,7 @@ class Run:
         data = {
             "schema_version": SCHEMA_VERSION,
             "topic": self.topic.model_dump(mode="json"),
-            "scanner": {
-                "name": scanner.name,
-                "identity": scanner.identity,
-                "threshold": scanner.threshold,
-                "threshold_source": scanner.threshold_source,
-                "revision": scanner.revision,
-            },
+            "settings": scanner.to_json(),
             "prompt_set": self.large.fingerprint,
         }
         path = self.folder / "run.json"
@@ -118,7 +112,9 @@ def open_run(large: LargeSet, name: str) -> Run:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         _known_version(path, data)
-        run = Run(large, Topic.model_validate(data["topic"]), ScannerSettings(**data["scanner"]))
+        run = Run(
+            large, Topic.model_validate(data["topic"]), ScannerSettings.from_json(data["settings"])
+        )
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError) as error:

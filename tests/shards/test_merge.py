@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.files.problems import FileError
@@ -24,6 +24,7 @@ from guardtui.shards.parts import Run, open_run, runs_of, write_part
 from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import stored_vectors
 from guardtui.shards.work import ShardJob
+from tests.guardrails import other_settings
 from tests.shards.conftest import TOPIC, write_prompts
 
 
@@ -171,7 +172,7 @@ def test_parts_of_other_runs_are_rejected(source: Path, tmp_path: Path) -> None:
 def test_rows_without_a_verdict_are_counted_and_listed(source: Path, tmp_path: Path) -> None:
     large = cut(source, tmp_path / "set", 2)
     assert isinstance(large, LargeSet)
-    run = Run(large, TOPIC, ScannerSettings("judge", "stub-1"))
+    run = Run(large, TOPIC, other_settings("judge", "stub-1"))
     run.begin()
     for shard in large.all_shards():
         frame = large.read_rows(shard)

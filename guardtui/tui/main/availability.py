@@ -73,7 +73,7 @@ class Availability:
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
-        judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
+        judged = any(iteration.evaluation.settings.kind in REMOTE for iteration in recorded)
         if judged or self._services.scans.results.last() is not None:
             return ""
         return NOTHING_JUDGED

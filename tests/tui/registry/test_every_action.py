@@ -32,7 +32,6 @@ from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_requests import TypeWordings
 from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
 from guardtui.domain.agreement import agreement
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
@@ -82,6 +81,7 @@ from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
 from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.guardrails import decision_settings
 from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
@@ -567,7 +567,7 @@ async def better_wordings(stage: Stage) -> None:
     candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
     known = MeasuredWording(candidate, 0.5, 0.5, metrics)
     better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
-    settings = ScannerSettings("decision", "decision, m, template 0")
+    settings = decision_settings(template="0")
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
 
