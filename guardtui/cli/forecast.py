@@ -11,6 +11,7 @@ import click
 
 from guardtui.cli.options import FILE, declared, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.reports.formats import DOCUMENT_FORMATS
 from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-
-_FORMATS = ("table", "md", "html", "json")
 
 
 @click.command("forecast")
@@ -51,7 +50,7 @@ _FORMATS = ("table", "md", "html", "json")
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(DOCUMENT_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
 @declared(ENCODER)
@@ -80,7 +79,7 @@ def command(
     from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
-    chosen = choose(format_name, outputs, "table", _FORMATS)
+    chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
     recorded = recorded_guardrail(topic, scanner, guardrail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +32,7 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.reports.formats import render as render_document
-
-SCHEMA_VERSION = 2
+from guardtui.reports.json_data import encode
 
 _ENDED = {
     "budget": "the budget is used up",
@@ -56,7 +54,7 @@ class Refinement:
 def render(refinement: Refinement, format_name: str) -> str:
     """Return the report in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(refinement), indent=2, ensure_ascii=False) + "\n"
+        return encode("refinement", _data(refinement))
     return render_document(refine_document(refinement), format_name)
 
 
@@ -171,12 +169,11 @@ def _measured(refinement: Refinement) -> str:
     return f"Search: {text}; {_ENDED[result.ended]}." if refinement.searched else f"{text}."
 
 
-def _document(refinement: Refinement) -> dict[str, Any]:
+def _data(refinement: Refinement) -> dict[str, Any]:
     result = refinement.result
     lines = refinement.prompts.frame["line"]
     best = result.best
     return {
-        "schema_version": SCHEMA_VERSION,
         "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
         "scanner": {
             "name": refinement.result.settings.name,
@@ -191,7 +188,7 @@ def _document(refinement: Refinement) -> dict[str, Any]:
             "held_out": len(result.rows.held_out),
             "notes": list(result.rows.notes),
         },
-        "topic": result.topic.model_dump(mode="json"),
+        "topic": result.topic,
         "before": _metrics(result.before),
         "confidence": CONFIDENCE,
         "proposals": [_proposal(proposal, lines) for proposal in result.advised],
@@ -215,7 +212,7 @@ def _document(refinement: Refinement) -> dict[str, Any]:
 def _proposal(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
     held = proposal.held_out
     return {
-        "topic": proposal.topic.model_dump(mode="json"),
+        "topic": proposal.topic,
         "kinds": [str(kind) for kind in proposal.kinds],
         "changes": list(proposal.changes),
         "gain": proposal.gain.value,

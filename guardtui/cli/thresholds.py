@@ -15,7 +15,14 @@ from guardtui.cli.gates import Gates
 from guardtui.cli.output_options import ReportOutput, choose
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.sweep import Sweep, sweep
-from guardtui.reports.thresholds import Floors, Thresholds, render
+from guardtui.reports.formats import render
+from guardtui.reports.thresholds import (
+    Floors,
+    Thresholds,
+    thresholds_csv,
+    thresholds_document,
+    thresholds_json,
+)
 
 if TYPE_CHECKING:
     from guardtui.cli.eval import EvalRequest
@@ -77,7 +84,7 @@ def report_thresholds(
     """
     floors = Floors(request.min_tpr or 0.0, request.min_tnr or 0.0)
     thresholds = Thresholds(curve, evaluation.settings, str(request.prompts), floors)
-    failed = write_all((output, render(thresholds, output.format_name)) for output in outputs)
+    failed = write_all((output, _text(thresholds, output.format_name)) for output in outputs)
     code: int = Exit.NOT_COMPLETED if evaluation.metrics.missing else Exit.DONE
     if thresholds.best is None:
         diagnostics.warn(
@@ -86,3 +93,11 @@ def report_thresholds(
         )
         code = code or Exit.GATE_FAILED
     return failed or code
+
+
+def _text(thresholds: Thresholds, format_name: str) -> str:
+    if format_name == "json":
+        return thresholds_json(thresholds)
+    if format_name == "csv":
+        return thresholds_csv(thresholds)
+    return render(thresholds_document(thresholds), format_name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,8 +33,8 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
 from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import encode
 
-SCHEMA_VERSION = 1
 _LISTED = 12  # wordings in a table
 
 
@@ -51,7 +50,7 @@ class WordingsResult:
 def render(result: WordingsResult, format_name: str) -> str:
     """Return the report in the format of this name."""
     if format_name == "json":
-        return json.dumps(_document(result), indent=2, ensure_ascii=False) + "\n"
+        return encode("wordings", _data(result))
     return render_document(wordings_document(result), format_name)
 
 
@@ -162,12 +161,11 @@ def _details(best: Proposal) -> Iterator[str]:
     yield f"from {best.origin}"
 
 
-def _document(result: WordingsResult) -> dict[str, Any]:
+def _data(result: WordingsResult) -> dict[str, Any]:
     sweep, used = result.sweep, result.used
     lines = result.prompts.frame["line"]
     known = [wording.proposal for wording in sweep.wordings]
     return {
-        "schema_version": SCHEMA_VERSION,
         "scanner": {"name": sweep.settings.name, "identity": sweep.settings.identity},
         "prompts": {
             "total": len(result.prompts),

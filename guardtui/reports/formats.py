@@ -113,6 +113,9 @@ FORMATS: dict[str, ReportFormat] = {
 }
 """The built-in formats, those for readers first; other packages may add more."""
 
+DOCUMENT_FORMATS = ("table", "md", "html", "json")
+"""Formats of everything that has a document, besides the report on one evaluation."""
+
 VARIANTS: dict[str, Variant] = {
     name: known.variant for name, known in FORMATS.items() if known.variant is not None
 }

@@ -25,7 +25,6 @@ from guardtui.domain.guardrail import DECISION, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, Sweep, best_threshold
-from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, Scanner, encode
 
 ROWS = 20
@@ -78,25 +77,21 @@ class Thresholds:
         return self.sweep.nearest(min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
 
 
-def render(result: Thresholds, format_name: str) -> str:
-    """Return the result in the format of this name."""
-    if format_name == "json":
-        return encode("thresholds", _data(result))
-    if format_name == "csv":
-        return _csv(result)
-    return render_document(thresholds_document(result), format_name)
-
-
 # --- for programs -------------------------------------------------------------------------
 
 
-def _csv(result: Thresholds) -> str:
+def thresholds_csv(result: Thresholds) -> str:
     """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
     sweep = result.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
     tp, fp = sweep.tp, sweep.fp
     counts = {"tp": tp, "fp": fp, "fn": sweep.positives - tp, "tn": sweep.negatives - fp}
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
+
+
+def thresholds_json(result: Thresholds) -> str:
+    """Return the current threshold, the best one, and points of the curve."""
+    return encode("thresholds", _data(result))
 
 
 def _data(result: Thresholds) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
 
 def test_json_has_all_of_it(run: Run, sample: Path) -> None:
     found = document(run, *QUICK)
-    assert (found["schema_version"], found["objective"]) == (2, "engine")
+    assert (found["kind"], found["objective"]) == ("refinement", "engine")
     assert found["confidence"] == 0.8
     assert found["topic"]["description"] == "Advice on filing personal income tax returns"
     count = len((sample / "tax.csv").read_text("utf-8").splitlines()) - 1

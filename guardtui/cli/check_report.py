@@ -1,21 +1,59 @@
-"""The result of `guardtui check` as SARIF: findings at their lines, for code scanning."""
+"""The findings of `guardtui check`: as a table, JSON, and SARIF for code scanning."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from guardtui.advice.prompt_set import Survey
 from guardtui.cli.inputs import path_from_here
+from guardtui.domain.figures import count_text
+from guardtui.domain.prompts import located
+from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import load_topics
+from guardtui.reports.formats import render
+from guardtui.reports.json_data import encode
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
+from guardtui.reports.survey_document import survey_document, survey_json
 
-if TYPE_CHECKING:
-    from guardtui.cli.check import Remark
+
+@dataclass(frozen=True, slots=True)
+class CoverageChange:
+    """Change of coverage without the cause of a finding, by the embedded engine.
+
+    `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
+    """
+
+    action: str
+    coverage_before: float | None
+    coverage_after: float | None
+    fixes: int | None
+    regressions: int | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding in a file: `severity` is `error` or `warning`; `lines` are those of the file.
+
+    `effect` is None if it was not measured. `field` is the part of the definition, such as
+    `examples.2`, or "".
+    """
+
+    file: str
+    severity: str
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+    effect: CoverageChange | None = None
+    field: str = ""
+
+
+# --- SARIF --------------------------------------------------------------------------------
 
 _HELP = {
     "limit": "A definition that breaks a limit is never sent to AIRS. Make the text shorter, or "
@@ -89,3 +127,36 @@ def _name(code: str) -> str:
 
 def _help(code: str) -> str:
     return _HELP.get(code.partition(".")[0], _OTHERS)
+
+
+# --- the others ---------------------------------------------------------------------------
+
+
+def as_json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    """Return the findings, and what was found in the prompt set, as JSON."""
+    data: dict[str, object] = {
+        "errors": sum(remark.severity == "error" for remark in remarks),
+        "warnings": sum(remark.severity != "error" for remark in remarks),
+        "findings": remarks,
+    }
+    if surveyed is not None:
+        data |= survey_json(surveyed)
+    return encode("check", data)
+
+
+def as_table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    """Return the findings as text, a line each, and their number."""
+    document = None if surveyed is None else survey_document(surveyed)
+    more = "" if document is None else f"\n{render(document, 'table')}"
+    if not remarks:
+        return f"nothing is wrong or doubtful\n{more}"
+    lines = []
+    for remark in remarks:
+        # A disagreement of two files names its places itself.
+        text = remark.message
+        if remark.code != "intent":
+            text = located(remark.file, remark.message, remark.lines)
+        lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
+    errors = sum(remark.severity == "error" for remark in remarks)
+    lines.append(f"{count_text(errors, 'error')}, {count_text(len(remarks) - errors, 'warning')}")
+    return "\n".join(lines) + "\n" + more
