@@ -50,14 +50,13 @@ HELP_PAGES = {
 }
 """Pages of the panes of the main screen: the names of the help that each has."""
 
-_ONLY_F1 = {
+ONLY_F1 = {
     "changed_prompts",
     "choice",
     "confirm",
     "dialog",
     "menu",
     "messages",
-    "one_prompt",
     "page",
     "palette",
     "prompt",
@@ -143,7 +142,7 @@ def help_pages() -> dict[Path, str]:
         PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
         for page, names in HELP_PAGES.items()
     }
-    shown = {name for names in HELP_PAGES.values() for name in names} | _ONLY_F1
+    shown = {name for names in HELP_PAGES.values() for name in names} | ONLY_F1
     dialogs = sorted((pane.title, name) for name, pane in panes().items() if name not in shown)
     pages[PAGES / "dialogs.md"] = (
         _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)

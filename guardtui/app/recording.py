@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.forecast.forecaster import Forecast
 from guardtui.reports.base import usage_text
 from guardtui.session.history import (
     MEASURED_AT_MOST,
@@ -25,6 +25,9 @@ from guardtui.session.history import (
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace, now
+
+if TYPE_CHECKING:
+    from guardtui.forecast.forecaster import Forecast
 
 PAUSE = 1.0
 """Seconds without an edit after which a measured definition is recorded.

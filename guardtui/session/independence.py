@@ -54,7 +54,7 @@ def newest_answers(
         earlier = by_name.get(name)
         if earlier is not None and is_answered(earlier).all():
             continue
-        answers = _answers(evaluation, topic, prompts)
+        answers = answers_on(evaluation, topic, prompts)
         by_name[name] = (
             answers if earlier is None else np.where(is_answered(earlier), earlier, answers)
         )
@@ -65,8 +65,11 @@ def newest_answers(
     )
 
 
-def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArray[np.int8]:
-    """Return the answers of an evaluation on these prompts, for the current intent, int8 [N]."""
+def answers_on(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArray[np.int8]:
+    """Return the answers of an evaluation on these prompts, for the intent of `topic`, int8 [N].
+
+    A prompt that only another topic of the profile stopped has no answer.
+    """
     verdicts = evaluation.verdicts
     answers = answers_for(evaluation, prompts.keys)
     if verdicts.stopped_by:

@@ -38,7 +38,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> FilterRows:
     path.write_text("\n".join(["prompt,expected,intent,category,Owner", *lines]), "utf-8")
     prompts = load_prompts(path)
     now, before = (evaluation(prompts, answers) for answers in (NOW, BEFORE))
-    return FilterRows(prompts, now, compare(before, now))
+    return FilterRows(prompts, now, compare(before, now), Labels())
+
+
+class Labels:
+    """Labels of which the first is in doubt, and the last confirmed."""
+
+    suspect = np.array([True, False, False, False, False])
+    confirmed = np.array([False, False, False, False, True])
 
 
 def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
@@ -89,6 +96,9 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         ("stopped=nobody", []),
         ("mistakes", [1, 2]),
         ("right", [0, 3]),
+        ("suspect", [0]),
+        ("suspects -pay", []),
+        ("confirmed", [4]),
         ("regression", [1]),
         ("-regression mistake", [2]),
         ("fixes", [0]),
@@ -121,7 +131,7 @@ def test_lets_through(rows: FilterRows, line: str, passing: list[int]) -> None:
 
 def test_without_a_baseline_nothing_changed(rows: FilterRows) -> None:
     alone = FilterRows(rows.prompts, rows.evaluation)
-    for line in ("regression", "fix", "was:fn"):
+    for line in ("regression", "fix", "was:fn", "suspect", "confirmed"):
         assert not parse_filter(line).mask(alone).any()
 
 

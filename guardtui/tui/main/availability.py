@@ -16,8 +16,6 @@ NEEDS_ALL = frozenset(
         "show_agreement",
         "show_effects",
         "show_lint",
-        "show_panel",
-        "show_suspects",
         "show_sweep",
         "suggest",
         "try_wordings",

@@ -23,8 +23,6 @@ from guardtui.tui.main.workspace import WorkspaceFeature
 from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonFeature
-from guardtui.tui.scanner_comparison.suspects import SuspectsFeature
 from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.tour.feature import TourFeature
 
@@ -96,7 +94,6 @@ class Features:
         guardrail = GuardrailFeature(services, window)
         self.scanning = ScanFeature(services, window, guardrail)
         self.tour = TourFeature(window)
-        panel = ScannerComparisonFeature(services, window)
         self.loaded: dict[str, Feature] = {}
         """Features of `ON_DEMAND` that were needed so far, by their entry."""
         at_start: Sequence[Feature] = (
@@ -118,8 +115,6 @@ class Features:
             ),
             self.files,
             NextStepFeature(services, window),
-            panel,
-            SuspectsFeature(services, window, panel),
             self.tour,
             ToolsFeature(window),
         )

@@ -518,6 +518,13 @@ ACTIONS: tuple[Action, ...] = (
         footer="Label",
     ),
     Action(
+        "confirm_labels",
+        "L",
+        "The label is right",
+        "Confirm a label in doubt, of the marked prompts or of this one; again: undo that",
+        RESULTS,
+    ),
+    Action(
         "add_prompt",
         "i,insert",
         "Add a prompt",
@@ -714,20 +721,6 @@ ACTIONS: tuple[Action, ...] = (
         "h",
         "How right forecasts were",
         "Each scan compared with the forecast from the scans before it",
-        ADVICE,
-    ),
-    Action(
-        "show_panel",
-        "p",
-        "Scanners side by side",
-        "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
-        ADVICE,
-    ),
-    Action(
-        "show_suspects",
-        "l",
-        "Labels in doubt",
-        "Prompts whose label at least two independent scanners contradict",
         ADVICE,
     ),
 )

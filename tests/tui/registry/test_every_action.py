@@ -36,6 +36,7 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
+from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.next_steps import NextStepList
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
@@ -72,8 +73,6 @@ from guardtui.tui.registry.actions import (
 from guardtui.tui.registry.menu import MenuScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.scan.flip_dialog import FlipDialog
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
-from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from guardtui.tui.settings.themes import ThemeScreen
@@ -266,8 +265,6 @@ CASES: dict[str, Case] = {
     "recent_topics": opens(RecentTopicsDialog),
     "remote_topics": opens(RemoteTopicsDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
-    "show_panel": opens(ScannerComparisonDialog),
-    "show_suspects": opens(SuspectsDialog),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
     "choose_guardrail": opens(GuardrailDialog),
@@ -326,6 +323,7 @@ CASES: dict[str, Case] = {
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "clear_marks": Case(marks, 0, marked),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
+    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
@@ -664,8 +662,6 @@ OPENED: dict[str, Prepare] = {
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),
-    "panel": by_letter("p"),
-    "suspects": by_letter("l"),
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
@@ -686,7 +682,6 @@ OPENED: dict[str, Prepare] = {
         for pane in (
             "page",
             "messages",
-            "one_prompt",
             "changed_prompts",
             "forecast_trust",
             "comparison",
