@@ -183,6 +183,19 @@ def test_modules_named_for_contributors_exist(name: str) -> None:
     ] == []
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
+def test_classes_and_methods_named_for_contributors_exist(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "guardtui").rglob("*.py"))
+    named = re.findall(r"`([A-Z][a-z]\w+)(?:\.(\w+))?(?:\([^`]*\))?`", text)
+    assert named
+    for owner, method in named:
+        assert re.search(rf"^class {owner}\b", source, re.MULTILINE), owner
+        assert not method or re.search(rf"^    (?:async )?def {method}\(", source, re.MULTILINE), (
+            method
+        )
+
+
 def test_each_layer_of_the_architecture_is_a_package_and_each_package_a_layer() -> None:
     text = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
     layers = {
