@@ -15,6 +15,7 @@ from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
@@ -62,6 +63,11 @@ class AirsRun:
     def profile(self) -> str:
         """The security profile."""
         return self.settings.profile
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The profile as a guardrail."""
+        return AirsConnection(self.settings).guardrail
 
     def evaluate(
         self,

@@ -14,6 +14,7 @@ from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.operating_point import kept_threshold, unfittable
 from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -64,11 +65,15 @@ class DecisionRun:
             return self
         with open_verdicts() as cache:
             settings = self.options.scanner(cache).settings
-        kept = kept_threshold(topic_path, settings.identity)
+        kept = kept_threshold(topic_path, settings.guardrail)
         if kept is not None:
             return self._at(kept, BY_HAND)
         previous = None if baseline is None else baseline.settings
-        if previous is None or previous.identity != settings.identity or previous.threshold is None:
+        if (
+            previous is None
+            or previous.guardrail != settings.guardrail
+            or previous.threshold is None
+        ):
             return self
         return self._at(previous.threshold, previous.threshold_source)
 
@@ -80,6 +85,11 @@ class DecisionRun:
     def template(self) -> str:
         """Text of the template of the request."""
         return self.options.scanner().template.text
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """Everything that the verdicts depend on besides topic and prompts."""
+        return self.options.scanner().settings
 
     def evaluate(
         self,

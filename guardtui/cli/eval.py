@@ -68,7 +68,7 @@ class EvalRequest:
         options = values_of(all_options(), values)
         require_fitting(values["scanner"], options)
         _check_workers(values["scanner"], values["jobs"], values["ray"])
-        if values["flips"] and values["scanner"] == "local":
+        if values["flips"] and values["scanner"] == "engine":
             raise click.UsageError(
                 "--flips needs a guardrail: add --scanner airs, judge or decision"
             )
@@ -132,8 +132,8 @@ def _check_workers(scanner: str, jobs: int | None, ray: str | None) -> None:
     "--scanner",
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
-    help="Scanner to use: local (default), airs, judge (language models), or decision (a decision "
-    "model).",
+    help="Guardrail to use: engine (default), airs, judge (language models), or decision (a "
+    "decision model).",
 )
 @click.option(
     "--thresholds",

@@ -45,12 +45,13 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
+from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
 from guardtui.session.scan_order import forecast_order
 
 RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
-    "local": LocalRun.of,
+    "engine": LocalRun.of,
     "airs": AirsRun.of,
     "judge": JudgeRun.of,
     "decision": DecisionRun.of,
@@ -147,7 +148,7 @@ def _report(
     elif isinstance(run, DecisionRun):
         run = run.settled(request.topic, before)
     rounds = _flip_rounds(request, topic, prompts)
-    rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
+    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
@@ -191,17 +192,17 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 
 
 def _rows_in_doubt(
-    request: EvalRequest, topic: Topic, prompts: PromptSet
+    request: EvalRequest, run: ScanRun, epochs: Epochs | None, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
     """Return the rows that --flips scans, the most doubtful first; None for all.
 
-    Raises ForecastError if the session has too few verdicts of this kind of guardrail.
+    Raises ForecastError if the session has too few verdicts of this guardrail.
     """
     if not request.flips:
         return None
-    models = request.options["models"] if request.scanner in ("judge", "decision") else ()
-    part = models[0].rpartition("#")[2] if models else request.profile
-    guardrail = recorded_guardrail(request.topic, request.scanner, part)
+    assert isinstance(run, AirsRun | JudgeRun | DecisionRun)  # noqa: S101 - --flips needs one
+    wanted = run.guardrail if isinstance(run, AirsRun) else run.settings.guardrail
+    guardrail = recorded_guardrail(request.topic, measured_with(wanted, epochs))
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
     note(

@@ -13,6 +13,7 @@ import click
 from guardtui.cli import model_scans
 from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.budget import ANSWER_TOKENS
@@ -40,6 +41,11 @@ class JudgeRun:
     def of(cls, values: Mapping[str, Any], profile: str) -> JudgeRun:
         """Create it from values of declared options. Raises as `judge_options`."""
         return cls(judge_options(values), bool(values["fresh"]), profile)
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """Everything that the verdicts depend on besides topic and prompts."""
+        return self.options.scanner().settings
 
     def evaluate(
         self,

@@ -21,6 +21,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import EncodeChunks, encode_chunks
 
 if TYPE_CHECKING:
+    from guardtui.domain.guardrail import Guardrail
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.base import Progress
@@ -31,14 +32,14 @@ def show_progress(now: Progress) -> None:
     diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
 
 
-def kept_threshold(topic_path: Path, identity: str) -> float | None:
-    """Return the threshold in the session for a decision model of this identity, or None.
+def kept_threshold(topic_path: Path, guardrail: Guardrail) -> float | None:
+    """Return the threshold in the session for a decision model, or None.
 
     Warns if the session cannot be read.
     """
     from guardtui.session.chosen_thresholds import read_decision_threshold
 
-    return read_decision_threshold(_kept_settings(topic_path), identity)
+    return read_decision_threshold(_kept_settings(topic_path), guardrail)
 
 
 def _kept_settings(topic_path: Path) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv")
 
-_WITH_SCORES = ("local", "decision")
+_WITH_SCORES = ("engine", "decision")
 
 
 def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:

@@ -64,8 +64,8 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     assert done.err.startswith(f"{COUNT} calls for {COUNT} prompts\nabout ")
     assert " tokens, cost about 0.00" in done.err
     document = json.loads(done.out)
-    scanner = document["scanner"]
-    assert scanner["identity"].startswith("decision, decide, template ")
+    guardrail = document["guardrail"]
+    assert (guardrail["kind"], guardrail["models"]) == ("decision", ["decide"])
     assert (document["threshold"], document["threshold_source"]) == (0.5, "shipped")
     assert all(0 <= row["score"] <= 1 for row in document["results"])
     assert document["usage"]["calls"] == COUNT
@@ -161,4 +161,4 @@ def test_invalid_options_are_refused(
 def test_the_options_of_a_decision_model_do_not_fit_others(run: Run, home: dict[str, str]) -> None:
     done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--api", "systemone", **home)
     assert done.code == 2
-    assert "--api does not fit --scanner local" in done.err
+    assert "--api does not fit --scanner engine" in done.err

@@ -111,7 +111,7 @@ def _badge(state: AppState) -> str:
     settings, connection = state.evaluation.settings, state.connection
     text = " ".join(filter(None, badge(settings)))
     now = None if connection is None else connection.revision
-    if settings.name != AIRS or now is None or revision_of(settings) in ("", str(now)):
+    if settings.kind != AIRS or now is None or revision_of(settings) in ("", str(now)):
         return text
     return f"{text}, no longer in effect"
 
@@ -188,6 +188,6 @@ class MetricsFeature:
         settings = evaluation.settings
         if settings.threshold is None:
             return None  # the engine may not be loaded
-        if settings.name == DECISION:
+        if settings.kind == DECISION:
             return THRESHOLD
         return self._services.engine.scanner.shipped_threshold
