@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from guardtui.app.named_guardrails import NamedGuardrail
-from guardtui.domain.guardrail import DECISION
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -24,9 +23,6 @@ from guardtui.session.topic_revisions import SqliteTopicRevisions
 
 AIRS = "airs"
 JUDGE = "judge"
-REMOTE = frozenset({AIRS, JUDGE, DECISION})
-"""Names of the scanners that run on request only."""
-
 ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
 """Options of a guardrail that is a model."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
@@ -80,13 +78,6 @@ class AirsRun:
         """Return it unchanged: AIRS has no threshold."""
         return self
 
-    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> AirsRun:
-        """Raise UsageError: the rate limit is one for all workers."""
-        raise click.UsageError(
-            "AIRS is not distributed: its rate limit is one for all, more workers only share it; "
-            "leave out the options of shards"
-        )
-
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation, which has no threshold."""
         return evaluation, None
@@ -97,11 +88,10 @@ class AirsRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
         """Evaluate a topic with the profile. Raises `InputError` and ScannerError."""
         require_sendable(topic)
-        with open_verdicts(journal) as cache:
+        with open_verdicts() as cache:
 
             async def evaluate() -> Evaluation:
                 scanner = await self._scanner(
@@ -177,8 +167,8 @@ def require_sendable(topic: Topic) -> None:
 
 
 @contextmanager
-def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
-    """Open the cache of verdicts, in `folder` if given, and close it at the end.
+def open_verdicts() -> Iterator[SqliteVerdicts]:
+    """Open the cache of verdicts, and close it at the end.
 
     Warns if it cannot store verdicts, or no longer can.
     """
@@ -189,7 +179,7 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
             "  free some space, make the folder writable, or name another with GUARDTUI_CACHE"
         )
 
-    cache = SqliteVerdicts(folder or cache_folder())
+    cache = SqliteVerdicts(cache_folder())
     worked = cache.works
     if not worked:
         warn()

@@ -83,14 +83,6 @@ class DecisionRun:
             return self
         return self._at(previous.threshold, previous.threshold_source)
 
-    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> DecisionRun:
-        """Return the same for a set in shards. Raises UsageError for a fitted threshold."""
-        if self.wanted == FITTED:
-            raise click.UsageError(
-                "--threshold fitted needs all scores at once: give shards a number, or shipped"
-            )
-        return self._settled(topic_path, baseline)
-
     def _at(self, threshold: float, source: str) -> DecisionRun:
         return replace(self, options=self.options.at_threshold(threshold, source))
 
@@ -110,9 +102,8 @@ class DecisionRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the model, which ignores `companions`; answers are cached in `journal`.
+        """Evaluate with the model, which ignores `companions`.
 
         Raises UsageError and ScannerError.
         """
@@ -120,7 +111,7 @@ class DecisionRun:
             raise click.UsageError(
                 "--threshold fitted needs a single epoch: omit --epochs or the threshold"
             )
-        return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
+        return model_scans.scan(self.options, topic, prompts, repetition, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation at the wanted threshold, and the fit behind it, if any.

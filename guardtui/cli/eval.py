@@ -23,7 +23,6 @@ from guardtui.cli.options import (
 )
 from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
-from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class EvalRequest:
     guardrail: NamedGuardrail
     options: RunOptions
     gates: Gates
-    shards: ShardFlags
     repeats: EpochFlags
     format_name: str | None
     outputs: tuple[Path, ...]
@@ -70,15 +68,10 @@ class EvalRequest:
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
         """Parse the values of the command's options. Raises UsageError and `ConfigError`."""
-        gates, shards = gates_of(values), shard_flags(values)
+        gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
         repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
         repeats.check_usage(baseline=values["baseline"] is not None)
-        if values["reading"] is not None and shards.wanted(values["prompts"]):
-            raise click.UsageError(
-                "--unlabelled and --sheet do not fit shards: make a prompt set with "
-                "'guardtui convert' first"
-            )
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
         guardrail = values.pop("guardrail").select(values["topic"])
@@ -98,7 +91,6 @@ class EvalRequest:
             guardrail=guardrail,
             options=options,
             gates=gates,
-            shards=shards,
             repeats=repeats,
             variants=variants,
             **values,
@@ -117,6 +109,14 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     for option, kinds in _UNFIT.items():
         if given[option] and guardrail.kind in kinds:
             raise click.UsageError(f"{option} does not fit {guardrail.title}: omit it")
+    if options.jobs is not None and options.ray is not None:
+        raise click.UsageError("--jobs is for this machine alone: omit it, or --ray")
+    for option, value in (("--jobs", options.jobs), ("--ray", options.ray)):
+        if value is not None and guardrail.kind != "engine":
+            raise click.UsageError(
+                f"{option} is for the engine, whose prompts are embedded: a guardrail is limited "
+                "by its service, which several workers would only share"
+            )
 
 
 @click.command("eval")
@@ -193,7 +193,19 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="With --flips: scan in rounds, with at most N calls.",
 )
 @epoch_options
-@shard_options
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="Embed prompts that are not cached with N processes (engine only).",
+)
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Embed them on a Ray cluster, as ray://HOST:10001 (default: Ray on this machine).",
+)
 @own_metric_option
 @plugin_option
 @click.option(

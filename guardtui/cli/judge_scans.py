@@ -54,10 +54,6 @@ class JudgeRun:
         """Return it unchanged: a judge has no threshold."""
         return self
 
-    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> JudgeRun:
-        """Return it unchanged."""
-        return self
-
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation, which has no threshold."""
         return evaluation, None
@@ -68,15 +64,11 @@ class JudgeRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the models, which ignore `companions`; verdicts are cached in `journal`.
-
-        Raises ScannerError.
-        """
+        """Evaluate with the models, which ignore `companions`. Raises ScannerError."""
         models = len({model.full for model in self.options.models})
         return model_scans.scan(
-            self.options, topic, prompts, repetition, journal, fresh=self.fresh, models=models
+            self.options, topic, prompts, repetition, fresh=self.fresh, models=models
         )
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:

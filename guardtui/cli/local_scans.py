@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.large_sets.workers import Workers, make_workers
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.local.vectors import encode_chunks
 from guardtui.session.companions import ALONE, Companions
 from guardtui.session.profile_scans import WithCompanions
 
@@ -24,9 +27,14 @@ if TYPE_CHECKING:
 
 
 def make_run(guardrail: NamedGuardrail, options: RunOptions) -> LocalRun:
-    """Return the run of the embedded engine."""
+    """Return the run of the embedded engine, with the processes that embed prompts.
+
+    Raises `WorkersError` if their package is not installed.
+    """
     encoder = getattr(guardrail.configuration, "encoder", None)
-    return LocalRun(encoder, options.threshold)
+    alone = options.ray is None and options.jobs in (None, 1)
+    workers = None if alone else make_workers(options.jobs, options.ray)
+    return LocalRun(encoder, options.threshold, workers=workers)
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class LocalRun:
     encoder: str | None
     threshold: Wanted
     scanner: LocalScanner | None = None
+    workers: Workers | None = None
     remote = False
     profile = template = ""
 
@@ -55,12 +64,9 @@ class LocalRun:
         self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
     ) -> LocalRun:
         """Return a copy that uses the threshold for these prompts. Raises `OperatingPointError`."""
-        engine = settled_engine(self.encoder, self.threshold, topic, prompts)
+        encode = encode_chunks if self.workers is None else self.workers.encode_chunks
+        engine = settled_engine(self.encoder, self.threshold, topic, prompts, encode)
         return replace(self, scanner=engine)
-
-    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> LocalRun:
-        """Return it unchanged: the threshold is fitted once all shards have scores."""
-        return self
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation, and the fit behind its threshold, or None."""
@@ -72,14 +78,14 @@ class LocalRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate a topic together with its companions. Raises ScannerError.
+        """Evaluate a topic together with its companions. Raises ScannerError and `WorkersError`.
 
         Raises RuntimeError before the threshold is `settled`.
         """
         together = WithCompanions(self._settled, companions.topics, companions.closed)
-        return signals.run(evaluated(together, topic, prompts, repetition))
+        with self.workers or contextlib.nullcontext():
+            return signals.run(evaluated(together, topic, prompts, repetition))
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
         """Do nothing: every prompt has a verdict."""

@@ -26,7 +26,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "eval": ("eval", "Evaluate a topic against labelled prompts."),
-        "merge": ("merge", "Merge the shards of a large evaluation and report on it."),
         "audit": ("audit", "Evaluate the topics of one profile together."),
         "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),

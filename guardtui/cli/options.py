@@ -111,6 +111,8 @@ class RunOptions:
     budget: float | None = None
     max_tokens: int | None = None
     companion_paths: tuple[Path, ...] = ()
+    jobs: int | None = None
+    ray: str | None = None
 
 
 ONE_RUN = RunOptions()

@@ -25,7 +25,7 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, output_option, reading_options, threshold_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.refine_report import Refinement, render
+from guardtui.cli.refine_report import Refinement, WordingsResult, render, render_wordings
 from guardtui.cli.wordings import (
     SweptWordings,
     WordingOptions,
@@ -35,8 +35,6 @@ from guardtui.cli.wordings import (
     sweep,
     wording_options,
 )
-from guardtui.cli.wordings_report import WordingsResult
-from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading

@@ -82,21 +82,16 @@ class ScanRun(Protocol):
     ) -> ScanRun:
         """Return a copy that uses the threshold for this topic. Raises `OperatingPointError`."""
 
-    def settled_for_shards(self, topic_path: Path, baseline: Evaluation | None) -> ScanRun:
-        """Return the same for a set in shards. Raises UsageError."""
-
     def evaluate(
         self,
         topic: Topic,
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
         """Evaluate a topic, with `companions` the other topics of the profile.
 
-        Verdicts are cached in the folder `journal`, by default in the cache of all runs. Raises
-        InputError and ScannerError.
+        Raises InputError and ScannerError.
         """
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:

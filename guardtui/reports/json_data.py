@@ -19,9 +19,7 @@ from guardtui.domain.guardrail import Companion, Guardrail, ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import CONFIDENCE, Interval, rate_intervals
 from guardtui.reports.json_text import dumps
-
-SCHEMA_VERSION = 1
-"""Version of all JSON that guardtui writes."""
+from guardtui.session.report_reader import SCHEMA_VERSION
 
 RATE_KEYS = {
     "coverage": "coverage",

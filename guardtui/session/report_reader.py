@@ -22,7 +22,7 @@ from guardtui.session.session_file import FILE, FOLDER, SessionFile
 _Value = TypeVar("_Value")
 
 SCHEMA_VERSION = 1
-"""Version of the JSON reports that can be read."""
+"""Version of all JSON that guardtui writes, and of the reports that can be read."""
 
 
 class RecordedError(GuardtuiError):
