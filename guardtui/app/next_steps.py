@@ -132,7 +132,7 @@ def next_steps(
         steps.insert(0 if not advised else 1, check)
     note = "" if steps else _nothing(topic, search)
     if note and search is not None and forecast is not None:
-        guardrail = remote_name(forecast.grounds.settings.name)
+        guardrail = remote_name(forecast.grounds.settings.kind)
         note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
@@ -176,7 +176,7 @@ def _check(forecast: Forecast | None) -> NextStep | None:
     flips = len(forecast.flips())
     if not flips or expected.half_width <= UNSURE:
         return None
-    name = remote_name(forecast.grounds.settings.name)
+    name = remote_name(forecast.grounds.settings.kind)
     noun = "likely flip" if flips == 1 else "likely flips"
     calls = "1 call" if flips == 1 else f"{flips} calls"
     return NextStep(StepKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")

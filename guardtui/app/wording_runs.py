@@ -256,7 +256,7 @@ class WordingRuns:
         The threshold is stored in the session.
         """
         self._editing.replace(chosen.topic)
-        self._scans.use_threshold_of(sweep.settings.identity, chosen.threshold)
+        self._scans.use_threshold_of(sweep.settings.guardrail, chosen.threshold)
 
 
 def _cost_text(draft: WordingDraft, run: WordingRun) -> str:

@@ -175,9 +175,8 @@ def _data(refinement: Refinement) -> dict[str, Any]:
     best = result.best
     return {
         "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
-        "scanner": {
-            "name": refinement.result.settings.name,
-            "identity": refinement.result.settings.identity,
+        "guardrail": refinement.result.settings.guardrail.to_json()
+        | {
             "threshold": refinement.result.settings.threshold,
             "threshold_source": refinement.result.settings.threshold_source,
         },

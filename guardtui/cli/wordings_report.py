@@ -166,7 +166,7 @@ def _data(result: WordingsResult) -> dict[str, Any]:
     lines = result.prompts.frame["line"]
     known = [wording.proposal for wording in sweep.wordings]
     return {
-        "scanner": {"name": sweep.settings.name, "identity": sweep.settings.identity},
+        "guardrail": sweep.settings.guardrail.to_json(),
         "prompts": {
             "total": len(result.prompts),
             "chosen_on": len(sweep.split.search_rows),

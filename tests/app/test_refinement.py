@@ -16,8 +16,7 @@ from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.refinement import RefinementError, Refinements, open_measure
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.guardrail import ScannerSettings, forecast_of
 from guardtui.domain.operating_point import FITTED, Threshold
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -115,7 +114,7 @@ async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Pa
     forecast = await refinement.measure()
     settings = forecast.objective.settings
     assert forecast_of(settings) is not None
-    assert settings.identity == guardrail.identity
+    assert settings.guardrail == guardrail.guardrail
     effects = await refinement.effects()
     assert effects.settings == settings
     refinement._forecasting.wanted = False

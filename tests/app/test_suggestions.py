@@ -51,7 +51,7 @@ async def asked(bench: Bench, model: Model, wrong: int = 4) -> MeasuredSuggestio
         seen[label] += 1
         return int(label != (seen[label] <= wrong))
 
-    mistaken = bench.evaluated(answer, name="local")
+    mistaken = bench.evaluated(answer, name="engine")
     refinement = Refinements(
         bench.store,
         bench.workspace,

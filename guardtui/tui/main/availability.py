@@ -13,7 +13,7 @@ from guardtui.app.services import Services
 NEEDS_ALL = frozenset(
     {
         "refine",
-        "show_agreement",
+        "show_trust",
         "show_effects",
         "show_lint",
         "show_sweep",
@@ -45,8 +45,7 @@ class Availability:
             "to_regression": self._no_regressions,
             "suggest": self._no_model,
             "try_wordings": lambda: services.wording_runs.refusal,
-            "show_agreement": self._nothing_judged,
-            "show_forecast_trust": self._nothing_judged,
+            "show_trust": self._nothing_judged,
         }
 
     def refusal(self, name: str) -> str:
@@ -73,7 +72,7 @@ class Availability:
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
-        judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
+        judged = any(iteration.evaluation.settings.kind in REMOTE for iteration in recorded)
         if judged or self._services.scans.results.last() is not None:
             return ""
         return NOTHING_JUDGED

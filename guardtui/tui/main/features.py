@@ -44,13 +44,12 @@ ON_DEMAND = {
     "recent_topics": "topics.feature:TopicsFeature",
     "refine": "advice.refinement:RefinementFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
-    "show_agreement": "guardrail.agreement:AgreementFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.refinement:RefinementFeature",
-    "show_forecast_trust": "guardrail.forecast_trust:ForecastTrustFeature",
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
+    "show_trust": "guardrail.trust:TrustFeature",
     "try_wordings": "advice.wording_run:WordingRunFeature",
     "what_if": "advice.refinement:RefinementFeature",
 }
@@ -106,7 +105,6 @@ class Features:
             self.scanning,
             guardrail,
             AirsTopicsFeature(
-                screen,
                 services.store,
                 services.connections,
                 services.remote_topics,

@@ -10,7 +10,6 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.advice.next_steps import NextStepList
@@ -18,6 +17,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.next_step_line import NextStepLine
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
+from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, settled, until
 
 
@@ -161,7 +161,7 @@ async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
         assert "] ENGINE" not in frame(app)
         state = main.state
         assert state.evaluation is not None
-        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        airs = airs_settings("prod", "3")
         shown = replace(state.evaluation, settings=airs)
         main.services.store.publish(replace(state, evaluation=shown))
         await until(pilot, lambda: "] ENGINE" in frame(app))

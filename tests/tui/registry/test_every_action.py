@@ -27,12 +27,11 @@ from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import DeleteHeld, ShowTopic
+from guardtui.app.remote_topics import ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_requests import TypeWordings
 from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
 from guardtui.domain.agreement import agreement
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
@@ -43,11 +42,11 @@ from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialo
 from guardtui.tui.advice.wording_plan import WordingPlanDialog
 from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog, WritingDialog
 from guardtui.tui.advice.wordings_dialog import WordingsDialog
-from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
+from guardtui.tui.airs.dialogs import TopicTextDialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
-from guardtui.tui.guardrail.agreement import AgreementDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.guardrail.trust import TrustPage
 from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
@@ -82,6 +81,7 @@ from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
 from guardtui.tui.topics.recent_topics import RecentTopicsDialog
+from tests.guardrails import decision_settings
 from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
@@ -263,7 +263,7 @@ CASES: dict[str, Case] = {
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
     "recent_topics": opens(RecentTopicsDialog),
-    "remote_topics": opens(RemoteTopicsDialog, connected),
+    "remote_topics": opens(ChoiceDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
@@ -282,8 +282,7 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_agreement": tells("No guardrail has judged anything here yet"),
-    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
+    "show_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -466,11 +465,6 @@ async def confirm(stage: Stage) -> None:
     await by_key("x")(stage)
 
 
-async def remote_list(stage: Stage) -> None:
-    await connected(stage)
-    await by_key("shift+f11")(stage)
-
-
 async def pushed(stage: Stage, screen: Screen[Any]) -> None:
     stage.app.push_screen(screen)
     assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
@@ -487,10 +481,6 @@ async def remote_text(stage: Stage) -> None:
     await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
 
 
-async def remote_delete(stage: Stage) -> None:
-    await pushed(stage, delete_dialog(DeleteHeld("Tax advice", ("sandbox: revision 2",))))
-
-
 async def scan_dialog(stage: Stage) -> None:
     cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
     await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
@@ -504,10 +494,11 @@ async def flip_dialog(stage: Stage) -> None:
     )
 
 
-async def agreement_dialog(stage: Stage) -> None:
+async def trust_page(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
+    compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
+    await pushed(stage, TrustPage(compared, Text("none")))
 
 
 async def tour(stage: Stage) -> None:
@@ -567,7 +558,7 @@ async def better_wordings(stage: Stage) -> None:
     candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
     known = MeasuredWording(candidate, 0.5, 0.5, metrics)
     better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
-    settings = ScannerSettings("decision", "decision, m, template 0")
+    settings = decision_settings(template="0")
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
 
@@ -664,12 +655,10 @@ OPENED: dict[str, Prepare] = {
     "scanner": by_key("f9"),
     "scan": scan_dialog,
     "flips": flip_dialog,
-    "agreement": agreement_dialog,
+    "trust": trust_page,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
-    "remote_topics": remote_list,
     "remote_text": remote_text,
-    "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
     "prompt": by_key("i"),
@@ -683,7 +672,6 @@ OPENED: dict[str, Prepare] = {
             "page",
             "messages",
             "changed_prompts",
-            "forecast_trust",
             "comparison",
         )
     },
