@@ -203,8 +203,9 @@ class IdeaAdvice:
         """
         message = "The edit is in the editor; Undo takes it back."
         known = self._wordings
-        if proposal.threshold is not None and known is not None:
-            self._scans.use_threshold_of(known.identity, proposal.threshold)
+        asked = None if known is None else known.guardrail
+        if proposal.threshold is not None and asked is not None:
+            self._scans.use_threshold_of(asked, proposal.threshold)
             message += f" The threshold is {threshold_text(proposal.threshold)}."
         if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"

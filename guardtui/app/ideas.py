@@ -137,7 +137,7 @@ def ranked_ideas(
     nothing = "You discarded every measured edit" if hidden else _nothing(topic, search)
     note = "" if ideas else nothing
     if note and search is not None and forecast is not None:
-        guardrail = remote_name(forecast.grounds.settings.name)
+        guardrail = remote_name(forecast.grounds.settings.kind)
         note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
@@ -183,7 +183,7 @@ def _check(forecast: Forecast | None) -> Idea | None:
     flips = len(forecast.flips())
     if not flips or expected.half_width <= UNSURE:
         return None
-    name = remote_name(forecast.grounds.settings.name)
+    name = remote_name(forecast.grounds.settings.kind)
     noun = "likely flip" if flips == 1 else "likely flips"
     calls = "1 call" if flips == 1 else f"{flips} calls"
     return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")

@@ -10,8 +10,8 @@ import numpy as np
 from guardtui.advice.prompt_set import Survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.ideas import Idea, IdeaKind, gain_text
-from guardtui.domain.evaluation import ENGINE, Evaluation
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, guardrail_text
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
 
@@ -53,7 +53,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     width falls with the square root of the number of labels. A guardrail that has scanned the
     prompts can be asked about another definition instead.
     """
-    if search is None or not search.single_edits or evaluation.settings.name != ENGINE:
+    if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
         return None
     best = next(iter(search.proposals), None)
     if best is not None and best.gain.is_certain:

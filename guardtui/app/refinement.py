@@ -21,8 +21,7 @@ from guardtui.app.forecasting import Forecasting
 from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecaster

@@ -33,7 +33,7 @@ from guardtui.app.wordings import (
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.guardrail import Guardrail, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
@@ -105,7 +105,7 @@ class WordingPlan(Question[bool]):
 class MeasuredWordings:
     """Wordings of `topic` as proposals, by descending lower bound.
 
-    They are measured by `measure`, or without one by the decision model of this `identity`. `notes`
+    They are measured by `measure`, or without one by the decision model `guardrail`. `notes`
     say how, and which wordings were invalid.
     """
 
@@ -113,7 +113,7 @@ class MeasuredWordings:
     proposals: tuple[Proposal, ...]
     notes: tuple[str, ...]
     measure: Measure | None = None
-    identity: str = ""
+    guardrail: Guardrail | None = None
 
     def serves(self, topic: Topic, measure: Measure) -> bool:
         """Return whether they can stand beside edits of a definition by this measure."""
@@ -409,8 +409,8 @@ class WordingTrials:
         """Run a planned trial; a cancelled one keeps its answers. Raises ScannerError."""
         sweep, _ = await trial.run(report)
         notes = (*trial.draft.notes, *sweep_notes(sweep))
-        topic, identity = trial.draft.topic, sweep.settings.identity
-        return MeasuredWordings(topic, sweep.finalists, notes, identity=identity)
+        topic, guardrail = trial.draft.topic, sweep.settings.guardrail
+        return MeasuredWordings(topic, sweep.finalists, notes, guardrail=guardrail)
 
 
 def offered(others: int, options: RemoteOptions, remembered: str) -> TypeWordings:

@@ -179,9 +179,8 @@ def _data(refinement: Refinement) -> dict[str, Any]:
     best = result.best
     return {
         "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
-        "scanner": {
-            "name": refinement.result.settings.name,
-            "identity": refinement.result.settings.identity,
+        "guardrail": refinement.result.settings.guardrail.to_json()
+        | {
             "threshold": refinement.result.settings.threshold,
             "threshold_source": refinement.result.settings.threshold_source,
         },
@@ -375,7 +374,7 @@ def _wordings_data(result: WordingsResult) -> dict[str, Any]:
     lines = result.prompts.frame["line"]
     known = [wording.proposal for wording in sweep.wordings]
     return {
-        "scanner": {"name": sweep.settings.name, "identity": sweep.settings.identity},
+        "guardrail": sweep.settings.guardrail.to_json(),
         "prompts": {
             "total": len(result.prompts),
             "chosen_on": len(sweep.split.search_rows),

@@ -29,7 +29,7 @@ from guardtui.app.ideas import (
 )
 from guardtui.app.label_step import WIDE, label_need, label_step
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import coverage_interval
@@ -42,6 +42,7 @@ from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
 from tests.app.headless import TaskJobs
 from tests.app.test_operating_point import Opened, written
+from tests.guardrails import airs_settings, engine_settings
 
 NONE = np.zeros(0, np.intp)
 
@@ -55,7 +56,7 @@ def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") ->
 
 def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
     rows = MeasuredRows(NONE, NONE, "all prompts")
-    engine = ScannerSettings("local", "x", 0.5)
+    engine = engine_settings("x", 0.5)
     return SearchResult(
         topic, engine, Metrics(5, 5, 5, 5), proposals, found, found + 1, 0.1, "exhausted", rows
     )
@@ -330,7 +331,7 @@ async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
             return result(topic)
 
         monkeypatch.setattr(refinement, "advise", fake)
-        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        airs = airs_settings("prod", "3")
         services.store.publish(replace(services.state, evaluation=replace(shown, settings=airs)))
         await app.jobs.finished()
         assert meanwhile == [None]
@@ -373,7 +374,7 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
                 np.full(len(shown.keys), np.nan, np.float32),
                 np.full(len(shown.keys), -1, np.int16),
             )
-            airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+            airs = airs_settings("prod", "3")
             workspace = app.services.workspace
             scanned = replace(shown, settings=airs, verdicts=verdicts)
             workspace.session.record(workspace.write(scanned, Decision.KEEP))
@@ -383,7 +384,7 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
         second = app.services.state.ideas
         assert second is not None
         assert second.result is not None
-        assert second.result.settings.name == "forecast"
+        assert second.result.settings.kind == "forecast"
         scan(1)
         app.services.preview.request()
         await app.jobs.finished()
@@ -511,7 +512,7 @@ async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
         assert label_need(result(topic, proposal(topic, 0.01)), state.evaluation) is None
         assert label_need(result(topic), state.evaluation) is not None
         # A scan by another guardrail: it can be asked about other definitions.
-        airs = ScannerSettings("airs", "airs, profile prod")
+        airs = airs_settings("prod")
         assert label_need(result(topic), replace(state.evaluation, settings=airs)) is None
 
 
@@ -529,7 +530,7 @@ def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
 
 def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    engine = ScannerSettings("local", "x", 0.5, "shipped")
+    engine = engine_settings("x", 0.5, "shipped")
     few = replace(with_counts(bench.evaluated(like_labels), 24, 6), settings=engine)
     need = label_need(result(bench.topic), few)
     assert need is not None

@@ -10,8 +10,7 @@ import pytest
 
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.refinement import RefinementError, Refinements, open_measure
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.guardrail import ScannerSettings, forecast_of
 from guardtui.domain.operating_point import FITTED, Threshold
 from guardtui.scanners.base import ScannerError
 from guardtui.session.session import Decision
@@ -68,7 +67,7 @@ async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Pa
     forecast = await refinement.measure()
     settings = forecast.objective.settings
     assert forecast_of(settings) is not None
-    assert settings.identity == guardrail.identity
+    assert settings.guardrail == guardrail.guardrail
     effects = await refinement.effects()
     assert effects.settings == settings
     refinement._forecasting.wanted = False

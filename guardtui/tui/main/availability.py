@@ -12,7 +12,6 @@ from guardtui.app.services import Services
 NEEDS_ALL = frozenset(
     {
         "ideas",
-        "show_agreement",
         "show_effects",
         "show_lint",
         "show_sweep",
@@ -39,8 +38,7 @@ class Availability:
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
-            "show_agreement": self._nothing_judged,
-            "show_forecast_trust": self._nothing_judged,
+            "show_trust": self._nothing_judged,
         }
 
     def refusal(self, name: str) -> str:
@@ -62,7 +60,7 @@ class Availability:
 
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
-        judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
+        judged = any(iteration.evaluation.settings.kind in REMOTE for iteration in recorded)
         if judged or self._services.scans.results.last() is not None:
             return ""
         return NOTHING_JUDGED

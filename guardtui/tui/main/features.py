@@ -43,13 +43,12 @@ ON_DEMAND = {
     "open_topic": "topics.feature:TopicsFeature",
     "recent_topics": "topics.feature:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
-    "show_agreement": "guardrail.agreement:AgreementFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.effects:EffectFeature",
-    "show_forecast_trust": "guardrail.forecast_trust:ForecastTrustFeature",
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
+    "show_trust": "guardrail.trust:TrustFeature",
 }
 """Module below `guardtui.tui` and class of the feature that runs an action, by action."""
 
@@ -103,7 +102,6 @@ class Features:
             self.scanning,
             guardrail,
             AirsTopicsFeature(
-                screen,
                 services.store,
                 services.connections,
                 services.remote_topics,

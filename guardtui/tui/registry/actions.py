@@ -334,7 +334,7 @@ ACTIONS: tuple[Action, ...] = (
         "remote_topics",
         "shift+f11,ctrl+right_square_bracket",
         "Topics in AIRS",
-        "All topics of the tenant: view, copy to the editor, apply, revert, create, delete",
+        "Topics of the tenant: view, copy to the editor; create, apply, revert yours",
         menu="r t",
     ),
     Action(
@@ -673,17 +673,10 @@ ACTIONS: tuple[Action, ...] = (
         menu="t s",
     ),
     Action(
-        "show_agreement",
+        "show_trust",
         "a",
-        "Scan and engine",
-        "How well the embedded engine predicts the last scan; its threshold fitted to it",
-        ADVICE,
-    ),
-    Action(
-        "show_forecast_trust",
-        "h",
-        "How right forecasts were",
-        "Each scan compared with the forecast from the scans before it",
+        "How well scans were predicted",
+        "Scans against the engine and the forecasts; a threshold fitted to the last one",
         ADVICE,
     ),
 )

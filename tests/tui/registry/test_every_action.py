@@ -25,7 +25,7 @@ from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import DeleteHeld, ShowTopic
+from guardtui.app.remote_topics import ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.agreement import agreement
@@ -37,11 +37,11 @@ from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
-from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
+from guardtui.tui.airs.dialogs import TopicTextDialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
-from guardtui.tui.guardrail.agreement import AgreementDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.guardrail.trust import TrustPage
 from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
@@ -257,7 +257,7 @@ CASES: dict[str, Case] = {
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
     "recent_topics": opens(RecentTopicsDialog),
-    "remote_topics": opens(RemoteTopicsDialog, connected),
+    "remote_topics": opens(ChoiceDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
@@ -271,8 +271,7 @@ CASES: dict[str, Case] = {
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_agreement": tells("No guardrail has judged anything here yet"),
-    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
+    "show_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -462,11 +461,6 @@ async def confirm(stage: Stage) -> None:
     await by_key("x")(stage)
 
 
-async def remote_list(stage: Stage) -> None:
-    await connected(stage)
-    await by_key("shift+f11")(stage)
-
-
 async def pushed(stage: Stage, screen: Screen[Any]) -> None:
     stage.app.push_screen(screen)
     assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
@@ -483,10 +477,6 @@ async def remote_text(stage: Stage) -> None:
     await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
 
 
-async def remote_delete(stage: Stage) -> None:
-    await pushed(stage, delete_dialog(DeleteHeld("Tax advice", ("sandbox: revision 2",))))
-
-
 async def scan_dialog(stage: Stage) -> None:
     cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
     await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
@@ -500,10 +490,11 @@ async def flip_dialog(stage: Stage) -> None:
     )
 
 
-async def agreement_dialog(stage: Stage) -> None:
+async def trust_page(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
+    compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
+    await pushed(stage, TrustPage(compared, Text("none")))
 
 
 async def tour(stage: Stage) -> None:
@@ -605,11 +596,9 @@ OPENED: dict[str, Prepare] = {
     "scanner": by_key("f9"),
     "scan": scan_dialog,
     "flips": flip_dialog,
-    "agreement": agreement_dialog,
+    "trust": trust_page,
     "companions": by_key("ctrl+f9"),
-    "remote_topics": remote_list,
     "remote_text": remote_text,
-    "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
     "prompt": by_key("i"),
@@ -623,7 +612,6 @@ OPENED: dict[str, Prepare] = {
             "page",
             "messages",
             "changed_prompts",
-            "forecast_trust",
             "comparison",
         )
     },

@@ -106,7 +106,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
         await play.scan("g")
         judged = play.main.services.session.iterations[-1]
         assert judged.decision is Decision.KEEP  # the first complete one, on the file's definition
-        assert judged.evaluation.settings.name == "judge"
+        assert judged.evaluation.settings.kind == "judge"
         assert judged.evaluation.metrics.coverage == 1.0
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
@@ -120,7 +120,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
                 int(judged.evaluation.keys[0])
             ).reason
         )
-        template = judged.evaluation.settings.identity.rpartition(" ")[2]
+        template = judged.evaluation.settings.guardrail.template
         assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import polars as pl
+import numpy as np
 
 from guardtui.domain.prompts import SAMPLE, Finding, PromptSet, Severity
-from guardtui.shards.large_set import LargeSet
 
 SIZE = 5_000
 """Number of prompts in a sample: the precision of a rate is then about ±0.02."""
@@ -33,53 +32,38 @@ class Sample:
     @property
     def text(self) -> str:
         """A short description."""
-        if len(self.prompts) == self.of:
-            return f"all {self.of} prompts"
         return f"sample of {len(self.prompts)} of {self.of} prompts"
 
 
-def draw(large: LargeSet, size: int = SIZE) -> Sample:
-    """Draw a sample that depends only on the contents of the prompts and on the shards.
+def draw(prompts: PromptSet, size: int = SIZE) -> Sample:
+    """Draw a sample that depends only on the contents of the prompts; `size` is below their number.
 
-    A shard is a random part of the set: only as many are read as give enough of every stratum.
-    Raises FileError.
+    Its only findings are that it is a sample, and those on rows left out of the file.
     """
-    wanted = allot(large.strata, size)
-    frames: list[pl.DataFrame] = []
-    have: dict[tuple[str, bool], int] = dict.fromkeys(wanted, 0)
-    for shard in large.all_shards():
-        if all(have[stratum] >= wanted[stratum] for stratum in wanted):
-            break
-        frame = large.read_rows(shard)
-        category = large.category_column
-        name = pl.lit("") if category is None else pl.col(category)
-        frame = frame.with_columns(name.alias("_category"))
-        frames.append(frame)
-        counts = frame.group_by("_category", "expected").agg(pl.len().alias("_count"))
-        for name, expected, count in counts.select("_category", "expected", "_count").iter_rows():
-            have[name, expected] += count
-    together = pl.concat(frames)
-    parts = [
-        together.filter((pl.col("_category") == name) & (pl.col("expected") == expected))
-        # Keys are hashes, so the smallest are a random but reproducible choice.
-        .sort("key")
-        .head(count)
-        for (name, expected), count in wanted.items()
-    ]
-    rows = pl.concat(parts).sort("row").drop("_category")
-    totals = [sum(counts[index] for counts in large.strata.values()) for index in (0, 1)]
-    share = totals[0] / sum(totals)
-    drawn_share = sum(count for (_, expected), count in wanted.items() if expected) / max(
-        1, rows.height
+    column = prompts.category_column
+    groups, names = (
+        (np.zeros(len(prompts), np.int32), [""]) if column is None else prompts.groups(column)
     )
-    proportional = abs(share - drawn_share) < 1 / max(1, rows.height)
-    sample = Sample(large.prompts(rows), large.rows, proportional)
-    if rows.height == large.rows:
-        return sample
+    members = {
+        (name, expected): np.flatnonzero((groups == code) & (prompts.expected == expected))
+        for code, name in enumerate(names)
+        for expected in (True, False)
+    }
+    strata = {name: (len(members[name, True]), len(members[name, False])) for name in names}
+    # Keys are hashes, so the smallest are a random but reproducible choice.
+    drawn = [
+        members[stratum][np.argsort(prompts.keys[members[stratum]], kind="stable")[:count]]
+        for stratum, count in allot(strata, size).items()
+    ]
+    rows = np.sort(np.concatenate(drawn))
+    expected = prompts.expected
+    proportional = abs(float(expected.mean()) - float(expected[rows].mean())) < 1 / len(rows)
+    chosen = replace(prompts, frame=prompts.frame[rows], findings=())
+    sample = Sample(chosen, len(prompts), proportional)
     others = "" if proportional else ", and of accuracy, precision and F1 not even that"
     message = f"{sample.text}: rates are estimates for all{others}"
-    finding = Finding(Severity.WARNING, SAMPLE, message)
-    return replace(sample, prompts=replace(sample.prompts, findings=(finding,)))
+    findings = (*prompts.left_out, Finding(Severity.WARNING, SAMPLE, message))
+    return replace(sample, prompts=replace(chosen, findings=findings))
 
 
 def allot(strata: Mapping[str, tuple[int, int]], size: int) -> dict[tuple[str, bool], int]:
