@@ -32,10 +32,6 @@ NEEDS_ACCOUNT = (
     "Topics need a service account: set PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and "
     "PANW_MGMT_TSG_ID."
 )
-NO_MODEL = (
-    "No model is named: choose a judge under Guardrail, or start with --model URL#NAME or --writer "
-    "URL#NAME."
-)
 _NEEDS_NAME = (
     "No security profile is named: choose one under Guardrail in the menu, start with "
     "--profile NAME, or set PANW_AI_SEC_PROFILE_NAME."

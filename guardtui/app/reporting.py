@@ -102,10 +102,10 @@ class Reporting:
         ]
 
     def _note(self, evaluation: Evaluation) -> str:
-        large = self._workspace.large
+        sample = self._workspace.sample
         of_sample = ""
-        if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, guardtui eval"
+        if sample is not None:
+            of_sample = f"a {sample.text}; of all: {self._workspace.whole_command}"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:

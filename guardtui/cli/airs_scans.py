@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -155,8 +154,8 @@ def require_sendable(topic: Topic) -> None:
 
 
 @contextmanager
-def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
-    """Open the cache of verdicts, in `folder` if given, and close it at the end.
+def open_verdicts() -> Iterator[SqliteVerdicts]:
+    """Open the cache of verdicts, and close it at the end.
 
     Warns if it cannot store verdicts, or no longer can.
     """
@@ -167,7 +166,7 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
             "  free some space, make the folder writable, or name another with GUARDTUI_CACHE"
         )
 
-    cache = SqliteVerdicts(folder or cache_folder())
+    cache = SqliteVerdicts(cache_folder())
     worked = cache.works
     if not worked:
         warn()

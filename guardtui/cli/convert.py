@@ -27,7 +27,7 @@ from guardtui.files.foreign.base import (
     recognised,
 )
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import read_prompt_bytes
+from guardtui.files.prompt_rows import read_prompt_bytes
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
 
 FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")

@@ -97,9 +97,8 @@ class DecisionRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the model, which ignores `companions`; answers are cached in `journal`.
+        """Evaluate with the model, which ignores `companions`.
 
         Raises UsageError and ScannerError.
         """
@@ -107,7 +106,7 @@ class DecisionRun:
             raise click.UsageError(
                 "--threshold fitted needs a single epoch: omit --epochs or the threshold"
             )
-        return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
+        return model_scans.scan(self.options, topic, prompts, repetition, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation at the wanted threshold, and the fit behind it, if any.

@@ -21,7 +21,7 @@ from tests.guardrails import airs_settings
 
 
 def opened(path: Path) -> Opened:
-    app = Opened(path, "shipped", jobs=TaskJobs(idle=("next step",)))
+    app = Opened(path, "shipped", jobs=TaskJobs(idle=("ideas",)))
     app.services.measured.pause = 0
     return app
 

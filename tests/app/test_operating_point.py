@@ -68,7 +68,7 @@ class Opened:
             threshold=threshold,
         )
         self.services.preview.pause = 0
-        self.services.next_steps.pause = 0
+        self.services.ideas.pause = 0
 
     async def __aenter__(self) -> Opened:
         await self.services.open()

@@ -120,7 +120,6 @@ def test_export_of_an_unknown_iteration(
     [
         (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
         (("judge-template", "-o", "none/x.txt"), "none/x.txt: no folder none\n  create it first"),
-        (("merge", "none"), "none: not a folder of shards: set.json is missing\n  name the folder"),
         (
             ("eval", "topic.yaml", "--prompts", "twice.csv"),
             "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",

@@ -13,7 +13,7 @@ from guardtui.domain.prompts import PROMPT_BYTES
 from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
 from guardtui.files.foreign.mapping import Entry, mapped
 from guardtui.files.problems import FileError, json_problem
-from guardtui.files.prompt_files import read_rows
+from guardtui.files.prompt_rows import read_rows
 from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
 from guardtui.files.table_formats import SEPARATORS, header_fields
 from guardtui.files.yaml_documents import line_of
