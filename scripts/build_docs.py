@@ -50,17 +50,27 @@ HELP_PAGES = {
 }
 """Pages of the panes of the main screen: the names of the help that each has."""
 
-_PLAIN_DIALOGS = (
+ONLY_F1 = {
+    "changed_prompts",
     "choice",
     "confirm",
     "dialog",
     "menu",
     "messages",
-    "one_prompt",
     "page",
     "palette",
-)
-"""Help that says no more than the page of keys."""
+    "prompt",
+    "remote_delete",
+    "remote_text",
+    "search",
+    "settings",
+    "theme",
+    "tour",
+    "wording_plan",
+    "wording_run",
+    "writing",
+}
+"""Dialogs that explain themselves, or belong to another one: only F1 shows their help."""
 
 _COMMON_KEYS = (
     "Move or scroll; g G: first, last; ^d ^u: half a page",
@@ -75,7 +85,7 @@ _HELP_HEAD = (
 _DIALOGS_HEAD = """\
 # Dialogs
 
-What each dialog shows and its keys, as F1 explains them there.
+What the larger dialogs show and their keys, as F1 explains them there.
 
 """
 
@@ -132,7 +142,7 @@ def help_pages() -> dict[Path, str]:
         PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
         for page, names in HELP_PAGES.items()
     }
-    shown = {name for names in HELP_PAGES.values() for name in names} | {*_PLAIN_DIALOGS}
+    shown = {name for names in HELP_PAGES.values() for name in names} | ONLY_F1
     dialogs = sorted((pane.title, name) for name, pane in panes().items() if name not in shown)
     pages[PAGES / "dialogs.md"] = (
         _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)

@@ -15,6 +15,7 @@ import click
 import pytest
 
 from guardtui.cli.main import COMMANDS, cli
+from guardtui.tui.help.panes import panes
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
@@ -62,6 +63,15 @@ def test_generated_pages_are_current() -> None:
     assert len(pages) > 5
     wrong = [path.name for path, text in pages.items() if path.read_text("utf-8") != text]
     assert wrong == [], "run: python scripts/build_docs.py"
+
+
+def test_every_help_is_on_a_page_or_left_out_by_name() -> None:
+    script = _script("build_docs")
+    pages = "".join(script.help_pages().values())
+    titles = {name: pane.title for name, pane in panes().items()}
+    assert titles.keys() >= script.ONLY_F1
+    shown = {name for name, title in titles.items() if f"# {title}\n" in pages}
+    assert shown == titles.keys() - script.ONLY_F1
 
 
 def test_keys_of_the_jobs_exist() -> None:
@@ -171,6 +181,19 @@ def test_modules_named_for_contributors_exist(name: str) -> None:
     assert [
         path for path in sorted(named) if not any(one.endswith(f"/{path}") for one in known)
     ] == []
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
+def test_classes_and_methods_named_for_contributors_exist(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "guardtui").rglob("*.py"))
+    named = re.findall(r"`([A-Z][a-z]\w+)(?:\.(\w+))?(?:\([^`]*\))?`", text)
+    assert named
+    for owner, method in named:
+        assert re.search(rf"^class {owner}\b", source, re.MULTILINE), owner
+        assert not method or re.search(rf"^    (?:async )?def {method}\(", source, re.MULTILINE), (
+            method
+        )
 
 
 def test_each_layer_of_the_architecture_is_a_package_and_each_package_a_layer() -> None:

@@ -62,6 +62,6 @@ def compare_with_engine(
         by_engine.settings.threshold,
         fitted,
         forecast_agreement,
-        remote_name(scan.settings.name),
+        remote_name(scan.settings.kind),
         tuple(describe_changes(scan.topic, current)),
     )

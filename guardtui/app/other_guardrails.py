@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from guardtui.app.engine import Engine
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import ENGINE, Evaluation
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.scanners.base import ScannerError
 from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
@@ -38,7 +39,7 @@ class LabelDoubts:
         Slow: may evaluate the definition with the engine.
         """
         topic, engine = self.evaluation.topic, None
-        if self.evaluation.settings.name == ENGINE:
+        if self.evaluation.settings.kind == ENGINE:
             engine = self.evaluation
         else:
             # The engine itself reports why it cannot be loaded.
@@ -66,7 +67,7 @@ class OtherGuardrails:
         # Of a definition that nobody has judged only the intent matters: typing changes nothing.
         judged = any(iteration.evaluation.topic == topic for iteration in state.iterations)
         subject = topic if judged else topic.intent
-        key = (subject, prompts, state.iterations, shown.name, shown.identity)
+        key = (subject, prompts, state.iterations, shown.kind, shown.guardrail)
         if key != self._key:
             self._newest = other_verdicts(topic, prompts, state.iterations, shown)
             self._key = key

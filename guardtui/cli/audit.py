@@ -19,8 +19,8 @@ from guardtui.cli.operating_point import settled_engine
 from guardtui.cli.options import FILE, Fraction, engine_options, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.cli.progress import watched
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import count_text, threshold_text
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Wanted
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
@@ -199,7 +199,7 @@ class OwnThresholds:
     def settings(self) -> ScannerSettings:
         """Settings of the engine, without a threshold: there are several."""
         engine = self.engine.settings
-        return ScannerSettings(engine.name, engine.identity)
+        return ScannerSettings(engine.guardrail)
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
         """Scan with the threshold of this topic."""

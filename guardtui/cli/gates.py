@@ -110,7 +110,7 @@ def gate_options(function: Function) -> Function:
             click.option(
                 "--require-complete",
                 is_flag=True,
-                help="Exit with 3 if any prompt has no verdict, for every scanner.",
+                help="Exit with 3 if any prompt has no verdict, for every guardrail.",
             ),
             click.option(
                 "--require-significant",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from guardtui.cli import diagnostics
 from guardtui.cli.delivery import write_all
@@ -26,11 +25,10 @@ from guardtui.reports.thresholds import (
 
 if TYPE_CHECKING:
     from guardtui.cli.eval import EvalRequest
-    from guardtui.shards.merge import Merged
 
 FORMATS = ("table", "json", "csv")
 
-_WITH_SCORES = ("local", "decision")
+_WITH_SCORES = ("engine", "decision")
 
 
 def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
@@ -66,13 +64,6 @@ def sweep_of(evaluation: Evaluation) -> Sweep:
     """Return every threshold of an evaluation; prompts without a score are ignored."""
     verdicts, intent = evaluation.verdicts, evaluation.topic.intent
     return sweep(verdicts.score, evaluation.should_trigger, intent, evaluation.keys)
-
-
-def sweep_of_shards(merged: Merged) -> Sweep:
-    """Return every threshold of a merged run."""
-    should, other = merged.sorted_scores()
-    duty = np.arange(len(should) + len(other)) < len(should)
-    return sweep(np.concatenate([should, other]), duty, merged.evaluation.topic.intent)
 
 
 def report_thresholds(

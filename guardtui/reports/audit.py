@@ -27,9 +27,8 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import count_text, interval_text, rate_text
-from guardtui.domain.guardrail import measured_by
+from guardtui.domain.guardrail import ScannerSettings, measured_by
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind
 from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import Label
@@ -116,7 +115,7 @@ def _made_with(report: AuditReport) -> Iterator[tuple[Phrase, Phrase]]:
         f"{len(evaluation.members)}, over {count_text(len(evaluation), 'distinct prompt')}",
     )
     yield "default", f"what no topic matches is {_default_text(evaluation)}"
-    yield "scanner", quoting(lambda quote: _scanner_text(report, quote))
+    yield "guardrail", quoting(lambda quote: _guardrail_text(report, quote))
 
 
 def _composite(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
@@ -273,10 +272,10 @@ def _about(evaluation: ProfileEvaluation, row: int) -> Phrase:
 # --- sentences ----------------------------------------------------------------------------
 
 
-def _scanner_text(report: AuditReport, quote: Quote) -> str:
-    """Return the scanner with its threshold."""
+def _guardrail_text(report: AuditReport, quote: Quote) -> str:
+    """Return the guardrail with its threshold."""
     settings = report.settings
-    text = quote(settings.identity)
+    text = settings.guardrail.text(quote)
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
         text += f", threshold {settings.threshold:.3f}{source}"

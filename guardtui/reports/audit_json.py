@@ -10,7 +10,7 @@ from guardtui.domain.profile_evaluation import CONTRADICTORY, ProfileEvaluation
 from guardtui.domain.profile_labels import Label
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.reports.audit import AuditReport
-from guardtui.reports.json_data import Measured, Rates, Scanner, encode
+from guardtui.reports.json_data import Measured, Rates, encode, guardrail_of
 
 KIND_CODES: dict[ConflictKind, str] = {
     ConflictKind.STOPPED: "stopped_by_another",
@@ -27,7 +27,7 @@ def audit_json(report: AuditReport) -> str:
     data = {
         "profile": report.profile,
         "default": "block" if evaluation.closed else "allow",
-        "scanner": Scanner.of(settings),
+        "guardrail": guardrail_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "notices": report.notices,

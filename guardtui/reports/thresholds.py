@@ -19,13 +19,12 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import interval_text, rate_text
-from guardtui.domain.guardrail import DECISION, measured_by
+from guardtui.domain.guardrail import DECISION, ScannerSettings, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, Sweep, best_threshold
-from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, Scanner, encode
+from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, encode, guardrail_of
 
 ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
@@ -99,7 +98,7 @@ def _data(result: Thresholds) -> dict[str, Any]:
     current = sweep.index(result.current)
     kept = (current,) if best is None else (current, best.index)
     return {
-        "scanner": Scanner.of(result.settings),
+        "guardrail": guardrail_of(result.settings),
         "threshold_source": result.settings.threshold_source,
         "prompts": result.prompts,
         "intent": str(sweep.intent),
@@ -231,7 +230,7 @@ def threshold_cells(
 
 def _thresholds(result: Thresholds) -> Iterator[Block]:
     yield thresholds_table(result.sweep, result.current, result.best)
-    if result.settings.name != DECISION:
+    if result.settings.kind != DECISION:
         yield Paragraph(_PROXY)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
-from guardtui.domain.guardrail import badge
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, badge
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.suspects import suspects
 from guardtui.domain.topic import Topic
@@ -69,11 +69,11 @@ def other_verdicts(
     ordered = [one for one in reversed(iterations) if one.evaluation.topic == topic]
     on_this = len(ordered)
     ordered += [one for one in reversed(iterations) if one.evaluation.topic != topic]
-    by_guardrail: dict[tuple[str, str], list[tuple[Iteration, bool]]] = {}
+    by_guardrail: dict[tuple[Guardrail, bool], list[tuple[Iteration, bool]]] = {}
     for index, iteration in enumerate(ordered):
         settings = iteration.evaluation.settings
-        if settings.name != ENGINE and (shown is None or _identity(settings) != _identity(shown)):
-            known = by_guardrail.setdefault(_identity(settings), [])
+        if settings.kind != ENGINE and (shown is None or _value(settings) != _value(shown)):
+            known = by_guardrail.setdefault(_value(settings), [])
             known.append((iteration, index < on_this))
     verdicts = [_latest(topic, prompts, known) for known in by_guardrail.values()]
     with_any = [one for one in verdicts if (one.codes != Outcome.OPEN).any()]
@@ -118,8 +118,8 @@ def _latest(
     )
 
 
-def _identity(settings: ScannerSettings) -> tuple[str, str]:
-    return settings.name, settings.identity
+def _value(settings: ScannerSettings) -> tuple[Guardrail, bool]:
+    return settings.guardrail, settings.is_forecast
 
 
 def _title(settings: ScannerSettings) -> str:

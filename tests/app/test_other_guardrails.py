@@ -14,6 +14,7 @@ from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.other_verdicts import other_verdicts
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
+from tests.guardrails import judge_settings
 
 
 def state_of(bench: Bench, evaluation: Evaluation) -> AppState:
@@ -61,7 +62,7 @@ def test_a_confirmed_label_is_not_in_doubt(tmp_path: Path) -> None:
 
     scan = bench.workspace.write(bench.evaluated(turned), Decision.UNDECIDED)
     bench.workspace.session.record(scan)
-    judge = replace(scan.evaluation.settings, name="judge", identity="judge, m, template abc")
+    judge = judge_settings("m")
     bench.workspace.session.record(
         bench.workspace.write(replace(scan.evaluation, settings=judge), Decision.UNDECIDED)
     )

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, WORDS, FilterRows, parse_filter
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
+from tests.guardrails import engine_settings
 
 TEXTS = ("Pay less tax", "pay LESS, -regression fn", "soup", "score>0.4 http://x.y", "[a] \\d+ “q”")
 EXPECTED = (True, True, False, False, True)
@@ -51,7 +52,7 @@ class Labels:
 def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
     return Evaluation(
         Topic(),
-        ScannerSettings("local", "x", 0.5),
+        engine_settings("x", 0.5),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

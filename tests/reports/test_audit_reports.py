@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.profile import any_of, decided
 from guardtui.domain.profile_evaluation import ProfileEvaluation
@@ -20,6 +19,7 @@ from guardtui.reports.audit import AuditReport, audit_document
 from guardtui.reports.audit_json import audit_json
 from guardtui.reports.formats import DOCUMENT_FORMATS, render
 from tests.examples import up_to
+from tests.guardrails import engine_settings
 from tests.reports.html.reading import read
 
 HOSTILE = (
@@ -51,7 +51,7 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     stopped[-1] = -1
     errors = {count - 1: note or "failed"}
     evaluation = ProfileEvaluation(prompts, members, False, stopped, errors, {0: note})
-    settings_ = ScannerSettings("local", f"engine {name}", 0.5, "shipped")
+    settings_ = engine_settings(f"engine {name}", 0.5, "shipped")
     return AuditReport(evaluation, settings_, f"profile {name}", (note,) if note else ())
 
 

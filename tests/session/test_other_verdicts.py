@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Verdicts
 from guardtui.session.independence import newest_answers
 from guardtui.session.other_verdicts import other_verdicts, suspect_labels
 from guardtui.session.session import Decision, Iteration
+from tests.guardrails import airs_settings, engine_settings, judge_settings, settings_of
 
 TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
 OTHER = TOPIC.model_copy(update={"description": "tax advice for all"})
@@ -40,13 +42,13 @@ def evaluated(
     name: str = "airs",
     topic: Topic = TOPIC,
     prompts: PromptSet = PROMPTS,
-    identity: str = "",
+    settings: ScannerSettings | None = None,
     scores: list[float] | None = None,
 ) -> Evaluation:
     count = len(prompts)
     return Evaluation(
         topic,
-        ScannerSettings(name, identity or name, None if scores is None else 0.5),
+        settings or settings_of(name, threshold=None if scores is None else 0.5),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,
@@ -83,12 +85,12 @@ def test_each_guardrail_has_its_newest_verdicts_those_on_this_definition_first()
         TOPIC,
         PROMPTS,
         recorded(
-            evaluated([0, 0, 0, 0], identity="airs, profile prod"),
-            evaluated([1, 1, 0, NOTHING], identity="airs, profile prod"),
-            evaluated([1, 0, 1, 0], "judge", identity="judge, one, template abc"),
-            evaluated([0, 0, 0, 1], topic=OTHER, identity="airs, profile prod"),
-            evaluated([0, 0, 0, 0], topic=OTHER, identity="airs, profile dev"),
-            evaluated([1, 1, 1, 1], "local"),
+            evaluated([0, 0, 0, 0], settings=airs_settings("prod")),
+            evaluated([1, 1, 0, NOTHING], settings=airs_settings("prod")),
+            evaluated([1, 0, 1, 0], settings=judge_settings("one")),
+            evaluated([0, 0, 0, 1], topic=OTHER, settings=airs_settings("prod")),
+            evaluated([0, 0, 0, 0], topic=OTHER, settings=airs_settings("dev")),
+            evaluated([1, 1, 1, 1], "engine"),
         ),
     )
     dev, one, prod = others.guardrails
@@ -106,7 +108,7 @@ def test_each_guardrail_has_its_newest_verdicts_those_on_this_definition_first()
 
 
 def test_the_shown_guardrail_and_the_engine_are_not_among_the_others() -> None:
-    iterations = recorded(evaluated([0, 0, 0, 0]), evaluated([0, 0, 0, 0], "local"))
+    iterations = recorded(evaluated([0, 0, 0, 0]), evaluated([0, 0, 0, 0], "engine"))
     shown = iterations[0].evaluation.settings
     assert other_verdicts(TOPIC, PROMPTS, iterations, shown).guardrails == ()
     assert len(other_verdicts(TOPIC, PROMPTS, iterations).guardrails) == 1
@@ -129,7 +131,7 @@ def test_a_guardrail_without_verdicts_on_the_prompts_is_omitted() -> None:
 
 def test_two_independent_guardrails_put_a_label_in_doubt() -> None:
     #                          a  b  c  d   labels: yes yes no no
-    engine = evaluated([0, 0, 1, 0], "local")
+    engine = evaluated([0, 0, 1, 0], "engine")
     scan = evaluated([0, 1, 1, 0])
     assert doubted(recorded(scan), engine) == [0, 2]
     assert doubted(recorded(scan)) == []
@@ -138,11 +140,11 @@ def test_two_independent_guardrails_put_a_label_in_doubt() -> None:
 def test_all_engine_iterations_count_as_one_scanner() -> None:
     wrong = [0, 1, 0, 0]
     iterations = recorded(
-        *(evaluated(wrong, "local", topic, identity=encoder) for encoder in ("static", "minilm")
-          for topic in (TOPIC, OTHER)),
-        evaluated(wrong, identity="airs on this machine, profile sandbox"),
+        *(evaluated(wrong, topic=topic, settings=engine_settings(version))
+          for version in ("1", "2") for topic in (TOPIC, OTHER)),
+        evaluated(wrong, settings=airs_settings("sandbox", sandbox=True)),
     )  # fmt: skip
-    assert doubted(iterations, evaluated(wrong, "local")) == []
+    assert doubted(iterations, evaluated(wrong, "engine")) == []
 
 
 def test_newest_answer_on_this_definition_has_precedence() -> None:
@@ -159,9 +161,7 @@ def test_newest_answer_on_this_definition_has_precedence() -> None:
 
 def test_judges_that_share_a_model_are_one_scanner() -> None:
     def judge(*models: str) -> Evaluation:
-        return evaluated(
-            [0, 1, 0, 0], "judge", identity=f"judge, {', '.join(models)}, template abc"
-        )
+        return evaluated([0, 1, 0, 0], settings=judge_settings(*models))
 
     three = recorded(judge("one"), judge("two"), judge("two", "three"))
     independent = [one.name for one in newest_answers(TOPIC, PROMPTS, three)]
@@ -184,8 +184,8 @@ def test_answers_for_the_other_intent_are_inverted() -> None:
     allow = OTHER.model_copy(update={"intent": Intent.ALLOW})
     # “a” belongs, and this guardrail stopped it: for it, “a” does not belong.
     past = evaluated([1, 0, 1, 1], topic=allow)
-    assert doubted(recorded(past), evaluated([0, 1, 0, 0], "local")) == [0]
-    local = recorded(evaluated([0, 1, 0, 0], "local"), past)
+    assert doubted(recorded(past), evaluated([0, 1, 0, 0], "engine")) == [0]
+    local = recorded(evaluated([0, 1, 0, 0], "engine"), past)
     assert doubted(local, topic=allow) == [0]
     (airs,) = other_verdicts(TOPIC, PROMPTS, recorded(past)).guardrails
     assert names(airs.codes) == ["FN", "TP", "TN", "TN"]

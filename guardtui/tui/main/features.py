@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from guardtui.app.services import Services
-from guardtui.tui.advice.next_steps import NextStepFeature
+from guardtui.tui.advice.ideas import IdeaFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
@@ -42,16 +42,13 @@ ON_DEMAND = {
     "new_topic": "topics.feature:TopicsFeature",
     "open_topic": "topics.feature:TopicsFeature",
     "recent_topics": "topics.feature:TopicsFeature",
-    "refine": "advice.refinement:RefinementFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
     "show_check": "prompts.check_page:CheckFeature",
-    "show_effects": "advice.refinement:RefinementFeature",
+    "show_effects": "advice.effects:EffectFeature",
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
     "show_trust": "guardrail.trust:TrustFeature",
-    "try_wordings": "advice.wording_run:WordingRunFeature",
-    "what_if": "advice.refinement:RefinementFeature",
 }
 """Module below `guardtui.tui` and class of the feature that runs an action, by action."""
 
@@ -112,7 +109,7 @@ class Features:
                 window,
             ),
             self.files,
-            NextStepFeature(services, window),
+            IdeaFeature(services, window),
             self.tour,
             ToolsFeature(window),
         )

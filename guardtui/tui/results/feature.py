@@ -120,7 +120,7 @@ class ResultsFeature:
             error=verdicts.errors.get(row, ""),
             note=verdicts.notes.get(row, ""),
             stopped_by=verdicts.stopped_by.get(row, ()),
-            forecast=evaluation.settings.name == FORECAST,
+            forecast=evaluation.settings.kind == FORECAST,
             with_others=self._with_others(),
             reason=verdicts.reasons.get(row, ""),
             topic=evaluation.topic,

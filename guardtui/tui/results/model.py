@@ -328,7 +328,7 @@ def _sorted(
     comparison: Comparison | None,
 ) -> NDArray[np.intp]:
     if view.sort == "change":
-        if comparison is not None and evaluation.settings.name == FORECAST:
+        if comparison is not None and evaluation.settings.kind == FORECAST:
             order = _by_probability(order, evaluation, comparison)
         elif comparison is not None:
             changes = comparison.changes.take(order)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import FORECAST
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
@@ -16,9 +15,10 @@ from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.guardrail.trust import TrustPage
+from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, until
 
-AIRS = ScannerSettings("airs", "airs, profile [b]prod[/INST]\x1b", revision="3 (7f0c)")
+AIRS = airs_settings("[b]prod[/INST]\x1b", "3 (7f0c)")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
             pilot,
             lambda: (
                 main.state.evaluation is not None
-                and main.state.evaluation.settings.name == FORECAST
+                and main.state.evaluation.settings.kind == FORECAST
                 and main.state.evaluation.topic.description.endswith(" now")
                 and "coverage   ≈" in frame(app)
             ),

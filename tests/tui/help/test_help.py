@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 import guardtui.tui
+from guardtui.domain.row_filter import FIELDS, WORDS, parse_filter
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help.layout import add_markdown
@@ -24,6 +25,7 @@ from guardtui.tui.help.panes import (
     introduction,
     pane_of,
     panes,
+    table_rows,
     words,
 )
 from guardtui.tui.help.screen import HelpScreen, context_text, help_text
@@ -179,6 +181,15 @@ def test_no_help_names_a_key_of_an_action_by_hand() -> None:
         if (found := set(function_key.findall(f"{pane.prose}\n{pane.more}")) - {"F1"})
     }
     assert wrong == {}  # write {name of the action}
+
+
+def test_the_terms_of_the_filter_are_those_of_its_language() -> None:
+    rows = table_rows(panes()["filter"].more)
+    terms = [term for names, _ in rows for term in re.findall("`([^`]+)`", names)]
+    for term in terms:
+        parse_filter(term, ("category",))  # raises FilterError
+    named = {re.split("[:<>=]", term)[0] for term in terms if '"' not in term}
+    assert set(WORDS) | set(FIELDS) <= named
 
 
 def test_no_sign_of_markdown_is_shown() -> None:

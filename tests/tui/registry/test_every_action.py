@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,30 +19,25 @@ from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
 from guardtui.advice.candidates import Candidate, CandidateKind
-from guardtui.advice.model_objective import MeasuredWording, WordingSweep
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import HeldOut, Proposal
-from guardtui.advice.splits import Split
+from guardtui.advice.proposals import Proposal
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
-from guardtui.app.next_steps import NextStep, NextSteps, StepKind
+from guardtui.app.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
-from guardtui.app.wording_requests import TypeWordings
-from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
+from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.agreement import agreement
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.tui.advice.effects import EffectList
+from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.menu import AdviceMenu
-from guardtui.tui.advice.next_steps import NextStepList
-from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
-from guardtui.tui.advice.wording_plan import WordingPlanDialog
-from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog, WritingDialog
-from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from guardtui.tui.advice.running import RunningDialog
+from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.airs.dialogs import TopicTextDialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
@@ -242,8 +237,8 @@ CASES: dict[str, Case] = {
     "show_help": opens(HelpScreen),
     "open_menu": opens(MenuScreen),
     "recent_messages": opens(TextPage),
-    "take_next_step": tells("i in the results adds a prompt"),
-    "next_steps": opens(NextStepList),
+    "take_idea": tells("i in the results adds a prompt"),
+    "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
     "show_history": opens(HistoryDialog),
@@ -275,10 +270,6 @@ CASES: dict[str, Case] = {
     "swap_preview": tells("has not been scanned: the screen shows the preview"),
     "companions": opens(CompanionsDialog),
     "advice": opens(AdviceMenu),
-    "suggest": tells("No model is named"),
-    "what_if": tells("Nothing measured helps for certain"),
-    "refine": opens(SearchDialog),
-    "try_wordings": tells("No decision model is named"),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
@@ -531,66 +522,12 @@ def by_letter(letter: str) -> Prepare:
     return press
 
 
-async def proposals(stage: Stage) -> None:
-    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
-    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    one = Proposal(
-        here,
-        (CandidateKind.DROP_EXAMPLE,),
-        ("Drop example 2",),
-        Gain(0.1, 0.05, 0.15),
-        metrics,
-        metrics,
-        none,
-        none,
-        none,
-    )
-    await pushed(stage, ProposalList(here, [one], [], prompts.prompts))
+async def running(stage: Stage) -> None:
+    async def waits(report: Callable[[str], None]) -> None:
+        report("begins")
+        await asyncio.Event().wait()
 
-
-async def better_wordings(stage: Stage) -> None:
-    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
-    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    gain, held = Gain(0.1, 0.05, 0.15), HeldOut(metrics, Metrics(9, 9, 1, 1))
-    edits = (CandidateKind.DROP_EXAMPLE,), ("Drop example 2",)
-    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none, held, 0.5, "search")
-    split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
-    candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
-    known = MeasuredWording(candidate, 0.5, 0.5, metrics)
-    better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
-    settings = ScannerSettings("decision", "decision, m, template 0")
-    await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
-
-
-async def wording_run(stage: Stage) -> None:
-    class Waiting:
-        """A run that never ends."""
-
-        wordings = ("one", "two")
-
-        async def run(self, report: Any) -> None:
-            await asyncio.Event().wait()
-
-    await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
-
-
-async def writing(stage: Stage) -> None:
-    class Writer:
-        title = "writer at http://127.0.0.1:9"
-
-    class Call:
-        writer = Writer
-        cost_text = "1 call"
-
-    class Waiting:
-        """A draft whose writer never answers."""
-
-        call = Call
-
-        async def write(self) -> None:
-            await asyncio.Event().wait()
-
-    await pushed(stage, WritingDialog(cast("WordingDraft", Waiting())))
+    await pushed(stage, RunningDialog("Searching", "Esc ends it", waits, Text))
 
 
 async def wording_plan(stage: Stage) -> None:
@@ -606,9 +543,13 @@ async def own_wordings(stage: Stage) -> None:
     await pushed(stage, WordingsDialog(TypeWordings(59)))
 
 
-async def next_step_list(stage: Stage) -> None:
-    step = NextStep(StepKind.ADD_PROMPTS, "Add prompts")
-    await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
+async def ideas_page(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    gain, edits = Gain(0.1, 0.05, 0.15), ((CandidateKind.DROP_EXAMPLE,), ("Drop example 2",))
+    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none)
+    idea = Idea(IdeaKind.EDIT, "Drop example 2", gain, one)
+    await pushed(stage, IdeasPage(Ideas(here, (idea,)), prompts.prompts))
 
 
 async def submenu(stage: Stage) -> None:
@@ -637,17 +578,13 @@ def text_page(pane: str) -> Prepare:
 
 OPENED: dict[str, Prepare] = {
     "beside": beside,
-    "proposals": proposals,
-    "next_steps": next_step_list,
+    "ideas": ideas_page,
     "own_wordings": own_wordings,
-    "writing": writing,
     "wording_plan": wording_plan,
-    "wording_run": wording_run,
-    "wordings": better_wordings,
+    "running": running,
     "effects": by_letter("e"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),
-    "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
     "export": by_key("f8"),

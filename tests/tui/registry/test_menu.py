@@ -67,8 +67,8 @@ def test_every_path_leads_to_its_action() -> None:
 def test_advice_has_the_letters_of_its_list_and_those_the_author_set() -> None:
     shipped = {item.title: item.letter for item in menu_items(("a",), commands())}
     assert shipped == {action.title: action.keys for action in in_scope(ADVICE)}
-    items = menu_items(("a",), commands(), {"advice.what_if": "z"})
-    assert {item.title: item.letter for item in items}["What to change next"] == "z"
+    items = menu_items(("a",), commands(), {"advice.show_effects": "z"})
+    assert {item.title: item.letter for item in items}["What each part does"] == "z"
     assert title_of(("a",)) == "Menu › Advice"
 
 

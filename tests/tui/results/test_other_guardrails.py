@@ -19,6 +19,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.results.other_columns import other_cells, other_columns, sort_values
+from tests.guardrails import airs_settings, judge_settings
 from tests.tui.panel_app import judged, opened, record
 from tests.tui.results_app import notes
 from tests.tui.stages import first_is_fast
@@ -61,11 +62,11 @@ async def play(
 ) -> None:
     """Drive the app over a session in which two profiles and a judge judged the definition."""
     workspace = Workspace.open(opened(folder, TOPIC, ROWS))
-    record(workspace, judged(workspace, "airs", like_labels(), identity="airs, profile dev"))
-    record(workspace, judged(workspace, "airs", AIRS, identity="airs, profile prod"))
+    record(workspace, judged(workspace, "airs", like_labels(), settings=airs_settings("dev")))
+    record(workspace, judged(workspace, "airs", AIRS, settings=airs_settings("prod")))
     reasons = {WEATHER: "It asks for\n[/b]\x1b]0;x\x07 rain"}
-    identity = "judge, some-model, template abc"
-    record(workspace, judged(workspace, "judge", JUDGE, identity=identity, reasons=reasons))
+    settings = judge_settings("some-model")
+    record(workspace, judged(workspace, "judge", JUDGE, settings=settings, reasons=reasons))
     scanner = Fixed("static")
     scanner.answers = engine
     app = GuardtuiApp(workspace, scanner)
