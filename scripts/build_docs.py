@@ -60,7 +60,6 @@ ONLY_F1 = {
     "page",
     "palette",
     "prompt",
-    "remote_delete",
     "remote_text",
     "search",
     "settings",
