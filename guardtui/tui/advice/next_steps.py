@@ -19,7 +19,7 @@ from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.advice.refinement import proposal_text
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.registry.actions import action_named, first_key, menu_paths
+from guardtui.tui.registry.actions import action_named, first_key, menu_path
 from guardtui.tui.results.model import PromptSelection
 
 MEASURING = "measuring edits …"
@@ -114,9 +114,7 @@ class NextStepFeature:
     def _keys(self) -> tuple[str, str]:
         """The keys through the menu, which work everywhere: with words, and to take the step."""
         menu = first_key("open_menu", self._window.keymap)
-        take, more = (
-            menu_paths(action_named(name))[0] for name in ("take_next_step", "next_steps")
-        )
+        take, more = (menu_path(action_named(name)) for name in ("take_next_step", "next_steps"))
         short = f"{menu} {' '.join(take)}"
         return f"{short} take · {' '.join(more)} more", short
 

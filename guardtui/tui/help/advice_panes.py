@@ -5,15 +5,6 @@ from __future__ import annotations
 from guardtui.tui.help.pane_help import CLOSE, MOVE, NEXT, PaneHelp
 
 ADVICE_PANES: dict[str, PaneHelp] = {
-    "advice": PaneHelp(
-        "Advice",
-        """\
-Everything that helps to decide what to change next, and how certain a difference is. Each line has
-a letter; all are in the command palette too.""",
-        (),
-        ("advice",),
-        (("↑ ↓", "Choose one"), ("Enter", "Open it"), CLOSE),
-    ),
     "lint": PaneHelp(
         "Advice on the definition",
         """\

@@ -166,7 +166,7 @@ line under an invalid term points at the error, and the table does not change.""
         ("regression", "fix", "baseline"),
         (),
         (
-            ("Enter", "Go to the prompts found; n and N walk through them"),
+            ("Enter", "Go to the prompts found"),
             ("Esc", "Leave the filter and show the whole group again"),
             ("↑ ↓", "Lines used before"),
         ),

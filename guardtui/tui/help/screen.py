@@ -15,7 +15,7 @@ from textual.widgets import Button, Static
 from guardtui.tui.help.panes import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names
+from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names, menu_name
 from guardtui.tui.textual_compat import keymap_of
 
 _KEY_CELLS = 20
@@ -75,7 +75,10 @@ def _flowing(prose: str) -> str:
 
 def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
     rows = (
-        (key_names(action, keymap), f"{action.title}: {action.tooltip}")
+        (
+            key_names(action, keymap) or menu_name(action, keymap),
+            f"{action.title}: {action.tooltip}",
+        )
         for action in in_scope(scope)
     )
     _rows(text, width, rows)
@@ -97,7 +100,7 @@ class HelpScreen(TextPage):
 
     BINDINGS = [
         ("a", "toggle_all", "Every key and word"),
-        ("escape,q,enter,f1,alt+h", "close", "Close"),
+        ("escape,q,enter,f1", "close", "Close"),
     ]
 
     def __init__(self, pane: str | None, keymap: Keymap = None) -> None:

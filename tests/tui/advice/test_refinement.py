@@ -15,7 +15,6 @@ from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.advice import refinement
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import TextPage
@@ -32,9 +31,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def advice(pilot: Pilot[int], letter: str) -> None:
-    await pilot.press("shift+f1")
-    await until(pilot, lambda: isinstance(pilot.app.screen, AdviceMenu))
-    await pilot.press(letter)
+    await pilot.press("ctrl+@", "a", letter)
 
 
 async def test_a_measured_edit_is_explained_and_applied(sample: Path) -> None:

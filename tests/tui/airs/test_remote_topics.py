@@ -100,9 +100,9 @@ async def shows(play: Play, kind: type[Screen[Any]], text: str = "") -> str:
     return play.frame
 
 
-async def opened(play: Play, key: str = "shift+f11") -> str:
+async def opened(play: Play, keys: str = "ctrl+@ r t") -> str:
     """Open the list, and wait until it is read."""
-    await play.press(key)
+    await play.press(*keys.split())
     await shows(play, RemoteTopicsDialog)
     screen = play.app.screen
     assert isinstance(screen, RemoteTopicsDialog)
@@ -174,7 +174,7 @@ def replace_name(topic: Topic, name: str) -> Topic:
 async def test_loading_is_shown_and_can_be_closed_at_once(cloud: Cloud, topic_path: Path) -> None:
     cloud.manages.clear()
     async with playing(topic_path, remote(cloud)) as play:
-        await play.press("shift+f11")
+        await play.press("ctrl+@", "r", "t")
         await shows(play, RemoteTopicsDialog, "loading")
         await play.press("escape")
         await play.until(lambda: play.app.screen is play.main)
@@ -187,7 +187,7 @@ async def test_a_failure_is_shown_in_the_dialog_and_reloading_helps(
 ) -> None:
     cloud.change(faults=["403@topics=1.0"])
     async with playing(topic_path, remote(cloud)) as play:
-        await play.press("shift+f11")
+        await play.press("ctrl+@", "r", "t")
         frame = await shows(play, RemoteTopicsDialog, "lacks the permission")
         assert "✗ " in frame
         await play.press("enter", "d")
@@ -231,9 +231,9 @@ async def test_missing_topics_of_the_profile_are_reported(
 @pytest.mark.exhaustive
 async def test_a_missing_service_account_is_reported(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud, cloud.scans)) as play:
-        for key in ("shift+f11", "shift+f12"):
+        for keys in ("ctrl+@ r t", "ctrl+@ r r"):
             play.told.clear()
-            await play.press(key)
+            await play.press(*keys.split())
             await play.until(lambda: any("need a service account" in one for one in play.told))
         assert play.app.screen is play.main
 
@@ -469,7 +469,7 @@ async def test_reverting_goes_back_step_by_step(cloud: Cloud, topic_path: Path) 
         assert log_of(play).ways() == []
         assert "127.0.0.1 r6" in play.frame
         play.told.clear()
-        await play.press("shift+f12")
+        await play.press("ctrl+@", "r", "r")
         await play.until(
             lambda: any("no apply to this profile to revert" in one for one in play.told)
         )
@@ -532,7 +532,7 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         await play.until(
             lambda: play.main.services.scans.results.scanning and cloud.turnstile.waiting > 0
         )
-        await play.press("shift+f12")
+        await play.press("ctrl+@", "r", "r")
         await play.until(lambda: any("Stop the scan first" in one for one in play.told))
         await opened(play)
         for key in ("p", "r"):

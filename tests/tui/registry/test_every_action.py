@@ -36,7 +36,6 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.next_steps import NextStepList
 from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
 from guardtui.tui.advice.wording_plan import WordingPlanDialog
@@ -55,12 +54,10 @@ from guardtui.tui.kit.dialogs import (
     ConfirmDialog,
     TextPage,
 )
-from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
 from guardtui.tui.registry.actions import (
     ACTIONS,
-    ADVICE,
     DETAIL,
     EDITOR,
     LISTS,
@@ -98,7 +95,6 @@ Look = Callable[[Stage], object]
 
 FOCUS = {
     SCREEN: "#field-description",
-    ADVICE: "#field-description",
     RESULTS: "#table",
     EDITOR: "#field-example-1",
     DETAIL: "#detail",
@@ -260,7 +256,6 @@ CASES: dict[str, Case] = {
     "to_regression(-1)": Case(cursor, prepare=broken_from_afar),
     "tour": Case(lambda stage: stage.main.tour.box is not None, True),
     "settings": opens(SettingsScreen),
-    "choose_theme": opens(ThemeScreen),
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
     "recent_topics": opens(RecentTopicsDialog),
@@ -277,7 +272,6 @@ CASES: dict[str, Case] = {
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("has not been scanned: the screen shows the preview"),
     "companions": opens(CompanionsDialog),
-    "advice": opens(AdviceMenu),
     "suggest": tells("No model is named"),
     "what_if": tells("Nothing measured helps for certain"),
     "refine": opens(SearchDialog),
@@ -292,8 +286,6 @@ CASES: dict[str, Case] = {
     "save": tells("Saved to tax.yaml", never_saved),
     "quit": Case(lambda stage: stage.left, 1),
     "search": Case(lambda stage: getattr(stage.main.focused, "id", ""), "search"),
-    "next_hit": Case(cursor, prepare=hits),
-    "previous_hit": Case(cursor, prepare=hits),
     "filter('mistakes')": view("filter", "mistakes"),
     "filter('fp')": view("filter", "fp"),
     "filter('fn')": view("filter", "fn"),
@@ -307,8 +299,6 @@ CASES: dict[str, Case] = {
     "next_category": view("category"),
     "next_sort": view("sort"),
     "reverse_sort": view("descending", True),
-    "next_regression": Case(cursor, prepare=broken),
-    "previous_regression": Case(cursor, prepare=broken),
     "use_as_example": Case(examples),
     "copy_prompt": tells("Copied"),
     "copy_rows": tells("Copied 1 row as a table"),
@@ -324,7 +314,6 @@ CASES: dict[str, Case] = {
     "move_in_list('half_down')": Case(cursor),
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
-    "clear_marks": Case(marks, 0, marked),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
@@ -336,7 +325,6 @@ CASES: dict[str, Case] = {
     "resize_column(2)": Case(lambda stage: dict(stage.pane.widths), prepare=by_score),
     "step_back": Case(marks, 0, marked),
     "zoom_pane": Case(lambda stage: bool(stage.main.panes.zoomed), True),
-    "clear_field": Case(lambda stage: field_of(stage).text, ""),
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
@@ -351,11 +339,18 @@ WAYS = [
     (action, way)
     for action in ACTIONS
     for way in (
-        *action.keys.split(","),
+        *(key for key in action.keys.split(",") if key),
         *(f"{LETTER}{key}" for key in action.letters.split(",") if key),
         PALETTE,
     )
 ]
+
+
+def way_of(action: Action) -> str:
+    """The first key of an action; the palette stands for the menu."""
+    return action.keys.partition(",")[0] or PALETTE
+
+
 # Leaving ends what evaluates, and so comes last.
 WAYS.sort(key=lambda one: one[0].name == "quit")
 
@@ -377,11 +372,6 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         command = next(one for one in commands if one.title == action.title)
         screen.call_later(command.callback)
     else:
-        if action.scope == ADVICE:
-            await stage.pilot.press("shift+f1")
-            assert await stage.comes(
-                lambda: isinstance(stage.app.screen, AdviceMenu) and stage.app.screen.is_mounted
-            )
         if way.startswith(LETTER):
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
@@ -416,7 +406,7 @@ def mistakes(folder: Path, ways: list[tuple[Action, str]]) -> dict[str, str]:
 
 @pytest.mark.exhaustive
 def test_every_action_does_what_it_says_by_its_first_key(tmp_path: Path) -> None:
-    assert mistakes(tmp_path, [one for one in WAYS if one[1] == one[0].keys.split(",")[0]]) == {}
+    assert mistakes(tmp_path, [one for one in WAYS if one[1] == way_of(one[0])]) == {}
 
 
 @pytest.mark.exhaustive
@@ -424,7 +414,7 @@ def test_every_action_does_what_it_says_by_its_first_key(tmp_path: Path) -> None
 def test_every_action_does_what_it_says_by_its_other_keys_and_the_palette(
     tmp_path: Path, half: int
 ) -> None:
-    others = [one for one in WAYS if one[1] != one[0].keys.split(",")[0]]
+    others = [one for one in WAYS if one[1] != way_of(one[0])]
     assert mistakes(tmp_path, others[half::2]) == {}
 
 
@@ -449,11 +439,13 @@ TYPED = ("#field-description", "#search")
 """Those that are text fields, in which letters are letters."""
 
 
-def by_key(key: str, focus: str = "#table") -> Prepare:
+def by_key(*keys: str) -> Prepare:
     async def press(stage: Stage) -> None:
-        await stage.focus(focus)
+        await stage.focus("#table")
+        *menu, last = keys
+        await stage.pilot.press(*menu)
         before = stage.app.screen
-        await stage.pilot.press(key)
+        await stage.pilot.press(last)
         assert await stage.comes(
             lambda: stage.app.screen is not before and stage.app.screen.is_mounted
         )
@@ -470,7 +462,7 @@ async def confirm(stage: Stage) -> None:
 
 async def remote_list(stage: Stage) -> None:
     await connected(stage)
-    await by_key("shift+f11")(stage)
+    await by_key("ctrl+@", "r", "t")(stage)
 
 
 async def pushed(stage: Stage, screen: Screen[Any]) -> None:
@@ -514,12 +506,18 @@ async def agreement_dialog(stage: Stage) -> None:
 
 async def tour(stage: Stage) -> None:
     await stage.focus("#table")
-    await stage.pilot.press("alt+i")
+    await stage.pilot.press("ctrl+@", "v", "i")
     assert await stage.comes(lambda: stage.main.tour.box is not None)
     await stage.pilot.pause()
     before = drawn(stage.app)
     await stage.pilot.press("alt+n")
     assert await stage.comes(lambda: drawn(stage.app) != before)
+
+
+async def theme(stage: Stage) -> None:
+    await stage.app.run_action("change_theme")
+    assert await stage.comes(lambda: isinstance(stage.app.screen, ThemeScreen))
+    await stage.pilot.pause()
 
 
 def at(selector: str) -> Prepare:
@@ -530,16 +528,8 @@ def at(selector: str) -> Prepare:
 
 
 def by_letter(letter: str) -> Prepare:
-    """From the list of advice."""
-
-    async def press(stage: Stage) -> None:
-        await by_key("shift+f1")(stage)
-        assert await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
-        await stage.pilot.press(letter)
-        assert await stage.comes(lambda: not isinstance(stage.app.screen, AdviceMenu | MainScreen))
-        await stage.pilot.pause()
-
-    return press
+    """From the menu of advice."""
+    return by_key("ctrl+@", "a", letter)
 
 
 async def proposals(stage: Stage) -> None:
@@ -656,7 +646,7 @@ OPENED: dict[str, Prepare] = {
     "wording_run": wording_run,
     "wordings": better_wordings,
     "effects": by_letter("e"),
-    "sweep": by_letter("t"),
+    "sweep": by_key("ctrl+@", "t", "s"),
     "lint": by_letter("d"),
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
@@ -669,15 +659,14 @@ OPENED: dict[str, Prepare] = {
     "scan": scan_dialog,
     "flips": flip_dialog,
     "agreement": agreement_dialog,
-    "companions": by_key("ctrl+f9"),
-    "advice": by_key("shift+f1"),
+    "companions": by_key("ctrl+@", "r", "c"),
     "remote_topics": remote_list,
     "remote_text": remote_text,
     "remote_delete": remote_delete,
     "confirm": confirm,
-    "settings": by_key("shift+f9"),
+    "settings": by_key("ctrl+@", "v", "s"),
     "prompt": by_key("i"),
-    "theme": by_key("shift+f8"),
+    "theme": theme,
     "palette": by_key("ctrl+p"),
     "tour": tour,
     "check": by_key("f6"),
@@ -694,10 +683,10 @@ OPENED: dict[str, Prepare] = {
     },
     "menu": submenu,
     "dialog": by_key("f9"),
-    "open_topic": by_key("alt+shift+o"),
-    "new_topic": by_key("alt+shift+e"),
-    "recent_topics": by_key("alt+shift+r"),
-    "guardrail": by_key("alt+shift+g"),
+    "open_topic": by_key("ctrl+@", "f", "t"),
+    "new_topic": by_key("ctrl+@", "f", "n"),
+    "recent_topics": by_key("ctrl+@", "f", "r"),
+    "guardrail": by_key("ctrl+@", "s", "g"),
 }
 """How each pane that has help comes to have the focus."""
 

@@ -13,7 +13,6 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.workspace import Workspace
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help.panes import PANES, pane_of
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
@@ -38,9 +37,7 @@ class Stage:
         self.pilot, self.app, self.main = pilot, app, main
 
     async def open(self, letter: str = "p") -> PromptListDialog:
-        await self.pilot.press("shift+f1")
-        await until(self.pilot, lambda: isinstance(self.app.screen, AdviceMenu))
-        await self.pilot.press(letter)
+        await self.pilot.press("ctrl+@", "a", letter)
         await until(self.pilot, lambda: isinstance(self.app.screen, PromptListDialog))
         dialog = self.dialog
         await until(self.pilot, lambda: isinstance(dialog.table.source, PromptRows))
