@@ -26,7 +26,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
@@ -51,7 +52,7 @@ def made_up(count: int) -> ReportInput:
         path = Path(folder, "prompts.csv")
         path.write_text("\n".join(lines), encoding="utf-8")
         prompts = load_prompts(path)
-    settings = ScannerSettings("local", "made-up", 0.5, "default")
+    settings = ScannerSettings(Guardrail(ENGINE, version="made-up"), 0.5, "default")
 
     def evaluation(topic: Topic, shift: float, seed: int) -> Evaluation:
         drawn = np.random.default_rng(seed)

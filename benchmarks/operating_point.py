@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.fidelity import Case, read_cases
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED, fit_threshold
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.sweep import sweep
@@ -100,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     shipped = float(probability(np.float32(model.threshold)))
-    settings = ScannerSettings("local", model.id, shipped, SHIPPED)
+    guardrail = Guardrail(ENGINE, encoder=model.encoder, version=model.version)
+    settings = ScannerSettings(guardrail, shipped, SHIPPED)
     prompts = sorted({prompt for case in cases for prompt in case.prompts})
     row = {prompt: number for number, prompt in enumerate(prompts)}
     vectors = encoder.encode(prompts)

@@ -217,7 +217,8 @@ def made_up_evaluation(prompts: PromptSet, seed: int) -> Evaluation:
     """An evaluation with verdicts by chance."""
     import numpy as np
 
-    from guardtui.domain.evaluation import Evaluation, ScannerSettings
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
     from guardtui.domain.topic import Topic
     from guardtui.domain.verdicts import Verdicts
 
@@ -225,7 +226,7 @@ def made_up_evaluation(prompts: PromptSet, seed: int) -> Evaluation:
     score = chance.random(len(prompts), np.float32)
     return Evaluation(
         topic=Topic(name="a", description="b", examples=("c", "d")),
-        settings=ScannerSettings("local", "by chance", 0.5, "default"),
+        settings=ScannerSettings(Guardrail(ENGINE, version="by chance"), 0.5, "default"),
         prompt_set=prompts.fingerprint,
         keys=prompts.keys,
         expected=prompts.expected,

@@ -1,6 +1,6 @@
-"""Make the generated parts of docs/pages: keys, settings, the schema of reports, the pictures.
+"""Make the generated parts of docs/pages: keys, help, tables, the schema of reports, the pictures.
 
-python scripts/build_docs.py            keys.md, the table in settings.md, report.schema.json
+python scripts/build_docs.py            everything but the pictures
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
 """
 
@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
+GLOSSARY = PAGES / "index.md"
+COMMANDS = PAGES / "commands.md"
 SCHEMA = PAGES / "report.schema.json"
 PICTURES = PAGES / "pictures"
 
@@ -39,6 +41,43 @@ SEARCHED = "muss ich den gewinn"
 
 _SIZE = (120, 40)
 _CLOCK = "2026-01-05T09:00:00+00:00"
+
+HELP_PAGES = {
+    "editor": ("definition", "intent"),
+    "metrics": ("metrics", "beside"),
+    "results": ("results", "filter"),
+    "detail": ("detail",),
+}
+"""Pages of the panes of the main screen: the names of the help that each has."""
+
+_PLAIN_DIALOGS = (
+    "choice",
+    "confirm",
+    "dialog",
+    "menu",
+    "messages",
+    "one_prompt",
+    "page",
+    "palette",
+)
+"""Help that says no more than the page of keys."""
+
+_COMMON_KEYS = (
+    "Move or scroll; g G: first, last; ^d ^u: half a page",
+    "Go to the next place; Shift and Tab: to the one before",
+    "Close it; nothing is changed",
+)
+"""What keys do everywhere: the page of keys says it."""
+
+_HELP_HEAD = (
+    "<!-- Made by scripts/build_docs.py from guardtui/tui/help/: edit there, then run it. -->\n\n"
+)
+_DIALOGS_HEAD = """\
+# Dialogs
+
+What each dialog shows and its keys, as F1 explains them there.
+
+"""
 
 _KEYS_HEAD = """\
 <!-- Made by scripts/build_docs.py from tui/registry/actions.py: edit there, then run it. -->
@@ -84,6 +123,92 @@ def keys_page() -> str:
                 f"| {keys} | {menu} | {_cell(action.title)} | {_cell(action.tooltip)} | {ids} |\n"
             )
     return "".join(parts)
+
+
+def help_pages() -> dict[Path, str]:
+    """The texts of the pages that have the help of the panes and dialogs."""
+    from guardtui.tui.help.panes import panes
+
+    pages = {
+        PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
+        for page, names in HELP_PAGES.items()
+    }
+    shown = {name for names in HELP_PAGES.values() for name in names} | {*_PLAIN_DIALOGS}
+    dialogs = sorted((pane.title, name) for name, pane in panes().items() if name not in shown)
+    pages[PAGES / "dialogs.md"] = (
+        _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)
+    )
+    return pages
+
+
+def _help(name: str, number: int) -> str:
+    """The help of a pane in Markdown; its title is that of the page if it is the first there."""
+    from guardtui.tui.help.panes import panes, with_keys
+    from guardtui.tui.registry.actions import SCOPE_TITLES
+
+    pane = panes()[name]
+    deeper = "#" * min(number, 1)
+    parts = [f"#{deeper} {pane.title}", with_keys(pane.prose)]
+    keys = [(key, meaning) for key, meaning in pane.keys if meaning not in _COMMON_KEYS]
+    if keys:
+        parts.append("Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + ".")
+    if pane.scopes:
+        titles = (SCOPE_TITLES[scope] for scope in pane.scopes)
+        links = (f"[{title}](keys.md#{title.lower().replace(' ', '-')})" for title in titles)
+        parts.append(f"More keys: {', '.join(links)}.")
+    if pane.more:
+        parts.append(re.sub("^##", f"##{deeper}", with_keys(pane.more), flags=re.MULTILINE))
+    return "\n\n".join(parts) + "\n"
+
+
+def glossary_page() -> str:
+    """The text of index.md, with the table of the words of the help."""
+    from guardtui.tui.help.panes import words
+
+    rows = "".join(f"| {word} | {_cell(meaning)} |\n" for word, meaning in words().items())
+    table = f"| word | meaning |\n|---|---|\n{rows}"
+    text = GLOSSARY.read_text("utf-8")
+    return re.sub(r"^\| word .*?\n(?=\n|\Z)", lambda _: table, text, flags=re.M | re.S)
+
+
+def commands_page() -> str:
+    """The text of commands.md, with the names of the options of each command."""
+    text = COMMANDS.read_text("utf-8")
+    return re.sub(
+        r"^Options of `guardtui ([\w -]+)`: .*$",
+        lambda line: f"Options of `guardtui {line[1]}`: {_options(line[1].split())}.",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def _options(words: Sequence[str]) -> str:
+    import click
+
+    from guardtui.cli.main import cli
+
+    with click.Context(cli) as context:
+        command: click.Command = cli
+        for word in words:
+            assert isinstance(command, click.Group)
+            found = command.get_command(context, word)
+            assert found is not None, word
+            command = found
+        options = (one for one in command.params if isinstance(one, click.Option))
+        records = (option.get_help_record(context) for option in options)
+        return ", ".join(f"`{record[0]}`" for record in records if record is not None)
+
+
+def generated() -> dict[Path, str]:
+    """The texts of all pages that are made, or have a part that is made, by their paths."""
+    made = {
+        KEYS: keys_page(),
+        SETTINGS: settings_page(),
+        GLOSSARY: glossary_page(),
+        COMMANDS: commands_page(),
+        SCHEMA: report_schema(),
+    }
+    return {**made, **help_pages()}
 
 
 def settings_page() -> str:
@@ -200,10 +325,9 @@ def build_pictures() -> None:
 
 def main() -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
-    KEYS.write_text(keys_page(), "utf-8")
-    SETTINGS.write_text(settings_page(), "utf-8")
-    SCHEMA.write_text(report_schema(), "utf-8")
-    print(KEYS, SETTINGS, SCHEMA, sep="\n")
+    for path, text in generated().items():
+        path.write_text(text, "utf-8")
+        print(path)
     if "pictures" in sys.argv[1:]:
         build_pictures()
         print(*sorted(PICTURES.iterdir()), sep="\n")

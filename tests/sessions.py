@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
@@ -15,9 +16,10 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
+from tests.guardrails import airs_settings, judge_settings
 
-AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
-JUDGE = ScannerSettings("judge", "judge, model-1, template 1a2b")
+AIRS = airs_settings("prod", "3")
+JUDGE = judge_settings("model-1")
 SUBJECTS = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
 DESCRIPTIONS = ("Tax", "Advice on income tax", "Personal tax returns", "Tax of any kind")
 

@@ -57,16 +57,34 @@ def _lines() -> list[str]:
     return list(results)
 
 
-def test_keys_page_is_current() -> None:
-    script = _script("build_docs")
-    current = script.KEYS.read_text("utf-8")
-    assert current == script.keys_page(), "run: python scripts/build_docs.py"
+def test_generated_pages_are_current() -> None:
+    pages = _script("build_docs").generated()
+    assert len(pages) > 5
+    wrong = [path.name for path, text in pages.items() if path.read_text("utf-8") != text]
+    assert wrong == [], "run: python scripts/build_docs.py"
 
 
-def test_table_of_settings_is_current() -> None:
-    script = _script("build_docs")
-    current = script.SETTINGS.read_text("utf-8")
-    assert current == script.settings_page(), "run: python scripts/build_docs.py"
+def test_keys_of_the_jobs_exist() -> None:
+    keys = {
+        name
+        for row in re.findall(r"^\| (`.+?`) \| ", _keys(), re.MULTILINE)
+        for name in _spans(row)
+    }
+    named = {
+        re.sub(r"^Ctrl-(.)", lambda match: f"^{match[1].lower()}", name)
+        for name in _spans((ROOT / "docs" / "pages" / "howto.md").read_text("utf-8"))
+        if re.fullmatch(r"F\d+|Ctrl-\w|.", name)
+    }
+    assert len(named) > 10
+    assert named <= keys
+
+
+def _keys() -> str:
+    return (ROOT / "docs" / "pages" / "keys.md").read_text("utf-8")
+
+
+def _spans(text: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", text)
 
 
 def test_links_and_pictures_exist() -> None:
@@ -126,11 +144,18 @@ def test_pictures_load_nothing() -> None:
         assert not re.search(r"(?:href|src)=[\"']https?:", text), picture.name
 
 
-def test_commands_page_shows_every_command() -> None:
+def test_commands_page_shows_every_command_and_its_options() -> None:
     page = (ROOT / "docs" / "pages" / "commands.md").read_text("utf-8")
     blocks = "".join(body for language, body in FENCE.findall(page) if language == "sh")
     shown = {line.split()[1] for line in blocks.splitlines() if len(line.split()) > 1}
     assert shown >= set(COMMANDS)
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            command = cli.get_command(context, name)
+            assert command is not None
+            has_options = sum(isinstance(one, click.Option) for one in command.params) > 1
+            if has_options and not isinstance(command, click.Group):
+                assert re.search(rf"^Options of `guardtui {name}`: `-", page, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
@@ -205,11 +230,9 @@ def _parse(words: list[str]) -> None:
 def test_figures_of_the_engine_are_those_of_the_benchmarks() -> None:
     measured = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     page = (ROOT / "docs" / "pages" / "engine.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if re.match(r"\| \w+ \(\d+\) \|", line)]
-    assert len(rows) == 15
-    for row in rows:
-        assert row in measured
-    for figure in re.findall(r"\d+\.\d+ ms|\d+ MiB|\b\d+(?:\.\d+)? s\b", page):
+    figures = re.findall(r"\b0\.\d{3}\b|\d+\.\d+ ms|\b\d+(?:\.\d+)? s\b", page)
+    assert len(figures) > 8
+    for figure in set(figures) - {"0.500"}:  # the shipped threshold
         assert figure in measured, figure
 
 

@@ -20,7 +20,7 @@ SERVING = {PACKAGE / "cli" / f"{name}.py" for name in ("serve", "serve_visitors"
 """The only modules outside `http` that may use the network: they serve the app to a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The sandbox server and its command."""
-CLUSTER = PACKAGE / "shards" / "ray_executor.py"
+CLUSTER = PACKAGE / "large_sets" / "ray_workers.py"
 """The executor for other machines: it checks that they answer before Ray waits for minutes."""
 REMOTE = {PACKAGE / "http" / "client.py", *SERVING, CLUSTER, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
@@ -67,7 +67,7 @@ def import_of(package: str) -> str:
         ("session", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("advice", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.files", "guardtui.config"}),
-        ("shards", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.session", "ray"}),
+        ("large_sets", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.session", "ray"}),
         ("forecast", SCREEN | COMMANDS | NETWORK | {"guardtui.session", "guardtui.files"}),
         (
             "sandbox",
@@ -83,7 +83,7 @@ def test_package_loads_no_forbidden_module(package: str, forbidden: set[str]) ->
     # Commands import this module only when they run.
     statement = import_of(package).replace("guardtui.cli.inputs, ", "")
     # These modules need an optional dependency and are imported on request.
-    for name in ("shards.ray_executor", "cli.serve_web"):
+    for name in ("large_sets.ray_workers", "cli.serve_web"):
         statement = statement.replace(f"guardtui.{name}, ", "")
     assert sorted(forbidden & imported(statement)) == []
 
@@ -157,8 +157,7 @@ def statements(path: Path) -> set[str]:
             "session",
             (
                 "session",
-                "shards.large_set",
-                "shards.sample",
+                "large_sets.sample",
                 "scanners.base",
                 "scorer",
                 "files",
@@ -166,7 +165,7 @@ def statements(path: Path) -> set[str]:
             ),
         ),
         ("advice", ("advice", "forecast", "session", "scanners", "domain")),
-        ("shards", ("shards", "scanners", "files", "domain")),
+        ("large_sets", ("large_sets", "scanners", "domain")),
         ("forecast", ("forecast", "scanners", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),
@@ -175,7 +174,6 @@ def statements(path: Path) -> set[str]:
             (
                 "app",
                 "reports",
-                "shards",
                 "forecast",
                 "advice",
                 "session",
@@ -193,7 +191,6 @@ def statements(path: Path) -> set[str]:
                 "app",
                 "config",
                 "reports",
-                "shards",
                 "forecast",
                 "advice",
                 "session",

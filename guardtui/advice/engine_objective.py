@@ -24,7 +24,7 @@ from guardtui.advice.smoothed_coverage import (
     smoothing,
     soft_matches,
 )
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 
 _RESAMPLES = 200

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.example_prompts import EqualTexts
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic

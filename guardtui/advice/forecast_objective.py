@@ -18,8 +18,7 @@ from guardtui.advice.objective import (
     gain_of,
 )
 from guardtui.advice.smoothed_coverage import cautious_coverage
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster

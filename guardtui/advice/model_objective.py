@@ -20,7 +20,7 @@ from guardtui.advice.smoothed_coverage import (
     soft_matches,
 )
 from guardtui.advice.splits import Split
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import change_intervals, observed_changes

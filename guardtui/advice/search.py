@@ -13,7 +13,7 @@ from guardtui.advice.candidates import Candidate, CandidateKind, candidates, sam
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
 from guardtui.advice.proposals import Proposal, appraise_current, current_metrics, propose
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 

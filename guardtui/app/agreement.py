@@ -14,7 +14,7 @@ from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.sweep import LABELS_AT_LEAST
-from guardtui.domain.topic import Intent
+from guardtui.domain.topic import Intent, Topic, describe_changes
 from guardtui.domain.verdicts import Triggered, is_answered
 
 
@@ -24,26 +24,24 @@ class EngineAgreement:
 
     The scan comes first in `agreement`. `threshold` is the engine's (a score); `fitted` is a
     threshold fitted to the scan's verdicts, or why it could not be fitted, and `then` the agreement
-    at it. `differing` are the prompts with different verdicts and whether the scan triggered; `who`
-    is the name of the scanner.
+    at it. `who` is the name of the scanner, and `changes` are those of the definition since, in
+    words.
     """
 
     agreement: Agreement
     threshold: float | None
     fitted: ThresholdFit | str
     then: Agreement | None
-    differing: tuple[tuple[bool, str], ...]
     who: str
     changes: tuple[str, ...] = ()
-    """Changes of the definition since the scan, in words."""
 
 
 def compare_with_engine(
-    engine: Engine, scan: Evaluation, prompts: PromptSet, *, listed: int, changes: tuple[str, ...]
+    engine: Engine, scan: Evaluation, prompts: PromptSet, current: Topic
 ) -> EngineAgreement:
     """Compare a scan with the engine's verdicts on its definition. Blocks. Raises ScannerError.
 
-    At most `listed` differing prompts are returned.
+    `current` is the definition that is edited now.
     """
     answers = answers_for(scan, prompts.keys)
     by_engine = engine.evaluate_now(scan.topic, prompts)
@@ -59,16 +57,11 @@ def compare_with_engine(
     if isinstance(fitted, ThresholdFit):
         matches = verdicts.score >= np.float32(fitted.threshold)
         forecast_agreement = agreement(answers, (matches == blocks).astype(np.int8))
-    texts = prompts.prompts
     return EngineAgreement(
         now,
         by_engine.settings.threshold,
         fitted,
         forecast_agreement,
-        tuple(
-            (bool(answers[row] == Triggered.YES), texts[row])
-            for row in now.differ[:listed].tolist()
-        ),
-        remote_name(scan.settings.name),
-        changes,
+        remote_name(scan.settings.kind),
+        tuple(describe_changes(scan.topic, current)),
     )

@@ -18,8 +18,7 @@ from guardtui.app.ports import Author, Choose, Severity
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.remote import AIRS, ModelOptions, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import remote_name
+from guardtui.domain.guardrail import Guardrail, ScannerSettings, remote_name
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -32,10 +31,6 @@ WRITER = "writer"
 NEEDS_ACCOUNT = (
     "Topics need a service account: set PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and "
     "PANW_MGMT_TSG_ID."
-)
-NO_MODEL = (
-    "No model is named: choose a judge under Guardrail, or start with --model URL#NAME or --writer "
-    "URL#NAME."
 )
 _NEEDS_NAME = (
     "No security profile is named: choose one under Guardrail in the menu, start with "
@@ -59,7 +54,7 @@ class Connections:
         self._asks_airs = False
         self._only_chosen = False
         self._chosen: GuardrailKind | None = None
-        self._model_identity = ""
+        self._chosen_guardrail: Guardrail | None = None
         self._remembered_choice = self._read_choice()
         if self._remembered_choice is not None and not self._named_by_flags:
             kind = self._remembered_choice.kind
@@ -157,19 +152,19 @@ class Connections:
 
         Raises ScannerError and AirsError, before any change.
         """
-        connection, identity = None, ""
+        connection, chosen = None, Guardrail(choice.kind.value)
         if choice.kind is GuardrailKind.AIRS:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
         elif options.decision is not None and choice.kind is GuardrailKind.DECISION:
             # The version that answers is unknown before the first answer.
-            identity = f"decision, {inert(options.decision.model.name)[:60]}"
+            chosen = replace(chosen, models=(inert(options.decision.model.name),))
         elif options.judge is not None and choice.kind is GuardrailKind.JUDGE:
-            identity = options.judge.scanner().settings.identity
+            chosen = options.judge.scanner().settings.guardrail
         self._options, self._chosen = options, choice.kind
         self._asks_airs = choice.kind is GuardrailKind.AIRS
-        self._model_identity, self._only_chosen = identity, False
+        self._chosen_guardrail, self._only_chosen = chosen, False
         self._remembered_choice = choice
         with problems_shown(self._author):
             self._sessions.update_settings(write_choice(choice))
@@ -179,14 +174,10 @@ class Connections:
         """Return whether verdicts are by the chosen guardrail; True if none was chosen."""
         if self._chosen is None:
             return True
-        if settings.name != self._chosen.value:
-            return False
-        connection = self._connection
-        identity = self._model_identity
-        if self._chosen is GuardrailKind.AIRS:
-            identity = "" if connection is None else f"profile {inert(connection.profile)}"
-        # The rest of an identity are details, such as epochs.
-        return f"{identity}," in f"{settings.identity},"
+        wanted = self._chosen_guardrail or Guardrail(self._chosen.value)
+        if self._chosen is GuardrailKind.AIRS and self._connection is not None:
+            wanted = self._connection.guardrail
+        return not settings.is_forecast and settings.guardrail.fits(wanted)
 
     def use_writer(self, options: RemoteOptions) -> None:
         """Use options with another writer, and store its address for the topic."""

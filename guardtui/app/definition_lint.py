@@ -103,7 +103,7 @@ class DefinitionLint:
         try:
             # During a scan nothing is embedded; while prompts are embedded, only the text is
             # linted.
-            opens = evaluation.settings.name not in REMOTE and not evaluation.is_of_a_part
+            opens = evaluation.settings.kind not in REMOTE and not evaluation.is_of_a_part
             advice = await self._lint(evaluation.topic, evaluation, prompts, opens=opens)
         finally:
             if self._measuring == subject:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.estimates import RateEstimate
-from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import CheckedCoverage
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
@@ -119,7 +120,7 @@ class FlipGrounds:
 
     def is_of(self, scan: Evaluation) -> bool:
         """Return whether a scan is of this definition, guardrail and prompt set."""
-        return scan.settings.identity == self.settings.identity and scan.key.same_subject(
+        return scan.settings.guardrail == self.settings.guardrail and scan.key.same_subject(
             self.topic, self.prompts.fingerprint
         )
 

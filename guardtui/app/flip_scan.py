@@ -53,7 +53,7 @@ class FlipScans:
     ) -> FlipStart:
         """Forecast the definition for the guardrail to scan with. Raises ForecastError."""
         settings = with_epochs(estimate.settings, self._connections.options.epochs)
-        if onto is not None and onto.settings.identity != settings.identity:
+        if onto is not None and onto.settings.guardrail != settings.guardrail:
             onto = None  # of another judge
         grounds = self._forecasting.grounds(topic, prompts, settings, onto)
         first = await grounds.forecast_beside(onto)

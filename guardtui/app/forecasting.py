@@ -15,8 +15,8 @@ from guardtui.app.flip_check import FlipGrounds
 from guardtui.app.recording import iteration_of
 from guardtui.app.scan_forecast import ScanForecast
 from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.forecast.engine_features import EngineReader
@@ -98,7 +98,7 @@ class Forecasting:
             return check.forecaster
         if known is not None and known.serves(self._scans(), prompts, scanner):
             earlier = known.forecaster
-            if earlier is not None and earlier.grounds.settings.name == scan.settings.name:
+            if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
                 return earlier
         return self._scan_forecast.forecaster(scan, prompts, self._reader_of(scanner))
 
@@ -196,7 +196,7 @@ class Forecasting:
         return tuple(
             iteration.evaluation
             for iteration in self._session.iterations
-            if iteration.evaluation.settings.name != "local"
+            if iteration.evaluation.settings.kind != ENGINE
             and self.follows(iteration.evaluation.settings)
         )
 

@@ -1,4 +1,4 @@
-"""Labelling as the next step: how many labels are missing to decide, and where."""
+"""Labelling as an idea: how many labels are missing to decide, and where."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from guardtui.advice.prompt_set import Survey
 from guardtui.advice.search import SearchResult
-from guardtui.app.next_steps import NextStep, StepKind, gain_text
-from guardtui.domain.evaluation import ENGINE, Evaluation
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.app.ideas import Idea, IdeaKind, gain_text
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, guardrail_text
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
 
@@ -53,7 +53,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     width falls with the square root of the number of labels. A guardrail that has scanned the
     prompts can be asked about another definition instead.
     """
-    if search is None or not search.single_edits or evaluation.settings.name != ENGINE:
+    if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
         return None
     best = next(iter(search.proposals), None)
     if best is not None and best.gain.is_certain:
@@ -69,7 +69,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     return LabelNeed(metrics.total, half, math.ceil(labels / _ROUNDED) * _ROUNDED)
 
 
-def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> NextStep | None:
+def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | None:
     """Return the step, with the prompts near which labels are most useful, or None."""
     rows = _where(survey)
     if not rows:
@@ -92,8 +92,8 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> NextSte
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
-    return NextStep(
-        StepKind.LABEL,
+    return Idea(
+        IdeaKind.LABEL,
         f"Not sure yet: about {need.more} more labels like {these} make coverage certain to "
         f"±{WIDE:.2f}",
         detail="\n".join(lines),

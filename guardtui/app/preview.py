@@ -109,7 +109,7 @@ class Preview:
     async def show(self, evaluation: Evaluation) -> None:
         """Publish an evaluation, of the engine or of a scan."""
         estimate = None
-        if evaluation.metrics.open and evaluation.settings.name in REMOTE:
+        if evaluation.metrics.open and evaluation.settings.kind in REMOTE:
             estimate = await self._forecasting.estimate(evaluation, self._workspace.prompts)
         predicted = self._results.predicted(evaluation)
         await self._evaluations.show(evaluation, predicted, estimate=estimate)

@@ -10,11 +10,16 @@ import numpy as np
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import BOUNDED_RATES, RateEstimate
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.guardrail import (
+    Guardrail,
+    ScannerSettings,
+    distinct_texts,
+    guardrail_text,
+    matches,
+)
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import (
@@ -31,8 +36,6 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
-
-_KINDS = {"airs": "AIRS", "judge": "a judge", "decision": "a decision model"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +63,11 @@ class RecordedForecast:
     measured: Iteration | None
 
 
-def recorded_guardrail(
-    topic_path: Path, scanner: str | None = None, part: str = ""
-) -> RecordedGuardrail:
+def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> RecordedGuardrail:
     """Find a guardrail in the session of a topic file: by default the one that answered last.
 
-    `scanner` is `airs`, `judge` or `decision`, `part` a part of the guardrail's identity (profile
-    or model). The session is not changed. Raises StoreError, and ForecastError without verdicts.
+    `wanted` states what is known of it (`Guardrail.fits`). The session is not changed. Raises
+    StoreError, and ForecastError without verdicts, or if several guardrails are meant.
     """
     iterations = _iterations(topic_path)
     answered = guardrails([iteration.evaluation for iteration in iterations])
@@ -75,21 +76,17 @@ def recorded_guardrail(
             f"{topic_path}: no verdicts of a guardrail are recorded in its session\n"
             f"  {_remedy(topic_path)}"
         )
-    fitting = [
-        settings
-        for settings in answered
-        if scanner in (None, settings.name) and part.casefold() in settings.identity.casefold()
-    ]
-    if not fitting:
-        name = " ".join(
-            ["a guardrail" if scanner is None else _KINDS[scanner]]
-            + ([f"with {display_start(part, 60)!r} in its name"] if part else [])
-        )
-        raise ForecastError(
-            f"{topic_path}: no verdicts of {name} are recorded in its session\n"
-            f"  recorded are those of: {names_of(answered)}"
-        )
-    chosen = fitting[0]
+    chosen = answered[0]
+    if wanted is not None:
+        found = matches(wanted, [settings.guardrail for settings in answered])
+        if not found:
+            raise not_recorded(topic_path, wanted, answered)
+        if len(found) > 1:
+            raise ForecastError(
+                f"{topic_path}: {wanted.text()} is the name of several guardrails with verdicts\n"
+                f"  give one of: {'; '.join(distinct_texts(found))}"
+            )
+        chosen = next(settings for settings in answered if settings.guardrail == found[0])
     others = tuple(settings for settings in answered if settings is not chosen)
     return RecordedGuardrail(chosen, others, tuple(iterations))
 
@@ -195,7 +192,7 @@ def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | No
     """
     grounds, rates = forecast.grounds, forecast.rates
     fits = scan.key.same_subject(forecast.topic, forecast.prompt_set)
-    if not fits or grounds.settings.identity != scan.settings.identity:
+    if not fits or grounds.settings.guardrail != scan.settings.guardrail:
         return None
     expected = (rates.coverage, rates.tpr, rates.tnr, rates.accuracy)
     return ForecastBefore(
@@ -234,6 +231,17 @@ def explained(
             f"{names_of(guardrail.others)} (--guardrail chooses)"
         )
     return ForecastError(text)
+
+
+def not_recorded(
+    topic_path: Path, wanted: Guardrail, answered: Sequence[ScannerSettings]
+) -> ForecastError:
+    """Return the error that no verdicts of a guardrail are recorded, with those that are."""
+    name, *others = distinct_texts([wanted, *(settings.guardrail for settings in answered)])
+    return ForecastError(
+        f"{topic_path}: no verdicts of {name} are recorded in its session\n"
+        f"  recorded are those of: {'; '.join(dict.fromkeys(others))}"
+    )
 
 
 def names_of(settings: Sequence[ScannerSettings]) -> str:

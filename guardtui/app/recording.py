@@ -53,7 +53,7 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
 
 def is_recorded(session: Session, evaluation: Evaluation) -> bool:
     """Return whether a remote scan is an iteration, or a preview is the last iteration."""
-    if evaluation.settings.name in REMOTE:
+    if evaluation.settings.kind in REMOTE:
         return iteration_of(session, evaluation) is not None
     iterations = session.iterations
     if evaluation.is_of_a_part:
@@ -98,7 +98,7 @@ def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | N
     return not any(
         iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
         for iteration in session.iterations
-        if iteration.evaluation.settings.name == evaluation.settings.name
+        if iteration.evaluation.settings.kind == evaluation.settings.kind
         and (completed is None or iteration.number != completed.number)
     )
 

@@ -21,8 +21,7 @@ from guardtui.app.forecasting import Forecasting
 from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecaster
@@ -100,10 +99,6 @@ class Refinements:
         self._opened: _Opened | None = None
 
     @property
-    def _topic(self) -> Topic:
-        return self._workspace.session.topic
-
-    @property
     def is_ready(self) -> bool:
         """Whether all prompts are embedded."""
         return self._engine.scanner.has(self._workspace.prompts)
@@ -141,20 +136,6 @@ class Refinements:
         """Return the forecaster while forecasts are shown, or None."""
         forecasting = self._forecasting
         return forecasting.forecaster(prompts, stopped) if forecasting.wanted else None
-
-    async def advice(self) -> SearchResult | None:
-        """Return measured edits of the definition; None if stopped.
-
-        If the definition is edited in the meantime, it is measured again. Raises RefinementError.
-        """
-        with self._store.step("measures edits …"):
-            measure = await self.measure()
-            while True:
-                topic = self._topic
-                result = await self.advised(measure, topic)
-                await self._editing.finish_typing()
-                if result is None or topic == self._topic:
-                    return result
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
         """Return measured edits of one definition; None if stopped. Raises RefinementError."""

@@ -1,18 +1,19 @@
-"""Actions on the topics of the tenant: load, create, apply, revert, delete."""
+"""Actions on the topics of the tenant: view, copy, create, apply, revert."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeAlias
 
 from guardtui.app.connections import NEEDS_ACCOUNT, Connections
-from guardtui.app.ports import Author, Confirm, Question
+from guardtui.app.ports import Author, Choose, Confirm, Question
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges, wait_until_live
 from guardtui.app.revert_steps import steps_back
-from guardtui.app.tenant_topics import TenantTopics, holder_lines, holders, read_listing
+from guardtui.app.tenant_topics import TenantTopics, read_listing, same_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent, Topic, describe_changes, line_breaks, violations
 from guardtui.http.errors import ServiceError
@@ -23,8 +24,18 @@ from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.propagation import PropagationResult
 from guardtui.session.session import Session
 
-_HOLDERS = 6
-_REVISIONS = 4
+APPLY = "Apply your definition to the profile"
+CREATE = "Create a topic from your definition, in no profile"
+REVERT = "Revert the last apply of this session"
+"""Entries above the topics of the tenant."""
+
+_NAME_CHARACTERS = 60
+
+Show: TypeAlias = Callable[[str], None]
+"""Shows a step to the author; "" ends it."""
+
+Change: TypeAlias = Callable[[Show], Awaitable[str]]
+"""A change in AIRS; returns its result as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +50,6 @@ class ShowTopic(Question[bool]):
     here: Topic
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteHeld(Question[str]):
-    """Question who deletes a topic that profiles use: an e-mail address, or None.
-
-    `holders` are lines, inert; `name` is not.
-    """
-
-    name: str
-    holders: tuple[str, ...]
-
-
 class EditedDefinition(Protocol):
     """The definition that is being edited."""
 
@@ -58,12 +58,6 @@ class EditedDefinition(Protocol):
 
     def replace(self, topic: Topic) -> bool:
         """Replace the definition in one undo step; return False if it is unchanged."""
-
-
-class Show(Protocol):
-    """Shows a step or a problem to the author."""
-
-    def __call__(self, text: str, *, problem: bool = False) -> None: ...
 
 
 class RemoteTopics:
@@ -119,14 +113,55 @@ class RemoteTopics:
         async with connection.management() as client:
             return await read_listing(client, connection.profile)
 
-    async def take_over(self, remote: CustomTopic, intent: Intent | None, show: Show) -> bool:
-        """Make a topic of the service the definition, if the author confirms.
+    async def choose(self, connection: AirsConnection, show: Show) -> Change | None:
+        """Let the author view and copy topics; return the change that was chosen instead, if any.
 
-        `intent` is that in the profile; None keeps the intent of the definition.
+        Raises AirsError and ServiceError.
+        """
+        show("reads the topics …")
+        listing = await self.read(connection)
+        show("")
+        revision = "no such profile"
+        if listing.profile is not None:
+            revision = f"revision {listing.profile.revision}"
+        changes: dict[str, Change] = {
+            APPLY: partial(self.apply, connection),
+            CREATE: partial(self.create, connection, listing),
+            REVERT: partial(self.revert, connection),
+        }
+        topics = {self._line(listing, topic): topic for topic in listing.topics}
+        question = Choose(
+            f"Topics in AIRS, profile {connection.profile}, {revision}", (*changes, *topics)
+        )
+        while (chosen := await self._author.ask(question)) is not None:
+            if chosen in changes:
+                return changes[chosen]
+            topic = topics[chosen]
+            intent = listing.intent(topic)
+            if await self._author.ask(ShowTopic(topic, intent, self.here)):
+                self._copy(topic, intent)
+                break
+        return None
+
+    def _line(self, listing: TenantTopics, topic: CustomTopic) -> str:
+        """Return a topic in a line: name, revision, pins, and whether its text is local."""
+        line = f"{display_start(topic.topic_name, _NAME_CHARACTERS)} r{topic.revision}"
+        pins = [
+            f"{display_start(action, 10)} r{revision}"
+            + " older" * listing.is_older(topic, revision)
+            for _, action, revision in listing.pins(topic)[:3]
+        ]
+        line += f" · {', '.join(pins) or 'not pinned'}"
+        if topic.topic_name == self.here.name:
+            line += " · text as here" if same_text(topic, self.here) else " · another text here"
+        return line if topic.active else f"{line} · not active"
+
+    def _copy(self, remote: CustomTopic, intent: Intent | None) -> None:
+        """Make a topic of the service the definition; an intent of None keeps the current one.
+
+        Raises AirsError if it contains line breaks.
         """
         current = self.here
-        if not await self._author.ask(ShowTopic(remote, intent, current)):
-            return False
         topic = Topic(
             name=remote.topic_name,
             description=remote.description,
@@ -134,15 +169,13 @@ class RemoteTopics:
             intent=intent or current.intent,
         )
         if broken := line_breaks(topic):
-            show(f"Not loaded: {broken[0].message}", problem=True)
-            return False
+            raise AirsError(f"Not copied: {broken[0].message}")
         changes = ", ".join(describe_changes(current, topic))
         if not changes:
-            show("The definition is the same already.")
-            return False
+            self._author.notify("The definition is the same already.")
+            return
         self._definition.replace(topic)
-        self._author.notify(f"Loaded: {changes}. Undo restores yours.", seconds=8)
-        return True
+        self._author.notify(f"Copied: {changes}. Undo restores yours.", seconds=8)
 
     # --- changes ----------------------------------------------------------------------------
 
@@ -169,16 +202,13 @@ class RemoteTopics:
             live = await self._until_live(connection, topic, applied.profile, show)
             return f"Applied: revision {applied.profile.revision} of the profile{live}."
 
-    async def create(
-        self, connection: AirsConnection, listing: TenantTopics | None, show: Show
-    ) -> str:
+    async def create(self, connection: AirsConnection, listing: TenantTopics, show: Show) -> str:
         """Create a topic from the definition; no profile uses it yet."""
         async with self._changing():
             topic = self._sendable()
-            known = () if listing is None else listing.topics
-            name = display_start(topic.name, 60)
-            if any(topic.name == other.topic_name for other in known):
-                return f"The topic {name} exists already: p gives it your text."
+            name = display_start(topic.name, _NAME_CHARACTERS)
+            if any(topic.name == other.topic_name for other in listing.topics):
+                return f"The topic {name} exists already: apply gives it your text."
             text = f"Create the topic {name} from your definition? No profile uses it yet."
             if not await self._author.ask(Confirm(text, "Create", "Cancel")):
                 return ""
@@ -190,37 +220,6 @@ class RemoteTopics:
 
             made = await self._changes.finish(create)
             return f"Created {name}, revision {made.revision}; no profile uses it yet."
-
-    async def delete(self, connection: AirsConnection, topic: CustomTopic, show: Show) -> str:
-        """Delete a topic; if profiles use it, the author has to give an e-mail address."""
-        async with self._changing():
-            name = display_start(topic.topic_name, 60)
-            show("looks for profiles that use it …")
-            async with connection.management() as client:
-                profiles = await holders(client, topic)
-            show("")
-            address = ""
-            if profiles:
-                lines = tuple(holder_lines(profiles, _HOLDERS, _REVISIONS))
-                address = await self._author.ask(DeleteHeld(topic.topic_name, lines)) or ""
-                if not address:
-                    return ""
-            else:
-                text = f"Delete topic {name} (revision {topic.revision})? This cannot be undone."
-                if not await self._author.ask(Confirm(text, "Delete", "Cancel")):
-                    return ""
-            show("deletes the topic …")
-
-            async def delete() -> None:
-                async with connection.management() as client:
-                    if address:
-                        await client.force_delete_topic(topic.topic_id, address)
-                    else:
-                        await client.delete_topic(topic.topic_id)
-
-            await self._changes.finish(delete)
-            await self._renew(connection)
-            return f"Deleted {name}" + (", also from all profiles." if profiles else ".")
 
     async def revert(self, connection: AirsConnection, show: Show) -> str:
         """Revert the newest apply of this session to the profile."""

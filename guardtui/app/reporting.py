@@ -102,10 +102,10 @@ class Reporting:
         ]
 
     def _note(self, evaluation: Evaluation) -> str:
-        large = self._workspace.large
+        sample = self._workspace.sample
         of_sample = ""
-        if large is not None and len(large[1].prompts) != large[1].of:
-            of_sample = f"a {large[1].text}: of all, guardtui eval"
+        if sample is not None:
+            of_sample = f"a {sample.text}; of all: {self._workspace.whole_command}"
         return "; ".join(filter(None, (of_sample, open_note(evaluation))))
 
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
@@ -144,7 +144,7 @@ class Reporting:
     def _profile_of(self, evaluation: Evaluation) -> str:
         """Return the security profile of an evaluation, or that of the command line."""
         connections = self._connections
-        if evaluation.settings.name != AIRS:
+        if evaluation.settings.kind != AIRS:
             return str(connections.options.flags.get("profile") or "")
         connection = connections.connection
         return connection.profile if connection is not None else connections.remembered_profile
@@ -194,13 +194,13 @@ def baseline_of(session: Session, iteration: Iteration) -> Iteration | None:
     """Return the pinned iteration, or the last one kept before this by the same scanner."""
     if session.pinned is not None and session.pinned != iteration.number:
         return session.baseline
-    scanner = iteration.evaluation.settings.name
+    scanner = iteration.evaluation.settings.kind
     candidates = [
         earlier
         for earlier in session.iterations
         if earlier.decision is Decision.KEEP
         and earlier.number < iteration.number
-        and earlier.evaluation.settings.name == scanner
+        and earlier.evaluation.settings.kind == scanner
     ]
     return candidates[-1] if candidates else None
 

@@ -22,6 +22,7 @@ from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
@@ -124,7 +125,7 @@ class Scans:
         scan = self.results.standing()
         if self.under_way:
             return UNDER_WAY
-        if scan is None or scan.settings.name != self._connections.asked_name:
+        if scan is None or scan.settings.kind != self._connections.asked_name:
             return "This definition has not been scanned yet."
         return "" if scan.metrics.missing else "Every prompt has a verdict."
 
@@ -134,7 +135,7 @@ class Scans:
         if (
             not self.under_way
             and scan is not None
-            and scan.settings.name == self._connections.asked_name
+            and scan.settings.kind == self._connections.asked_name
             and not scan.metrics.missing
         ):
             self._author.notify("Every prompt has a verdict, so none is in doubt.")
@@ -201,17 +202,19 @@ class Scans:
         """
         scan = self.results.decided()
         if scan is not None:
-            self.use_threshold_of(scan.settings.identity, chosen, keep=keep)
+            self.use_threshold_of(scan.settings.guardrail, chosen, keep=keep)
 
-    def use_threshold_of(self, identity: str, chosen: float | None, *, keep: bool = True) -> None:
-        """Use a threshold for the decision model of this identity.
+    def use_threshold_of(
+        self, guardrail: Guardrail, chosen: float | None, *, keep: bool = True
+    ) -> None:
+        """Use a threshold for this decision model.
 
         Its scans get new verdicts from their probabilities, without any request.
         """
-        self.results.threshold.use(chosen, identity)
+        self.results.threshold.use(chosen, guardrail)
         if keep:
             with problems_shown(self._author):
-                self.results.threshold.keep(identity)
+                self.results.threshold.keep(guardrail)
         self._refresh()
 
     # --- progress -------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from guardtui.app.engine import Engine
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.ports import Question
 from guardtui.domain.comparison import ABSENT, answers_for, codes_for
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage, is_answered

@@ -28,7 +28,8 @@ from guardtui.app.scan_plan import (
 )
 from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import Store
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
@@ -115,7 +116,7 @@ class ScanPlanning:
         """Return the scan to complete, by the same scanner, or None."""
         scan = self._results.current() if request.flips else None
         scan = self._results.standing() if request.missing else scan
-        same = scan is not None and scan.settings.name == self._connections.asked_name
+        same = scan is not None and scan.settings.kind == self._connections.asked_name
         return scan if same else None
 
     async def _estimate(
@@ -129,7 +130,7 @@ class ScanPlanning:
         epochs = self._connections.options.epochs
         forecast = await self._forecasting.forecast(subject.topic, subject.prompts)
         name = self._connections.asked_name
-        if forecast is not None and forecast.grounds.settings.name != name:
+        if forecast is not None and forecast.grounds.settings.kind != name:
             forecast = None
         estimate = await asyncio.to_thread(
             estimate_scan,
@@ -150,7 +151,7 @@ class ScanPlanning:
     def _used(self, settings: ScannerSettings) -> Usage | None:
         """Return the total usage of recorded calls with these settings."""
         evaluations = [iteration.evaluation for iteration in self._workspace.session.iterations]
-        same = (each for each in evaluations if each.settings.identity == settings.identity)
+        same = (each for each in evaluations if each.settings.guardrail == settings.guardrail)
         return sum((each.verdicts.used or Usage() for each in same), Usage())
 
     async def _doubt(
@@ -276,7 +277,7 @@ class ScanPlanning:
         def make(cache: VerdictCache) -> RemoteScanner:
             scanner = model.scanner(cache, fresh=fresh)
             if isinstance(scanner, DecisionScanner):
-                chosen = self._results.threshold.chosen(scanner.settings.identity)
+                chosen = self._results.threshold.chosen(scanner.settings.guardrail)
                 if chosen is not None:
                     scanner.use_threshold(chosen, BY_HAND)
             return scanner

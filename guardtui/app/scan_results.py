@@ -45,7 +45,7 @@ class ScanResults:
 
     def is_current(self, evaluation: Evaluation) -> bool:
         """Return whether this is a remote scan of the current definition and prompts."""
-        return evaluation.settings.name in REMOTE and evaluation.key.same_subject(
+        return evaluation.settings.kind in REMOTE and evaluation.key.same_subject(
             self._session.topic, self._workspace.prompts.fingerprint
         )
 
@@ -74,7 +74,7 @@ class ScanResults:
         name, follows = self._connections.asked_name, self._connections.follows
         for iteration in reversed(self._session.iterations):
             settings = iteration.evaluation.settings
-            if settings.name == name and follows(settings):
+            if settings.kind == name and follows(settings):
                 return iteration.evaluation
         newest = self.newest
         return newest if newest is not None and follows(newest.settings) else None
@@ -82,7 +82,7 @@ class ScanResults:
     def predicted(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
         """Return the expected verdicts of a scan, int8 [N], or None."""
         prediction = self.prediction
-        if prediction is None or evaluation.settings.name not in REMOTE:
+        if prediction is None or evaluation.settings.kind not in REMOTE:
             return None
         fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
         return prediction.triggered if fits else None
@@ -90,7 +90,7 @@ class ScanResults:
     def decided(self) -> Evaluation | None:
         """Return the shown scan if it is by a decision model, whose threshold can change."""
         scan = self.standing()
-        return scan if scan is not None and scan.settings.name == DECISION else None
+        return scan if scan is not None and scan.settings.kind == DECISION else None
 
     def keep_partial(self) -> Evaluation | None:
         """Keep and return the verdicts of an incomplete scan, or None."""

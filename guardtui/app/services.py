@@ -16,7 +16,7 @@ from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.guardrails import Guardrails
-from guardtui.app.next_step_advice import NextStepAdvice
+from guardtui.app.idea_advice import IdeaAdvice
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
@@ -30,7 +30,7 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.user_metrics import LiveUserMetrics
-from guardtui.app.wording_runs import WordingRuns
+from guardtui.app.wording_trials import WordingTrials
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import (
     FITTED,
@@ -129,22 +129,23 @@ class Services:
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
         self.surveys = PromptSurveys(self.store, self.engine)
-        self.wording_runs = WordingRuns(
+        self.wordings = WordingTrials(
             self.store,
             workspace,
             self.engine,
             self.editing,
             self.connections,
-            self.scans,
+            self.refinement,
             author,
         )
-        self.next_steps = NextStepAdvice(
+        self.ideas = IdeaAdvice(
             self.store,
             self.refinement,
             self.editing,
             self.sync,
             self.surveys,
             self.connections,
+            self.scans,
             author,
             jobs,
         )
@@ -175,7 +176,7 @@ class Services:
             self.scans,
             self.preview,
             self.lint,
-            self.next_steps,
+            self.ideas,
             self.measured,
         ):
             self.store.subscribe(listener.state_changed)

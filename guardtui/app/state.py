@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.flip_check import FlipStatus
-from guardtui.app.next_steps import NextSteps
+from guardtui.app.ideas import Ideas
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import ThresholdFit
@@ -83,8 +83,8 @@ class AppState:
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
     the evaluation, if any, and `held_out` its cross-validated coverage. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the forecast guardrail. `next` are the next steps
-    for the definition that it names.
+    `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` are for the
+    definition that they name.
     """
 
     topic: Topic
@@ -105,7 +105,7 @@ class AppState:
     companions: Companions | None = None
     advice: tuple[Advice, ...] = ()
     advice_pending: bool = False
-    next: NextSteps | None = None
+    ideas: Ideas | None = None
     files: int = 0
     """Number of reads and writes of the topic file, after which "unsaved" may change."""
 

@@ -21,7 +21,7 @@ EQUIVALENTS = {
     "resume-poll": "guardtui eval FILE --prompts FILE --scanner airs --batch",
     "profiles list": "guardtui topics list --profile NAME",
     "profiles get": "guardtui topics list --profile NAME",
-    "profiles audit": "guardtui audit FILE --scanner airs --profile NAME",
+    "profiles audit": "guardtui audit FILE",
 }
 """Equivalents of the commands of `GROUP`; the table in docs/pages/airs.md has all of them."""
 

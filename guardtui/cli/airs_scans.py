@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
@@ -63,6 +63,11 @@ class AirsRun:
     def profile(self) -> str:
         """The security profile."""
         return self.settings.profile
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The profile as a guardrail."""
+        return AirsConnection(self.settings).guardrail
 
     def evaluate(
         self,
@@ -149,8 +154,8 @@ def require_sendable(topic: Topic) -> None:
 
 
 @contextmanager
-def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
-    """Open the cache of verdicts, in `folder` if given, and close it at the end.
+def open_verdicts() -> Iterator[SqliteVerdicts]:
+    """Open the cache of verdicts, and close it at the end.
 
     Warns if it cannot store verdicts, or no longer can.
     """
@@ -161,7 +166,7 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
             "  free some space, make the folder writable, or name another with GUARDTUI_CACHE"
         )
 
-    cache = SqliteVerdicts(folder or cache_folder())
+    cache = SqliteVerdicts(cache_folder())
     worked = cache.works
     if not worked:
         warn()

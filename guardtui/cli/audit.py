@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.airs_scans import AirsRun
-from guardtui.cli.audit_airs import AuditResult, audit_profile, say_incomplete
-from guardtui.cli.audit_engine import audit_engine
-from guardtui.cli.audit_gates import AuditGates, gate_options
-from guardtui.cli.audit_inputs import AuditInputs, find_inputs
+from guardtui.cli.audit_inputs import AuditInputs, AuditTopic, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.gates import exit_code, summary
+from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
 from guardtui.cli.inputs import say_findings
-from guardtui.cli.options import (
-    FILE,
-    declared,
-    engine_options,
-    profile_option,
-    reading_options,
-    require_fitting,
-)
+from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.options import FILE, Fraction, engine_options, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.cli.progress import watched
+from guardtui.domain.figures import count_text, threshold_text
+from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.operating_point import FITTED, Wanted
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
-from guardtui.domain.profile_labels import ProfilePrompts, TopicPrompts, all_prompts
+from guardtui.domain.profile_labels import TopicPrompts, all_prompts
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.reports.audit_base import FORMATS, AuditReport, load_writer
-from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
-from guardtui.scanners.base import Scanner
-from guardtui.scanners.options import CONCURRENCY, RATE
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.reports.audit import AuditReport, audit_document
+from guardtui.reports.audit_json import audit_json
+from guardtui.reports.formats import DOCUMENT_FORMATS, render
+from guardtui.scanners.base import Report, Scanner
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.profile_scans import ProfileScan
 from guardtui.session.report_reader import session_file
 
-_CONCURRENCY_HELP = "Maximum concurrent requests to AIRS (default 5, or SCAN_CONCURRENCY)."
 _FINDINGS = 3  # of one prompt set, listed one by one
+_NAME_CHARACTERS = 60
 
 
 @click.command("audit")
@@ -62,25 +62,29 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 @click.option(
     "--format",
     "format_name",
-    metavar="NAME",
-    help="Format of the report: table, json, md, html. Default: by the file's ending, else table.",
+    type=click.Choice(DOCUMENT_FORMATS),
+    help="Format of the report (default: by the file's ending, else table).",
 )
 @outputs_option
-@gate_options
 @click.option(
-    "--scanner",
-    "scanner_name",
-    type=click.Choice(["local", "airs"]),
-    default="local",
-    help="Scanner to use: local (default), or airs with the profile as deployed.",
+    "--min-coverage",
+    type=Fraction(),
+    metavar="X",
+    help="Exit with 1 if coverage of the whole profile is below X (0 to 1).",
+)
+@click.option(
+    "--min-topic-coverage",
+    type=Fraction(),
+    metavar="X",
+    help="Exit with 1 if coverage of a topic by itself is below X (0 to 1).",
+)
+@click.option(
+    "--max-conflicts",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Exit with 1 if there are more than N conflicts.",
 )
 @engine_options
-@profile_option
-@declared(
-    replace(CONCURRENCY, help=_CONCURRENCY_HELP, high=MOST_CONCURRENT),
-    replace(RATE, help="Maximum requests per second to AIRS."),
-    *SENDING,
-)
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
@@ -88,61 +92,34 @@ def command(
     default_action: str | None,
     format_name: str | None,
     outputs: tuple[Path, ...],
-    min_coverage: float | None,
-    min_topic_coverage: float | None,
-    max_conflicts: int | None,
-    max_errors: int | None,
-    scanner_name: str,
-    profile: str,
-    **options: Any,
+    encoder: str | None,
+    threshold: Wanted,
+    **gates: Any,
 ) -> int:
     """Evaluate the topics of one profile together, each with its own labelled prompts.
 
     Name topic files, a folder of them, or a profile file that lists them. The prompts of a
     topic are those used last in the app, or a file of the same name beside it, unless
     --prompts names others. The report has the profile as a whole, each topic, and the
-    conflicts between topics.
+    conflicts between topics, all by the embedded engine.
 
-    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
-    143: ended by a signal.
+    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 129, 130, 143: ended by a signal.
     """
-    remote = scanner_name == "airs"
-    require_fitting(scanner_name, options)
-    gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
-    chosen = choose(format_name, outputs, "table", FORMATS)
-    # An unknown format fails before the work, not after it.
-    writers = [load_writer(output.format_name) for output in chosen]
+    chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
     check_outputs(outputs, *_all_read(inputs))
     _say_findings(inputs)
-    together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
     closed = inputs.closed if default_action is None else default_action == "block"
-    if remote:
-        airs = AirsRun.of(options, profile or inputs.name)
-        profile = airs.profile
-        audited = audit_profile(together, airs, closed=closed)
-        for notice in audited.notices:
-            diagnostics.warn(notice)
-    else:
-        profile = profile or inputs.name
-        scanner, notices = audit_engine(inputs.topics, options["encoder"], options["threshold"])
-        audited = _audit_locally(together, scanner, notices, closed)
-    evaluation = audited.evaluation
-    report = AuditReport(evaluation, audited.settings, profile, audited.notices)
-    failed = write_all(
-        (output, writer(report)) for output, writer in zip(chosen, writers, strict=True)
-    )
-    results = gates.results(evaluation)
+    if closed is None:
+        closed = closed_by_default(topic.topic for topic in inputs.topics)
+    scanner, notices = _engine(inputs.topics, encoder, threshold)
+    evaluation = _evaluate(inputs, scanner, closed=closed)
+    report = AuditReport(evaluation, scanner.settings, inputs.name, notices)
+    failed = write_all((output, _text(report, output.format_name)) for output in chosen)
+    results = list(_gates(evaluation, **gates))
     for result in results:
         diagnostics.gate(result.state, result.text)
-    code: int = exit_code(results)
-    if remote and evaluation.errors:
-        allowed = max_errors is not None and not evaluation.open_count
-        say_incomplete(evaluation, fresh=airs.fresh, allowed=allowed)
-        if not allowed:
-            code = Exit.NOT_COMPLETED
-    code = failed or code
+    code: int = failed or exit_code(results)
     if message := summary(results, code):
         diagnostics.note(message)
     return code
@@ -166,15 +143,96 @@ def _say_findings(inputs: AuditInputs) -> None:
             say_findings(topic.prompts, _FINDINGS)
 
 
-def _audit_locally(
-    prompts: ProfilePrompts, scanner: Scanner, notices: tuple[str, ...], closed: bool | None
-) -> AuditResult:
-    if closed is None:
-        closed = closed_by_default(topic.topic for topic in prompts.topics)
+def _evaluate(inputs: AuditInputs, scanner: Scanner, *, closed: bool) -> ProfileEvaluation:
+    together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
     scan = ProfileScan(scanner)
 
     async def evaluate() -> ProfileEvaluation:
-        return await watched(scan.evaluate(prompts, closed=closed), lambda: scan.progress)
+        return await watched(scan.evaluate(together, closed=closed), lambda: scan.progress)
 
-    evaluation = signals.run(evaluate())
-    return AuditResult(evaluation, scanner.settings, notices)
+    return signals.run(evaluate())
+
+
+def _text(report: AuditReport, format_name: str) -> str:
+    return (
+        audit_json(report) if format_name == "json" else render(audit_document(report), format_name)
+    )
+
+
+def _gates(
+    evaluation: ProfileEvaluation,
+    *,
+    min_coverage: float | None,
+    min_topic_coverage: float | None,
+    max_conflicts: int | None,
+) -> Iterator[Result]:
+    """Yield the result of each requested gate; topics without a prompt set have none."""
+    if min_coverage is not None:
+        subject = "coverage of the profile"
+        yield coverage_gate("--min-coverage", subject, evaluation.metrics, min_coverage)
+    if min_topic_coverage is not None:
+        for member in evaluation.members:
+            if member.source:
+                subject = f"coverage of {display_start(member.topic.name, _NAME_CHARACTERS)}"
+                least = min_topic_coverage
+                yield coverage_gate("--min-topic-coverage", subject, member.alone, least)
+    if max_conflicts is not None:
+        count = evaluation.conflict_count
+        text = f"{count_text(count, 'conflict')}, at most {max_conflicts} allowed"
+        failed = count > max_conflicts
+        state, code = (State.FAILED, Exit.GATE_FAILED) if failed else (State.PASSED, Exit.DONE)
+        yield Result("--max-conflicts", state, text, code)
+
+
+# --- the engine, with one threshold for all topics or one for each ------------------------
+
+
+@dataclass(frozen=True)
+class OwnThresholds:
+    """The embedded engine with a threshold for each topic, by the topic's name."""
+
+    engine: LocalScanner
+    thresholds: Mapping[str, float]
+    live = True
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """Settings of the engine, without a threshold: there are several."""
+        engine = self.engine.settings
+        return ScannerSettings(engine.guardrail)
+
+    async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        """Scan with the threshold of this topic."""
+        self.engine.use_threshold(self.thresholds[topic.name])
+        return await self.engine.scan(topic, prompts, report)
+
+
+def _engine(
+    topics: Sequence[AuditTopic], encoder: str | None, wanted: Wanted
+) -> tuple[Scanner, tuple[str, ...]]:
+    """Return the scanner of an audit, and a notice on the threshold of each topic.
+
+    With `fitted`, each topic has the threshold fitted to its labels, or, with too few of them, the
+    shipped one. Otherwise all have the same, and there are no notices. Raises ScannerError.
+    """
+    engine = LocalScanner(encoder or ENCODERS[0])
+    if wanted != FITTED:
+        if isinstance(wanted, float):
+            engine.use_threshold(wanted)
+        return engine, ()
+    thresholds: dict[str, float] = {}
+    notices = []
+    for topic in topics:
+        settings = engine.settings
+        if topic.prompts is not None:
+            fitted = settled_engine(encoder, None, topic.topic, topic.prompts)
+            evaluation = fitted.evaluate_now(topic.topic, topic.prompts)
+            assert evaluation is not None  # noqa: S101 - nothing stops it
+            settings = evaluation.settings
+        threshold = settings.threshold or engine.shipped_threshold
+        thresholds[topic.topic.name] = threshold
+        name = display_start(topic.topic.name, _NAME_CHARACTERS)
+        notices.append(
+            f"{name}: threshold {threshold_text(threshold)} ({settings.threshold_source})"
+        )
+    return OwnThresholds(engine, thresholds), tuple(notices)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,60 +13,22 @@ from guardtui.advice.lint_advice import Advice
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.engine_findings import engine_findings
 from guardtui.cli import diagnostics
-from guardtui.cli.check_sarif import sarif
+from guardtui.cli.check_report import CoverageChange, Remark, as_json, as_table, sarif
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set, located
+from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
 from guardtui.domain.targets import ExportTarget, refusals
-from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
-from guardtui.reports.formats import render
-from guardtui.reports.json_data import encode
-from guardtui.reports.survey_document import survey_document, survey_json
 from guardtui.scanners.local.scanner import LocalScanner
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageChange:
-    """Change of coverage without the cause of a finding, by the embedded engine.
-
-    `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
-    """
-
-    action: str
-    coverage_before: float | None
-    coverage_after: float | None
-    fixes: int | None
-    regressions: int | None
-    p_value: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A finding in a file: `severity` is `error` or `warning`; `lines` are those of the file.
-
-    `effect` is None if it was not measured. `field` is the part of the definition, such as
-    `examples.2`, or "".
-    """
-
-    file: str
-    severity: str
-    code: str
-    message: str
-    lines: tuple[int, ...] = ()
-    effect: CoverageChange | None = None
-    field: str = ""
-
 
 _FORMATS = ("table", "json", "sarif")
 
@@ -153,7 +114,7 @@ def command(
     if format_name == "sarif":
         text = sarif(remarks, [*topics, *filter(None, [prompts])])
     else:
-        text = (_json if format_name == "json" else _table)(remarks, surveyed)
+        text = (as_json if format_name == "json" else as_table)(remarks, surveyed)
     write(text if format_name != "table" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
@@ -301,31 +262,3 @@ def _definition(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
 def _prompt_remark(path: Path, finding: Finding) -> Remark:
     lines = tuple(int(line) for line in finding.lines)
     return Remark(str(path), str(finding.severity), finding.code, finding.message, lines)
-
-
-def _json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
-    data: dict[str, object] = {
-        "errors": sum(remark.severity == "error" for remark in remarks),
-        "warnings": sum(remark.severity != "error" for remark in remarks),
-        "findings": remarks,
-    }
-    if surveyed is not None:
-        data |= survey_json(surveyed)
-    return encode("check", data)
-
-
-def _table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
-    document = None if surveyed is None else survey_document(surveyed)
-    more = "" if document is None else f"\n{render(document, 'table')}"
-    if not remarks:
-        return f"nothing is wrong or doubtful\n{more}"
-    lines = []
-    for remark in remarks:
-        # A disagreement of two files names its places itself.
-        text = remark.message
-        if remark.code != "intent":
-            text = located(remark.file, remark.message, remark.lines)
-        lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
-    errors = sum(remark.severity == "error" for remark in remarks)
-    lines.append(f"{count_text(errors, 'error')}, {count_text(len(remarks) - errors, 'warning')}")
-    return "\n".join(lines) + "\n" + more

@@ -27,7 +27,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 from guardtui.reports.compared import ComparedMistakes, compared_report
-from guardtui.reports.formats import load_writer, render
+from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
     SIGN,
@@ -37,9 +37,6 @@ from guardtui.session.evaluation_refs import (
     read_files,
 )
 from guardtui.session.report_reader import RecordedError
-
-MISTAKE_FORMATS = ("table", "md", "json", "html")
-"""Formats if only the mistakes of one side are known."""
 
 
 @click.command("compare")
@@ -89,11 +86,11 @@ def command(
     else:
         sides = _evaluate(before, after, prompts, reading or AS_WRITTEN, encoder, threshold)
     if any(isinstance(side, Mistakes) for side in sides):
-        unfit = [output for output in chosen if output.format_name not in MISTAKE_FORMATS]
+        unfit = [output for output in chosen if output.format_name not in DOCUMENT_FORMATS]
         if unfit:
             raise InputError(
                 f"format {unfit[0].format_name}: of one side only the mistakes are known\n"
-                f"  choose one of {', '.join(MISTAKE_FORMATS)}"
+                f"  choose one of {', '.join(DOCUMENT_FORMATS)}"
             )
     sets = [side.prompts for side in sides if isinstance(side, RecordedEvaluation)]
     check_outputs(outputs, *(Path(texts.source) for texts in sets if texts and texts.source))

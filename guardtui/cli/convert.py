@@ -27,7 +27,7 @@ from guardtui.files.foreign.base import (
     recognised,
 )
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import read_prompt_bytes
+from guardtui.files.prompt_rows import read_prompt_bytes
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
 
 FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
@@ -131,9 +131,8 @@ def command(
     """Make a prompt set of INPUT: another tool's test cases, a log, a table or plain lists.
 
     Reads test cases of promptfoo, datasets of openai-guardrails' evaluation tool, evaluation sets
-    of NeMo Guardrails (a file or its folder), logs of inspect_ai, tables with columns of other
-    names, and plain lists. Other fields are kept as columns. An existing file is never
-    overwritten.
+    of NeMo Guardrails, logs of inspect_ai, tables with columns of other names, and plain lists.
+    Other fields are kept as columns. An existing file is never overwritten.
     """
     lists = [_List.of(word, True) for word in positive]
     lists += [_List.of(word, False) for word in negative]
@@ -227,10 +226,8 @@ def _read(
     source = _source(path)
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
-    elif not source.is_folder:
+    else:
         source.content  # noqa: B018 - raises the error of an unreadable file
-    elif name != "nemo":
-        raise InputError(f"{path}: this is a folder\n  name a file in it")
     reader = reader_of(name)
     if mapped.label is not None and (mapped.expected_column or mapped.true):
         raise click.UsageError("--expected gives every label: omit --expected-column and --true")

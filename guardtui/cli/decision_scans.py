@@ -13,7 +13,8 @@ from guardtui.cli import model_scans
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.operating_point import kept_threshold, unfittable
 from guardtui.cli.scan_run import ONCE, Repetition
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -64,11 +65,15 @@ class DecisionRun:
             return self
         with open_verdicts() as cache:
             settings = self.options.scanner(cache).settings
-        kept = kept_threshold(topic_path, settings.identity)
+        kept = kept_threshold(topic_path, settings.guardrail)
         if kept is not None:
             return self._at(kept, BY_HAND)
         previous = None if baseline is None else baseline.settings
-        if previous is None or previous.identity != settings.identity or previous.threshold is None:
+        if (
+            previous is None
+            or previous.guardrail != settings.guardrail
+            or previous.threshold is None
+        ):
             return self
         return self._at(previous.threshold, previous.threshold_source)
 
@@ -92,9 +97,8 @@ class DecisionRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the model, which ignores `companions`; answers are cached in `journal`.
+        """Evaluate with the model, which ignores `companions`.
 
         Raises UsageError and ScannerError.
         """
@@ -102,7 +106,7 @@ class DecisionRun:
             raise click.UsageError(
                 "--threshold fitted needs a single epoch: omit --epochs or the threshold"
             )
-        return model_scans.scan(self.options, topic, prompts, repetition, journal, fresh=self.fresh)
+        return model_scans.scan(self.options, topic, prompts, repetition, fresh=self.fresh)
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
         """Return the evaluation at the wanted threshold, and the fit behind it, if any.

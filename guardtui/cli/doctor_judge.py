@@ -51,7 +51,7 @@ async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdict
 def _facts(
     scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts
 ) -> Iterator[CheckResult]:
-    yield CheckResult("judge", "ok", scanner.settings.identity)
+    yield CheckResult("judge", "ok", scanner.settings.guardrail.text())
     right = {True: 0, False: 0}  # by whether it is an attack
     missing = 0
     for row, case in enumerate(known):

@@ -24,7 +24,6 @@ from guardtui.cli.options import (
 )
 from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
-from guardtui.cli.shard_options import ShardFlags, shard_flags, shard_options
 from guardtui.domain.prompt_reading import Reading
 from guardtui.scanners.options import SCANNERS, all_options
 
@@ -38,7 +37,8 @@ class EvalRequest:
     scanner: str
     options: Mapping[str, Any]
     gates: Gates
-    shards: ShardFlags
+    jobs: int | None
+    ray: str | None
     repeats: EpochFlags
     companion_paths: tuple[Path, ...]
     profile: str
@@ -61,18 +61,14 @@ class EvalRequest:
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
         """Parse the values of the command's options. Raises UsageError."""
-        gates, shards = gates_of(values), shard_flags(values)
+        gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
         repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
         repeats.check_usage(baseline=values["baseline"] is not None)
-        if values["reading"] is not None and shards.wanted(values["prompts"]):
-            raise click.UsageError(
-                "--unlabelled and --sheet do not fit shards: make a prompt set with "
-                "'guardtui convert' first"
-            )
         options = values_of(all_options(), values)
         require_fitting(values["scanner"], options)
-        if values["flips"] and values["scanner"] == "local":
+        _check_workers(values["scanner"], values["jobs"], values["ray"])
+        if values["flips"] and values["scanner"] == "engine":
             raise click.UsageError(
                 "--flips needs a guardrail: add --scanner airs, judge or decision"
             )
@@ -89,12 +85,23 @@ class EvalRequest:
         return cls(
             options=options,
             gates=gates,
-            shards=shards,
             repeats=repeats,
             companion_paths=companion_paths,
             variants=variants,
             **values,
         )
+
+
+def _check_workers(scanner: str, jobs: int | None, ray: str | None) -> None:
+    """Raise a usage error for workers that do not fit."""
+    if jobs is not None and ray is not None:
+        raise click.UsageError("--jobs is for this machine alone: omit it, or --ray")
+    for option, value in (("--jobs", jobs), ("--ray", ray)):
+        if value is not None and scanner != SCANNERS[0]:
+            raise click.UsageError(
+                f"{option} is for the engine, whose prompts are embedded: a guardrail is limited "
+                "by its service, which several workers would only share"
+            )
 
 
 @click.command("eval")
@@ -125,8 +132,8 @@ class EvalRequest:
     "--scanner",
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
-    help="Scanner to use: local (default), airs, judge (language models), or decision (a decision "
-    "model).",
+    help="Guardrail to use: engine (default), airs, judge (language models), or decision (a "
+    "decision model).",
 )
 @click.option(
     "--thresholds",
@@ -167,7 +174,19 @@ class EvalRequest:
 @profile_option
 @scanner_options
 @epoch_options
-@shard_options
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="Embed prompts that are not cached with N processes (engine only).",
+)
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Embed them on a Ray cluster, as ray://HOST:10001 (default: Ray on this machine).",
+)
 @own_metric_option
 @plugin_option
 @click.option(

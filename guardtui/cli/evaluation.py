@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +19,22 @@ from guardtui.app.recorded_forecast import (
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.decision_scans import DecisionRun
 from guardtui.cli.delivery import deliver
-from guardtui.cli.diagnostics import Exit, InputError, error, note
+from guardtui.cli.diagnostics import InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
 from guardtui.cli.flip_rounds import FlipRounds
-from guardtui.cli.gates import Gates
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.judge_scans import JudgeRun
 from guardtui.cli.local_scans import LocalRun
-from guardtui.cli.operating_point import threshold_for_shards
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun
-from guardtui.cli.shards import (
-    cut_prompts,
-    evaluate_by_others,
-    evaluate_locally,
-    find_shard,
-    refuse,
-    report_of,
-    topic_for,
-)
-from guardtui.cli.thresholds import (
-    report_thresholds,
-    sweep_of,
-    sweep_of_shards,
-    threshold_outputs,
-)
+from guardtui.cli.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.domain.operating_point import FITTED, ThresholdFit
+from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
@@ -62,13 +45,13 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
+from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
 from guardtui.session.scan_order import forecast_order
-from guardtui.shards.shard import Shard
 
 RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
-    "local": LocalRun.of,
+    "engine": LocalRun.of,
     "airs": AirsRun.of,
     "judge": JudgeRun.of,
     "decision": DecisionRun.of,
@@ -86,18 +69,21 @@ def evaluate(request: EvalRequest) -> int:
     outputs = _outputs(request, files)
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
-    in_shards = request.shards.wanted(request.prompts)
-    if in_shards:
-        refuse(request.scanner, _unfit_for_shards(request))
     run = RUNS[request.scanner](request.options, request.profile)
-    if in_shards:
-        return _evaluate_in_shards(request, run, outputs, files)
+    if isinstance(run, LocalRun):
+        run = run.with_workers(request.jobs, request.ray)
     report = _report(request, run, epochs, metrics, outputs)
     if request.thresholds:
         evaluation = report.evaluation
         if run.remote and evaluation.metrics.missing:
             run.say_incomplete(evaluation, allowed=False)
         return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
+
+    if report.listed is not None and any(output.format_name != "csv" for output in outputs):
+        note(
+            f"of {len(report.evaluation.keys):,} prompts, {len(report.listed):,} that are wrong or "
+            "without a verdict are listed; csv lists all"
+        )
 
     def say_incomplete() -> None:
         metrics = report.evaluation.metrics
@@ -162,7 +148,7 @@ def _report(
     elif isinstance(run, DecisionRun):
         run = run.settled(request.topic, before)
     rounds = _flip_rounds(request, topic, prompts)
-    rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
+    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
@@ -206,17 +192,17 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 
 
 def _rows_in_doubt(
-    request: EvalRequest, topic: Topic, prompts: PromptSet
+    request: EvalRequest, run: ScanRun, epochs: Epochs | None, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
     """Return the rows that --flips scans, the most doubtful first; None for all.
 
-    Raises ForecastError if the session has too few verdicts of this kind of guardrail.
+    Raises ForecastError if the session has too few verdicts of this guardrail.
     """
     if not request.flips:
         return None
-    models = request.options["models"] if request.scanner in ("judge", "decision") else ()
-    part = models[0].rpartition("#")[2] if models else request.profile
-    guardrail = recorded_guardrail(request.topic, request.scanner, part)
+    assert isinstance(run, AirsRun | JudgeRun | DecisionRun)  # noqa: S101 - --flips needs one
+    wanted = run.guardrail if isinstance(run, AirsRun) else run.settings.guardrail
+    guardrail = recorded_guardrail(request.topic, measured_with(wanted, epochs))
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
     note(
@@ -262,68 +248,3 @@ def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], floa
     assert evaluation is not None  # noqa: S101 - nothing stops it
     assert evaluation.settings.threshold is not None  # noqa: S101 - the engine has one
     return evaluation.verdicts.score, evaluation.settings.threshold
-
-
-# --- shards -------------------------------------------------------------------------------
-
-
-def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
-    return {
-        "--with": request.companion_paths,
-        "--epochs": request.repeats.epochs,
-        "--cluster": request.cluster,
-        "--flips": request.flips or None,
-        "--profile": request.profile,
-        "--metric": request.metrics,
-        "--all": request.every_mistake or None,
-    }
-
-
-def _evaluate_in_shards(
-    request: EvalRequest, run: ScanRun, outputs: Sequence[ReportOutput], files: Sequence[Path]
-) -> int:
-    """Evaluate one shard and print a line about it, or evaluate all and report on their sum."""
-    gates, shards = request.gates, request.shards
-    if run.remote:
-        shards.require_one_process(request.scanner)
-    shard = find_shard(shards)
-    only_errors = gates == Gates(max_errors=gates.max_errors)
-    if shard is not None and (request.baseline is not None or not only_errors):
-        raise click.UsageError("gates and --baseline are for all shards together: guardtui merge")
-    before, number = _baseline(request)
-    large = cut_prompts(shards, request.prompts, shard, request.topic)
-    topic = topic_for(request.topic, large)
-    fit: ThresholdFit | None = None
-    if isinstance(run, DecisionRun):
-        if run.wanted == FITTED:
-            raise click.UsageError(
-                "--threshold fitted needs all scores at once: give shards a number, or shipped"
-            )
-        run = run.settled(request.topic, before)
-    if isinstance(run, JudgeRun | DecisionRun):
-        models = run
-
-        def judged(prompts: PromptSet, part: Shard) -> Evaluation:
-            return models.evaluate(topic, prompts, journal=large.folder / "journals" / part.name)
-
-        merged, unfinished = evaluate_by_others(
-            large, topic, models.settings, shard, judged, gates.max_errors
-        )
-        if unfinished is not None:
-            models.say_incomplete(unfinished, allowed=False)
-            return Exit.NOT_COMPLETED
-    else:
-        encoder, wanted = request.options["encoder"], request.options["threshold"]
-        threshold = threshold_for_shards(wanted)
-        if shard is not None and threshold.unfitted and wanted == FITTED:
-            raise click.UsageError(
-                "--threshold fitted is for all shards together: give each the number that "
-                "'guardtui eval --thresholds' finds"
-            )
-        merged, fit = evaluate_locally(shards, large, topic, encoder, threshold, wanted, shard)
-    if merged is None:
-        return Exit.DONE
-    if request.thresholds:
-        return report_thresholds(request, sweep_of_shards(merged), merged.evaluation, outputs)
-    report = report_of(merged, before, number, path_from_here(request.prompts))
-    return deliver(replace(report, fit=fit), outputs, gates, files)

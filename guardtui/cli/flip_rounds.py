@@ -15,11 +15,10 @@ from guardtui.app.flip_check import (
     expected_text,
     rows_in_doubt,
 )
-from guardtui.app.recorded_forecast import explained, names_of, recorded_guardrail
+from guardtui.app.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.cli.diagnostics import note
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.forecast_record import CheckedCoverage
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.forecast.engine_features import EngineReader
@@ -44,19 +43,10 @@ class FlipRounds:
 
         Raises ForecastError if the session has too few verdicts of this guardrail.
         """
-        recorded = recorded_guardrail(self.topic_path, settings.name)
-        if settings.identity not in [
-            candidate.identity for candidate in (recorded.settings, *recorded.others)
-        ]:
-            of_kind = [
-                candidate
-                for candidate in (recorded.settings, *recorded.others)
-                if candidate.name == settings.name
-            ]
-            raise ForecastError(
-                f"{self.topic_path}: no verdicts of {guardrail_text(settings)} are recorded in its "
-                f"session\n  recorded are those of: {names_of(of_kind)}"
-            )
+        recorded = recorded_guardrail(self.topic_path, settings.guardrail)
+        if recorded.settings.guardrail != settings.guardrail:
+            answered = (recorded.settings, *recorded.others)
+            raise not_recorded(self.topic_path, settings.guardrail, answered)
         evaluations = [iteration.evaluation for iteration in recorded.iterations]
         grounds = FlipGrounds(
             evaluations, settings, self.topic, self.prompts, EngineReader(LocalScanner())

@@ -11,15 +11,15 @@ import click
 
 from guardtui.cli.options import FILE, declared, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.reports.formats import DOCUMENT_FORMATS
 from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedGuardrail
+    from guardtui.domain.guardrail import Guardrail
     from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-
-_FORMATS = ("table", "md", "html", "json")
 
 
 @click.command("forecast")
@@ -33,15 +33,11 @@ _FORMATS = ("table", "md", "html", "json")
 )
 @reading_options
 @click.option(
-    "--scanner",
-    type=click.Choice(["airs", "judge", "decision"]),
-    help="Kind of guardrail to forecast (default: the one that answered last).",
-)
-@click.option(
     "--guardrail",
     default="",
-    metavar="TEXT",
-    help="Part of the name of the guardrail's profile or model, if several have answered.",
+    metavar="NAME",
+    help="Guardrail to forecast: airs, airs:PROFILE, judge:MODEL[,MODEL] or decision:MODEL "
+    "(default: the one that answered last).",
 )
 @click.option(
     "--trust",
@@ -51,7 +47,7 @@ _FORMATS = ("table", "md", "html", "json")
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(DOCUMENT_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
 @declared(ENCODER)
@@ -60,7 +56,6 @@ def command(
     topic: Path,
     prompts: Path,
     reading: Reading | None,
-    scanner: str | None,
     guardrail: str,
     trust: bool,
     format_name: str | None,
@@ -80,15 +75,31 @@ def command(
     from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
-    chosen = choose(format_name, outputs, "table", _FORMATS)
+    chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
-    recorded = recorded_guardrail(topic, scanner, guardrail)
+    recorded = recorded_guardrail(topic, _wanted(guardrail))
     make = _trust if trust else _forecast
     render = make(topic, definition, prompt_set, recorded, encoder)
     if recorded.others:
         warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
     return write_all((output, render(output.format_name)) for output in chosen)
+
+
+def _wanted(text: str) -> Guardrail | None:
+    """Return the guardrail that a text names, or None for an empty one. Raises UsageError."""
+    from guardtui.domain.guardrail import AIRS, DECISION, JUDGE, Guardrail
+
+    kind, _, name = text.partition(":")
+    if kind == AIRS:
+        return Guardrail(AIRS, profile=name)
+    if kind in (JUDGE, DECISION):
+        return Guardrail(kind, models=tuple(name.split(",")) if name else ())
+    if text:
+        raise click.UsageError(
+            "--guardrail: write airs:PROFILE, judge:MODEL[,MODEL] or decision:MODEL"
+        )
+    return None
 
 
 def _forecast(

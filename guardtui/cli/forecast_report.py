@@ -25,7 +25,7 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import Scanner, encode
+from guardtui.reports.json_data import encode, guardrail_of
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedForecast
@@ -58,8 +58,8 @@ def _data(report: RecordedForecast) -> dict[str, Any]:
     grounds, rates = forecast.grounds, forecast.rates
     return {
         "note": NOTE,
-        "guardrail": Scanner.of(grounds.settings),
-        "other_guardrails": [Scanner.of(other) for other in report.guardrail.others],
+        "guardrail": guardrail_of(grounds.settings),
+        "other_guardrails": [guardrail_of(other) for other in report.guardrail.others],
         "definition": forecast.topic,
         "prompt_file": prompts.source,
         "prompt_set_fingerprint": forecast.prompt_set,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from guardtui.cli.options import Fraction, Function
 from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
+    from guardtui.domain.metrics import Metrics
     from guardtui.reports.base import GateOutcome, ReportInput
 
 
@@ -76,7 +77,7 @@ class Gates:
             results.append(_sure_change(report))
         if self.max_errors is not None or self.require_complete:
             metrics = report.evaluation.metrics
-            results.append(errors_gate(metrics.errors, metrics.open, self.max_errors))
+            results.append(_errors_gate(metrics.errors, metrics.open, self.max_errors))
         return results
 
 
@@ -109,7 +110,7 @@ def gate_options(function: Function) -> Function:
             click.option(
                 "--require-complete",
                 is_flag=True,
-                help="Exit with 3 if any prompt has no verdict, for every scanner.",
+                help="Exit with 3 if any prompt has no verdict, for every guardrail.",
             ),
             click.option(
                 "--require-significant",
@@ -160,29 +161,33 @@ def outcomes(results: Sequence[Result]) -> tuple[GateOutcome, ...]:
 
 
 def _coverage(report: ReportInput, least: float) -> Result:
-    from guardtui.domain.statistics import coverage_interval
-
-    metrics = report.evaluation.metrics
-    coverage, interval = metrics.coverage, coverage_interval(metrics)
-    if coverage is None or interval is None:
-        text = f"coverage is undefined, at least {least:g} is asked for"
-        return Result("--min-coverage", State.FAILED, text, Exit.GATE_FAILED)
-    bounds = report.coverage_bounds
+    metrics, bounds = report.evaluation.metrics, report.coverage_bounds
     if metrics.open and bounds is not None and bounds.low < least <= bounds.high:
         text = (
             f"coverage may be from {bounds.low:.3f} to {bounds.high:.3f}, at least {least:g} is "
             f"asked for: {_not_asked(metrics.open)}"
         )
         return Result("--min-coverage", State.UNSURE, text, Exit.NOT_COMPLETED)
+    result = coverage_gate("--min-coverage", "coverage", metrics, least)
+    return replace(result, text="; ".join([result.text, *report.cautions]))
+
+
+def coverage_gate(option: str, subject: str, metrics: Metrics, least: float) -> Result:
+    """Return whether coverage is at least `least`; undefined coverage fails."""
+    from guardtui.domain.statistics import coverage_interval
+
+    coverage, interval = metrics.coverage, coverage_interval(metrics)
+    if coverage is None or interval is None:
+        text = f"{subject} is undefined, at least {least:g} is asked for"
+        return Result(option, State.FAILED, text, Exit.GATE_FAILED)
     failed = coverage < least
     # Enough decimals to tell the two apart.
     shown = f"{coverage:.3f}"
     if (float(shown) < least) is not failed:
         shown = repr(coverage)
     span = f"(95 % interval {interval.low:.3f} – {interval.high:.3f})"
-    text = f"coverage {shown} is {'below' if failed else 'at least'} {least:g} {span}"
-    text = "; ".join([text, *report.cautions])
-    return Result("--min-coverage", State.FAILED if failed else State.PASSED, text, _gate(failed))
+    text = f"{subject} {shown} is {'below' if failed else 'at least'} {least:g} {span}"
+    return Result(option, State.FAILED if failed else State.PASSED, text, _gate(failed))
 
 
 def _sure_coverage(report: ReportInput, least: float) -> Result:
@@ -240,7 +245,7 @@ def _sure_change(report: ReportInput) -> Result:
     return Result("--require-significant", state, text, code)
 
 
-def errors_gate(errors: int, unasked: int, most: int | None) -> Result:
+def _errors_gate(errors: int, unasked: int, most: int | None) -> Result:
     """Return the gate on prompts without a verdict: at most `most`; None is --require-complete.
 
     Prompts that were not asked are never allowed: the scan is incomplete.

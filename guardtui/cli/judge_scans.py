@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from guardtui.cli import model_scans
 from guardtui.cli.scan_run import ONCE, Repetition
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.budget import ANSWER_TOKENS
@@ -53,15 +53,11 @@ class JudgeRun:
         prompts: PromptSet,
         companions: Companions = ALONE,
         repetition: Repetition = ONCE,
-        journal: Path | None = None,
     ) -> Evaluation:
-        """Evaluate with the models, which ignore `companions`; verdicts are cached in `journal`.
-
-        Raises ScannerError.
-        """
+        """Evaluate with the models, which ignore `companions`. Raises ScannerError."""
         models = len({model.full for model in self.options.models})
         return model_scans.scan(
-            self.options, topic, prompts, repetition, journal, fresh=self.fresh, models=models
+            self.options, topic, prompts, repetition, fresh=self.fresh, models=models
         )
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:

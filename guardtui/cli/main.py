@@ -21,7 +21,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
     "new": ("new", "Create a topic file and its first prompts."),
     "eval": ("eval", "Evaluate a topic against labelled prompts."),
-    "merge": ("merge", "Merge the shards of a large evaluation and report on it."),
     "audit": ("audit", "Evaluate the topics of one profile together."),
     "judge-template": ("judge_template", "Print the judge's instructions, as a template to edit."),
     "decision-template": (

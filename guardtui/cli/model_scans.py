@@ -63,16 +63,12 @@ def scan(
     topic: Topic,
     prompts: PromptSet,
     repetition: Repetition,
-    journal: Path | None,
     *,
     fresh: bool,
     models: int = 1,
 ) -> Evaluation:
-    """Evaluate with models, after a message on calls and cost; cache verdicts in `journal`.
-
-    Raises ScannerError.
-    """
-    with airs_scans.open_verdicts(journal) as cache:
+    """Evaluate with models, after a message on calls and cost. Raises ScannerError."""
+    with airs_scans.open_verdicts() as cache:
         scanner = options.scanner(cache, fresh=fresh)
         epochs = 1 if repetition.epochs is None else repetition.epochs.count
         if repetition.begin is None:

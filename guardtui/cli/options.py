@@ -221,7 +221,7 @@ def profile_option(function: Function) -> Function:
         "--profile",
         default="",
         metavar="NAME",
-        help="The security profile of AIRS; with the local scanner, a label for the report.",
+        help="The security profile of AIRS; with the engine, a label for the report.",
     )(function)
 
 

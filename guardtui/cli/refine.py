@@ -23,10 +23,8 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, declared, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.refine_report import Refinement, render
+from guardtui.cli.refine_report import Refinement, WordingsResult, render, render_wordings
 from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_fitting, sweep
-from guardtui.cli.wordings_report import WordingsResult
-from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet

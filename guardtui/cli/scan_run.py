@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.cli.progress import watched
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner

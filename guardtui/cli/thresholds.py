@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from guardtui.cli import diagnostics
 from guardtui.cli.delivery import write_all
@@ -15,15 +14,21 @@ from guardtui.cli.gates import Gates
 from guardtui.cli.output_options import ReportOutput, choose
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.sweep import Sweep, sweep
-from guardtui.reports.thresholds import Floors, Thresholds, render
+from guardtui.reports.formats import render
+from guardtui.reports.thresholds import (
+    Floors,
+    Thresholds,
+    thresholds_csv,
+    thresholds_document,
+    thresholds_json,
+)
 
 if TYPE_CHECKING:
     from guardtui.cli.eval import EvalRequest
-    from guardtui.shards.merge import Merged
 
 FORMATS = ("table", "json", "csv")
 
-_WITH_SCORES = ("local", "decision")
+_WITH_SCORES = ("engine", "decision")
 
 
 def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
@@ -61,13 +66,6 @@ def sweep_of(evaluation: Evaluation) -> Sweep:
     return sweep(verdicts.score, evaluation.should_trigger, intent, evaluation.keys)
 
 
-def sweep_of_shards(merged: Merged) -> Sweep:
-    """Return every threshold of a merged run."""
-    should, other = merged.sorted_scores()
-    duty = np.arange(len(should) + len(other)) < len(should)
-    return sweep(np.concatenate([should, other]), duty, merged.evaluation.topic.intent)
-
-
 def report_thresholds(
     request: EvalRequest, curve: Sweep, evaluation: Evaluation, outputs: Sequence[ReportOutput]
 ) -> int:
@@ -77,7 +75,7 @@ def report_thresholds(
     """
     floors = Floors(request.min_tpr or 0.0, request.min_tnr or 0.0)
     thresholds = Thresholds(curve, evaluation.settings, str(request.prompts), floors)
-    failed = write_all((output, render(thresholds, output.format_name)) for output in outputs)
+    failed = write_all((output, _text(thresholds, output.format_name)) for output in outputs)
     code: int = Exit.NOT_COMPLETED if evaluation.metrics.missing else Exit.DONE
     if thresholds.best is None:
         diagnostics.warn(
@@ -86,3 +84,11 @@ def report_thresholds(
         )
         code = code or Exit.GATE_FAILED
     return failed or code
+
+
+def _text(thresholds: Thresholds, format_name: str) -> str:
+    if format_name == "json":
+        return thresholds_json(thresholds)
+    if format_name == "csv":
+        return thresholds_csv(thresholds)
+    return render(thresholds_document(thresholds), format_name)

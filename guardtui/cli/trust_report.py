@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli.forecast_report import interval_of
@@ -23,7 +22,7 @@ from guardtui.domain.document import (
 from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import Scanner, encode
+from guardtui.reports.json_data import encode, guardrail_of
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedTrust
@@ -53,9 +52,9 @@ def _data(report: RecordedTrust) -> dict[str, Any]:
     (held, intervals), (right, directions) = trust.intervals, trust.directions
     return {
         "summary": trust.summary,
-        "guardrail": Scanner.of(trust.settings),
-        "other_guardrails": [Scanner.of(group) for group in report.guardrail.others],
-        "engine": asdict(Scanner.of(report.engine)) | {"threshold": report.engine.threshold},
+        "guardrail": guardrail_of(trust.settings),
+        "other_guardrails": [guardrail_of(group) for group in report.guardrail.others],
+        "engine": report.engine.guardrail.to_json() | {"threshold": report.engine.threshold},
         "prompt_file": report.prompts.source,
         "prompt_set_fingerprint": report.prompts.fingerprint,
         "overall": {

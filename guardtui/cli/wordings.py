@@ -15,14 +15,15 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_objective import CHOSEN_ON, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.app.wording_sources import (
+from guardtui.app.wordings import (
     WORDINGS,
+    WriterError,
+    WritingCall,
     gather_wordings,
     questions_about,
     read_wordings,
     shortlist,
 )
-from guardtui.app.wording_writer import WriterError, WritingCall
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.decision_scans import decision_options, estimate_text

@@ -10,8 +10,9 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import ScannerSettings, distinct_texts
 from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.operating_point import is_fitted, judged_alike
 from guardtui.domain.separation import SeparationChange, placements, separation_change
@@ -114,11 +115,11 @@ class Comparison:
     def separation(self) -> SeparationChange | None:
         """Change of separation on the prompts in both evaluations, with current labels.
 
-        None if a scanner has no scores, if the two engines differ, or if a class is tiny.
+        None if a guardrail has no scores, if the two engines differ, or if a class is tiny.
         """
         baseline, current = self.evaluations
         old, new = baseline.settings, current.settings
-        if old.identity != new.identity or None in (old.threshold, new.threshold):
+        if old.guardrail != new.guardrail or None in (old.threshold, new.threshold):
             return None
         index, before = self.alignment.index, baseline.verdicts.score
         if index is None and np.array_equal(baseline.expected, current.expected):
@@ -327,8 +328,9 @@ def _caveats(
         return ("another prompt set: no prompt is in both",)
     caveats: list[str] = []
     old, new = baseline.settings, current.settings
-    if old.identity != new.identity:
-        caveats.append(f"different scanners: {old.identity} then, {new.identity} now")
+    if old.guardrail != new.guardrail:
+        then, now = distinct_texts([old.guardrail, new.guardrail])
+        caveats.append(f"different guardrails: {then} then, {now} now")
     elif old.threshold != new.threshold and not (is_fitted(old) and is_fitted(new)):
         before, now = (
             f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold)

@@ -28,9 +28,8 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ForecastError (2)           too few verdicts to forecast from
     ├── GraderError, NotAskedError, ScoreError, RecordedError
     ├── SplitError, TooFewPromptsError, SuggestionError, RefinementError, StoppedError
-    ├── ShardError (2)              a shard of a large set
-    │   └── IncompleteError (3)     verdicts are missing
-    ├── ExecutorError, ForeignError
+    ├── WorkersError                processes or a cluster that cannot embed
+    ├── ForeignError
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
     │   and WordingRunError, WriterError, GuardrailError
     └── SettingsError, FaultError, RefusedError        of the sandbox

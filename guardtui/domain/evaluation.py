@@ -8,30 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.guardrail import ENGINE, ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.separation import Placements, Separation, placements, separation
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts, outcomes
-
-ENGINE = "local"
-"""Name of the embedded engine among the scanners."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScannerSettings:
-    """Everything about a scanner that its verdicts depend on.
-
-    `identity` names engine, model and version: a comparison of different identities says so.
-    `threshold` is a score from 0 to 1, None if the scanner has none. `threshold_source` is
-    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
-    guardrail; it changes with every definition and does not prevent comparisons.
-    """
-
-    name: str
-    identity: str
-    threshold: float | None = None
-    threshold_source: str = ""
-    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +73,7 @@ class Evaluation:
 
         Only then does the embedded engine leave prompts open.
         """
-        return self.settings.name == ENGINE and self.metrics.open > 0
+        return self.settings.kind == ENGINE and self.metrics.open > 0
 
     @cached_property
     def placements(self) -> Placements | None:

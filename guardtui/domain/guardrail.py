@@ -1,27 +1,34 @@
-"""Names of the guardrail that a figure is about; every report opens with one."""
+"""The guardrail that figures are about: what it is made of, and every text about it for people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any, ClassVar
 
-from guardtui.domain.evaluation import ScannerSettings
+from pydantic import ConfigDict, TypeAdapter
+
 from guardtui.domain.text import display_start
+from guardtui.domain.topic import Intent
 
-UNKNOWN = "an unknown scanner"
-"""Shown for an evaluation whose scanner is not recorded."""
+ENGINE = "engine"
+"""Kind of the embedded engine, the stand-in for a real guardrail."""
 
-_LONGEST = 200  # characters of foreign text
-_HERE = " on this machine"
-_NAMES = {"airs": "AIRS", "judge": "Judge", "decision": "Decision model"}
-_SUBJECTS = {"judge": "The judge", "decision": "The decision model"}
-_MODELS = ("judge", "decision")
-"""Scanners whose revision only identifies the URLs of their models."""
-
+AIRS = "airs"
+JUDGE = "judge"
 DECISION = "decision"
-"""Name of the scanner of decision models, whose scores are the guardrail's own."""
+"""Kind of decision models, whose scores are the guardrail's own."""
 
 FORECAST = "forecast"
-"""Scanner name of an evaluation that holds a forecast of another scanner's verdicts."""
+"""Kind of an evaluation that holds a forecast of a guardrail's verdicts."""
+
+UNKNOWN = "an unknown guardrail"
+"""Shown for an evaluation whose guardrail is not recorded."""
+
+_LONGEST = 200  # characters of foreign text
+_LONGEST_NAME = 60
+_SHOWN_MODELS = 3
 
 
 def _shown(text: str) -> str:
@@ -32,101 +39,311 @@ def _short(text: str) -> str:
     return display_start(text, 20)
 
 
-def remote_name(name: str, default: str | None = None) -> str:
-    """Return the display name of a remote scanner; for others the default, or the name itself."""
-    return _NAMES.get(name, name if default is None else default)
+@dataclass(frozen=True, slots=True, order=True)
+class Companion:
+    """A topic that is measured together with the one under test; `fingerprint` has 8 digits."""
+
+    name: str
+    intent: Intent
+    fingerprint: str
 
 
-def remote_subject(name: str) -> str:
-    """Return the name of a remote scanner for the start of a sentence."""
-    return _SUBJECTS.get(name) or remote_name(name)
+@dataclass(frozen=True, slots=True)
+class Guardrail:
+    """Everything that identifies a guardrail, apart from definition, threshold and revision.
+
+    Verdicts of equal ones compare. `kind` is `engine`, `airs`, `judge`, `decision`, or the name of
+    another scanner; `title` is its configured name, which people read and which is not compared.
+    A field is empty if the kind does not have it or if it has its usual value:
+
+    - engine: `encoder` (`pair`), and `version`, which changes with its weights and constants.
+      Other scanners state in `version` what their verdicts depend on.
+    - airs: `profile`; `region`, a region other than us or an address; `tenant` of airs-cli;
+      `sandbox`, whether the service runs on this machine.
+    - judge: names of the `models`, `template` (an id), `form` of the answer, and `options` that are
+      sent (JSON text).
+    - decision: `models` (one name), `answered_by` if it answers by another name, `api` (the wire
+      format), `template`.
+    - all: `companions`, sorted; `otherwise`, what a profile with companions does with a prompt that
+      no topic matches: `block`, `allow`, or empty, which depends on the topic under test; `epochs`,
+      the requests per prompt, with the `reducer` of their answers.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    kind: str
+    title: str = field(default="", compare=False)
+    encoder: str = ""
+    version: str = ""
+    profile: str = ""
+    region: str = ""
+    tenant: str = ""
+    sandbox: bool = False
+    models: tuple[str, ...] = ()
+    answered_by: str = ""
+    api: str = ""
+    template: str = ""
+    form: str = ""
+    options: str = ""
+    companions: tuple[Companion, ...] = ()
+    otherwise: str = ""
+    epochs: int = 1
+    reducer: str = ""
+
+    @property
+    def model(self) -> str:
+        """Name of the first model, or ""."""
+        return self.models[0] if self.models else ""
+
+    def fits(self, wanted: Guardrail) -> bool:
+        """Return whether every field that `wanted` states is equal.
+
+        A profile in any region fits `Guardrail("airs", profile="prod")`.
+        """
+        return self.kind == wanted.kind and all(
+            getattr(wanted, part.name) in (part.default, getattr(self, part.name))
+            for part in _COMPARED
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stated fields as values of JSON."""
+        stated: dict[str, Any] = _adapter().dump_python(self, mode="json", exclude_defaults=True)
+        return stated
+
+    @classmethod
+    def from_json(cls, stated: object) -> Guardrail:
+        """Read the value of `to_json`. Raises ValueError."""
+        return _adapter().validate_python(stated)
+
+    def text(self, quote: Callable[[str], str] = _shown) -> str:
+        """Return the guardrail with all that it is made of, for a list or a table of details.
+
+        For example `AIRS, profile prod`, or `judge gpt-x, llama, template 1f2e`. `quote` makes
+        foreign text inert, as the format requires.
+        """
+        return ", ".join([self._named(quote, _NAMES), *self._parts(quote), *self._details(quote)])
+
+    def sentence(self, quote: Callable[[str], str] = _shown, measured: Iterable[str] = ()) -> str:
+        """Return the guardrail as part of a sentence; `measured` are its threshold and revision.
+
+        For example `a judge: gpt-x, template 1f2e`; `quote` as in `text`.
+        """
+        head = self._named(quote, _SENTENCE_NAMES)
+        return ", ".join([head, *self._parts(quote), *measured, *self._details(quote)])
+
+    def label(self, quote: Callable[[str], str] = _short) -> str:
+        """Return the guardrail in a word or two, for a table cell or column title."""
+        if self.kind == ENGINE:
+            return "engine (stand-in)"
+        if self.title:
+            return quote(self.title)
+        return "AIRS" if self.kind == AIRS else quote(self.kind)
+
+    def badge(self, revision: str = "") -> tuple[str, str]:
+        """Return a badge and its detail: (`AIRS`, `prod r3`), (`ENGINE`, "")."""
+        if self.kind == ENGINE:
+            return "ENGINE", ""
+        if self.kind == AIRS:
+            number = f" r{revision}" if revision.isdigit() else ""
+            return "AIRS", _shown(f"{self.title or self.profile}{number}")
+        return _shown(self.kind).upper(), _short(self.title or self.model or self.version)
+
+    def _named(self, quote: Callable[[str], str], names: dict[str, str]) -> str:
+        title = f"{quote(self.title)}: " if self.title not in ("", self.profile) else ""
+        name = names.get(self.kind)
+        if name is None:
+            return f"{title}{names['']}{quote(self.kind)}"
+        if self.models:
+            return f"{title}{name}{quote(self._models_text())}"
+        return f"{title}{name.rstrip(': ')}{' on this machine' if self.sandbox else ''}"
+
+    def _models_text(self) -> str:
+        names = [name[:_LONGEST_NAME] for name in self.models]
+        more = len(names) - _SHOWN_MODELS
+        return ", ".join(names[:_SHOWN_MODELS]) + (f" and {more} more" if more > 0 else "")
+
+    def _parts(self, quote: Callable[[str], str]) -> Iterator[str]:
+        """Yield what stands before threshold and revision in a sentence."""
+        if self.version:
+            version = "-".join(filter(None, (self.encoder, self.version)))
+            yield f"version {quote(version)}" if self.kind == ENGINE else quote(version)
+        for name in ("profile", "region", "tenant"):
+            if value := getattr(self, name):
+                yield f"{name} {quote(value)}"
+
+    def _details(self, quote: Callable[[str], str]) -> Iterator[str]:
+        if self.answered_by:
+            yield quote(f"answered by {self.answered_by}")
+        if self.api:
+            yield quote(self.api)
+        if self.template:
+            yield quote(f"template {self.template}")
+        for value in (self.form, self.options):
+            if value:
+                yield quote(value)
+        if self.companions:
+            yield quote(f"together with {self._companions_text()}")
+        if self.reducer:
+            yield quote(f"{self.epochs} epochs by {self.reducer}")
+
+    def _companions_text(self) -> str:
+        names = ", ".join(
+            f"{display_start(topic.name, _LONGEST_NAME)} ({topic.intent}, {topic.fingerprint})"
+            for topic in self.companions
+        )
+        return f"{names}; default {self.otherwise}" if self.otherwise else names
+
+
+_COMPARED = tuple(part for part in fields(Guardrail) if part.compare and part.name != "kind")
+_NAMES = {ENGINE: "engine", AIRS: "AIRS", JUDGE: "judge ", DECISION: "decision model ", "": ""}
+_SENTENCE_NAMES = {
+    ENGINE: "the embedded engine (a stand-in for the real guardrail)",
+    AIRS: "AIRS",
+    JUDGE: "a judge: ",
+    DECISION: "the decision model ",
+    "": "the guardrail ",
+}
+"""Beginnings of texts by kind; the last is for other scanners."""
+
+
+@cache
+def _adapter() -> TypeAdapter[Guardrail]:
+    return TypeAdapter(Guardrail)
+
+
+def matches(wanted: Guardrail, recorded: Iterable[Guardrail]) -> list[Guardrail]:
+    """Return the recorded guardrails that `wanted` names: the equal one, else those that fit it.
+
+    Of those that differ only in how they were scanned (epochs, companions) or in the version that
+    answered, the first is returned.
+    """
+    fitting = [guardrail for guardrail in recorded if guardrail.fits(wanted)]
+    by_name: dict[Guardrail, Guardrail] = {}
+    for guardrail in fitting:
+        named = replace(
+            guardrail, answered_by="", companions=(), otherwise="", epochs=1, reducer=""
+        )
+        by_name.setdefault(named, guardrail)
+    equal = [guardrail for guardrail in fitting if guardrail == wanted]
+    return equal[:1] or list(by_name.values())
+
+
+def distinct_texts(guardrails: Sequence[Guardrail]) -> list[str]:
+    """Return the text of each guardrail, with all models where several would be the same."""
+    texts = [guardrail.text() for guardrail in guardrails]
+    return [
+        text if texts.count(text) == 1 else f"{text} ({_shown(', '.join(guardrail.models))})"
+        for text, guardrail in zip(texts, guardrails, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannerSettings:
+    """Everything besides topic and prompts that verdicts depend on.
+
+    `threshold` is a score from 0 to 1, None if the guardrail has none. `threshold_source` is
+    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
+    guardrail: of a profile, which has another one for each definition, or of the addresses of
+    models; it does not prevent comparisons. `is_forecast` tells
+    that the verdicts are a forecast of those of the guardrail.
+    """
+
+    guardrail: Guardrail
+    threshold: float | None = None
+    threshold_source: str = ""
+    revision: str = ""
+    is_forecast: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Kind of the guardrail that gave the verdicts; `FORECAST` if they are a forecast."""
+        return FORECAST if self.is_forecast else self.guardrail.kind
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as values of JSON."""
+        return {
+            "guardrail": self.guardrail.to_json(),
+            "threshold": self.threshold,
+            "threshold_source": self.threshold_source,
+            "revision": self.revision,
+            "is_forecast": self.is_forecast,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> ScannerSettings:
+        """Read the value of `to_json`. Raises ValueError and TypeError."""
+        guardrail = Guardrail.from_json(stored.get("guardrail"))
+        settings = cls(**stored | {"guardrail": guardrail})
+        if not all(
+            isinstance(text, str) for text in (settings.threshold_source, settings.revision)
+        ):
+            raise TypeError("the revision of a guardrail is not text")
+        if settings.threshold is not None and not 0 <= settings.threshold <= 1:
+            raise ValueError("a threshold is not between 0 and 1")
+        return settings
+
+
+def remote_name(kind: str, default: str | None = None) -> str:
+    """Return the display name of a remote guardrail; for others the default, or the kind itself."""
+    return _REMOTE_NAMES.get(kind, kind if default is None else default)
+
+
+def remote_subject(kind: str) -> str:
+    """Return the name of a remote guardrail for the start of a sentence."""
+    return _SUBJECTS.get(kind) or remote_name(kind)
+
+
+_REMOTE_NAMES = {AIRS: "AIRS", JUDGE: "Judge", DECISION: "Decision model"}
+_SUBJECTS = {JUDGE: "The judge", DECISION: "The decision model"}
 
 
 def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
-    """Return the settings of a forecast of a remote scanner's verdicts."""
-    return ScannerSettings(FORECAST, settings.identity, revision=settings.revision)
+    """Return the settings of a forecast of a guardrail's verdicts."""
+    return replace(settings, threshold=None, threshold_source="", is_forecast=True)
 
 
 def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
-    """Return the scanner that a forecast is about, from its identity; None if not a forecast."""
-    if settings.name != FORECAST:
-        return None
-    # Identities of remote scanners begin with the scanner's name.
-    name = settings.identity.partition(",")[0].partition(" ")[0]
-    return ScannerSettings(name, settings.identity, revision=settings.revision)
+    """Return the settings that a forecast is about; None if these are not of a forecast."""
+    return replace(settings, is_forecast=False) if settings.is_forecast else None
 
 
 def revision_of(settings: ScannerSettings) -> str:
-    """Return the revision as a reader knows it: of AIRS the number, without the id behind it."""
+    """Return the revision as a reader knows it: the number, without the id behind it."""
     return settings.revision.partition("(")[0].strip()
 
 
 def badge(settings: ScannerSettings) -> tuple[str, str]:
     """Return the badge of a figure and its detail: (`FORECAST`, ""), (`AIRS`, `prod r3`)."""
-    if (forecast := forecast_of(settings)) is not None:
-        return "FORECAST", " ".join(filter(None, badge(forecast)))
-    if settings.name == "local":
-        return "ENGINE", ""
-    first = settings.identity.removeprefix(f"{settings.name}, ")
-    if settings.name == "airs":
-        number = revision_of(settings)
-        revision = f" r{number}" if number.isdigit() else ""
-        profile = settings.identity.rpartition("profile ")[2].partition(", ")[0]
-        return "AIRS", _shown(f"{profile}{revision}")
-    return _shown(settings.name).upper(), _short(first.partition(", ")[0])
+    name = settings.guardrail.badge(revision_of(settings))
+    return ("FORECAST", " ".join(filter(None, name))) if settings.is_forecast else name
 
 
 def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
     """Return the guardrail in a word or two, for a table cell or column title.
 
-    `quote` makes foreign scanner names inert, as the format requires.
+    `quote` makes foreign names inert, as the format requires.
     """
-    if (forecast := forecast_of(settings)) is not None:
-        return f"forecast of {guardrail_label(forecast, quote)}"
-    if settings.name == "local":
-        return "engine (stand-in)"
-    return remote_name("airs") if settings.name == "airs" else quote(settings.name)
+    label = settings.guardrail.label(quote)
+    return f"forecast of {label}" if settings.is_forecast else label
 
 
 def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
     """Return the guardrail that an evaluation measured, with all its verdicts depend on.
 
-    For example `AIRS, profile prod, revision 3`, or `the embedded engine (a stand-in for the real
-    guardrail), encoder minilm, threshold 0.620 (shipped)`. `quote` makes foreign text inert, as the
-    format requires.
+    For example `AIRS, profile prod, revision 3`. `quote` makes foreign text inert, as the format
+    requires.
     """
-    if (forecast := forecast_of(settings)) is not None:
-        return f"a forecast of {guardrail_text(forecast, quote)}"
-    # The sandbox must not be mistaken for AIRS.
-    location = _HERE if settings.identity.startswith(f"airs{_HERE}, ") else ""
-    identity = settings.identity.removeprefix(f"{settings.name}{location}, ")
-    first, _, rest = identity.partition(", ")
-    if settings.name == "local":
-        start = "the embedded engine (a stand-in for the real guardrail)"
-        parts = [start, f"encoder {quote(first.partition('-')[0])}"]
-    elif settings.name == "airs":
-        parts = [
-            f"{remote_name('airs')}{location}",
-            f"profile {quote(first.removeprefix('profile '))}",
-        ]
-    elif settings.name == "judge":
-        parts = [f"a judge: {quote(first)}"]
-    elif settings.name == "decision":
-        parts = [f"the decision model {quote(first)}"]
-    else:
-        parts = [f"the scanner {quote(settings.name)}", quote(first)]
-    return ", ".join([*parts, *_details(settings, rest, quote)])
+    text = settings.guardrail.sentence(quote, _measured_at(settings, quote))
+    return f"a forecast of {text}" if settings.is_forecast else text
 
 
-def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) -> Iterator[str]:
+def _measured_at(settings: ScannerSettings, quote: Callable[[str], str]) -> Iterator[str]:
     if settings.threshold is not None:
         source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
         yield f"threshold {settings.threshold:.3f}{source}"
     revision = revision_of(settings)
-    if revision and settings.name not in _MODELS:
+    if revision and not settings.guardrail.models:
         yield f"revision {quote(revision)}"
-    if rest:
-        yield quote(rest)
 
 
 def measured_by(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:

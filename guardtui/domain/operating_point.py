@@ -6,15 +6,16 @@ own best threshold and never at that of another one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.sweep import best_threshold, quick_best, stratified_folds, sweep
 from guardtui.domain.topic import Intent
@@ -55,7 +56,7 @@ class ThresholdFit:
 
     `coverage` is on the labels that chose it and therefore optimistic; `held_out` is
     cross-validated. Both are for the definition it was fitted to. `folds` are the thresholds fitted
-    without the prompts of each fold. `engine` is the identity of the scanner, `prompt_set` the
+    without the prompts of each fold. `guardrail` is the one that gave the scores, `prompt_set` the
     fingerprint of the prompts.
     """
 
@@ -65,13 +66,17 @@ class ThresholdFit:
     coverage: float
     held_out: float
     folds: tuple[float, ...]
-    engine: str
+    guardrail: Guardrail
     prompt_set: str
 
     @property
     def source(self) -> str:
         """Origin of the threshold, as in `ScannerSettings.threshold_source`."""
         return _source(self.labels)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as values of JSON."""
+        return asdict(self) | {"guardrail": self.guardrail.to_json()}
 
 
 def _source(labels: int) -> str:
@@ -102,7 +107,7 @@ def fit_threshold(
         coverage=best.metrics.coverage or 0.0,
         held_out=best.cross_validated.metrics.coverage or 0.0,
         folds=best.cross_validated.thresholds,
-        engine=evaluation.settings.identity,
+        guardrail=evaluation.settings.guardrail,
         prompt_set=evaluation.prompt_set,
     )
 
@@ -121,7 +126,7 @@ def held_out_metrics(fit: ThresholdFit, evaluation: Evaluation) -> Metrics | Non
     """
     if (
         not is_fitted_with(evaluation, fit)
-        or evaluation.settings.identity != fit.engine
+        or evaluation.settings.guardrail != fit.guardrail
         or evaluation.prompt_set != fit.prompt_set
     ):
         return None
@@ -138,7 +143,7 @@ def is_fitted(settings: ScannerSettings) -> bool:
 
     Its `threshold` is None before a definition is evaluated.
     """
-    return settings.name == ENGINE and settings.threshold_source.startswith(FITTED)
+    return settings.kind == ENGINE and settings.threshold_source.startswith(FITTED)
 
 
 def as_rule(settings: ScannerSettings) -> ScannerSettings:
@@ -227,7 +232,7 @@ def judged_alike(
     fit to (bool [M], the baseline's by default), of which only `shared` (bool [M]) count.
     """
     old = baseline.settings
-    if not is_fitted(settings) or (old.name, old.identity) != (settings.name, settings.identity):
+    if not is_fitted(settings) or old.guardrail != settings.guardrail or old.is_forecast:
         return baseline
     if not is_fitted(old) and old.threshold_source != SHIPPED:
         return baseline

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.profile_labels import Label
+from guardtui.domain.profile_labels import Label, ProfileMember
 from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered, is_answered
-
-if TYPE_CHECKING:
-    from guardtui.domain.profile_evaluation import ProfileMember
 
 OVERLAP = 0.5
 """Two topics overlap if this share of the prompts that either matches is matched by both."""

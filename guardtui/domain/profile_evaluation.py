@@ -23,7 +23,7 @@ from guardtui.domain.profile import (
     matches_of,
 )
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind, find_conflicts
-from guardtui.domain.profile_labels import Label, ProfilePrompts
+from guardtui.domain.profile_labels import Label, ProfileMember, ProfilePrompts
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_answered, is_wrong, outcomes
 
@@ -39,51 +39,6 @@ _Codes: TypeAlias = "NDArray[np.int8]"
 _Flags: TypeAlias = "NDArray[np.bool_]"
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, eq=False)
-class ProfileMember:
-    """A topic of the profile, its labels, and the prompts it matches.
-
-    All columns are over the N prompts of the profile. `labels` is int8 [N], values
-    of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
-    `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
-    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row. `given` is
-    False for a topic that was not named by the caller but read from the profile.
-    """
-
-    topic: Topic
-    labels: _Codes
-    matches: _Codes
-    lines: NDArray[np.int32]
-    source: str = ""
-    repeats: int = 0
-    given: bool = True
-
-    @cached_property
-    def own(self) -> NDArray[np.intp]:
-        """Rows that its set labels unambiguously, intp [k]."""
-        labelled = (self.labels == Label.NO) | (self.labels == Label.YES)
-        return np.flatnonzero(labelled)
-
-    @cached_property
-    def should_trigger(self) -> _Flags:
-        """Whether the topic should stop each of its own rows, bool [k]."""
-        belongs: _Flags = self.labels[self.own] == Label.YES
-        return belongs if self.topic.intent is Intent.BLOCK else ~belongs
-
-    @cached_property
-    def alone(self) -> Metrics:
-        """Metrics of the topic by itself, over its own rows."""
-        answers = self.matches[self.own]
-        if self.topic.intent is Intent.ALLOW:
-            answers = np.where(is_answered(answers), np.int8(1) - answers, answers)
-        return metrics_of(outcomes(self.should_trigger, answers))
-
-    @property
-    def labelled(self) -> bool:
-        """Whether the topic has a prompt set."""
-        return bool(len(self.own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,14 +128,6 @@ class ProfileEvaluation:
         """Metrics of the profile if all undecided rows are counted as right."""
         should_stop = np.where(self.undecided, self.stopped == _YES, self.should_stop)
         return metrics_of(outcomes(should_stop, self.stopped)[~self.contradictory])
-
-    @cached_property
-    def against_rule(self) -> NDArray[np.intp]:
-        """Rows whose verdict contradicts the topics that the service reported, intp [k]."""
-        explained = self._decided([member.matches for member in self.members])
-        return np.flatnonzero(
-            (explained != self.stopped) & is_answered(explained) & is_answered(self.stopped)
-        )
 
     @cached_property
     def stopped_by(self) -> StoppedBy:
@@ -334,15 +281,12 @@ def evaluate_profile(
     matches: Sequence[_Codes],
     *,
     closed: bool,
-    stopped: _Codes | None = None,
-    errors: Mapping[int, str] = _NOTHING,
     notes: Mapping[int, str] = _NOTHING,
 ) -> ProfileEvaluation:
     """Return the evaluation of a profile from what each of its topics matches.
 
-    `matches` has int8 [N] for each topic of `prompts`, values of `Triggered`. `stopped` (int8 [N])
-    are the verdicts of a service; by default they follow from the matches. `errors` and `notes`
-    are by row. Raises ValueError if the numbers of topics or prompts differ.
+    `matches` has int8 [N] for each topic of `prompts`, values of `Triggered`. `notes` are by row.
+    Raises ValueError if the numbers of topics or prompts differ.
     """
     members = []
     for topic, labels, column in zip(prompts.topics, prompts.labels, matches, strict=True):
@@ -356,13 +300,11 @@ def evaluate_profile(
                 labels.lines,
                 labels.source,
                 labels.repeats,
-                topic.given,
             )
         )
-    if stopped is None:
-        stopped = _decided(members, matches, closed=closed)
+    stopped = _decided(members, matches, closed=closed)
     explained = {
-        row: errors.get(row, NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT)
+        row: NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT
         for row in np.flatnonzero(~is_answered(stopped)).tolist()
     }
     return ProfileEvaluation(

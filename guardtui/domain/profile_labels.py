@@ -1,17 +1,20 @@
-"""The prompts of a profile's topics, each with the labels of every topic's own prompt set."""
+"""The topics of a profile over their prompts: the labels of each one's set, and its matches."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import is_answered, outcomes
 
 
 class Label(IntEnum):
@@ -26,14 +29,10 @@ class Label(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class TopicPrompts:
-    """A topic and its labelled prompts; without prompts it is measured on those of the others.
-
-    `given` is False for a topic that was not named by the caller but read from the profile.
-    """
+    """A topic and its labelled prompts; without prompts it is measured on those of the others."""
 
     topic: Topic
     prompts: PromptSet | None = None
-    given: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,49 @@ class TopicLabels:
 
 
 @dataclass(frozen=True, eq=False)
+class ProfileMember:
+    """A topic of the profile, its labels, and the prompts it matches.
+
+    All columns are over the N prompts of the profile. `labels` is int8 [N], values
+    of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
+    `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
+    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row.
+    """
+
+    topic: Topic
+    labels: NDArray[np.int8]
+    matches: NDArray[np.int8]
+    lines: NDArray[np.int32]
+    source: str = ""
+    repeats: int = 0
+
+    @cached_property
+    def own(self) -> NDArray[np.intp]:
+        """Rows that its set labels unambiguously, intp [k]."""
+        labelled = (self.labels == Label.NO) | (self.labels == Label.YES)
+        return np.flatnonzero(labelled)
+
+    @cached_property
+    def should_trigger(self) -> NDArray[np.bool_]:
+        """Whether the topic should stop each of its own rows, bool [k]."""
+        belongs: NDArray[np.bool_] = self.labels[self.own] == Label.YES
+        return belongs if self.topic.intent is Intent.BLOCK else ~belongs
+
+    @cached_property
+    def alone(self) -> Metrics:
+        """Metrics of the topic by itself, over its own rows."""
+        answers = self.matches[self.own]
+        if self.topic.intent is Intent.ALLOW:
+            answers = np.where(is_answered(answers), np.int8(1) - answers, answers)
+        return metrics_of(outcomes(self.should_trigger, answers))
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the topic has a prompt set."""
+        return bool(len(self.own))
+
+
+@dataclass(frozen=True, eq=False)
 class ProfilePrompts:
     """The N prompts that a profile is measured on, with the labels of each of its T topics.
 
@@ -64,14 +106,6 @@ class ProfilePrompts:
 
     def __len__(self) -> int:
         return len(self.prompts)
-
-    def with_topics(self, topics: Sequence[Topic]) -> ProfilePrompts:
-        """Return the same prompts with further topics that were read from the profile."""
-        further = tuple(TopicPrompts(topic, given=False) for topic in topics)
-        none = unlabelled(len(self))
-        return ProfilePrompts(
-            self.prompts, self.topics + further, self.labels + (none,) * len(further)
-        )
 
 
 def all_prompts(topics: Sequence[TopicPrompts]) -> ProfilePrompts:

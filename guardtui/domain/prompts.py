@@ -28,6 +28,9 @@ IMBALANCE = 0.8
 LISTED = 20
 """Maximum number of errors and lines that are listed; the rest is only counted."""
 
+LARGE = 200_000
+"""Prompts above which reports list only the wrong ones, and the app opens a sample."""
+
 SAMPLE = "sample"
 """Code of the finding that says the prompts are a sample of a larger set."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,12 @@ CHANGES: Mapping[str, Change] = {
 }
 """Words for the change of a prompt since the baseline."""
 
-WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "flaky", "all")
-"""Words with a special meaning, also in the plural. `flaky`: epochs differ."""
+WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "flaky", "suspect", "confirmed", "all")
+"""Words with a special meaning, also in the plural.
+
+`flaky`: epochs differ; `suspect`: independent guardrails contradict the label; `confirmed`: the
+author said that the label is right.
+"""
 
 FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 """Fields besides the prompt set's own columns. `match` is 0 for the description."""
@@ -50,13 +54,27 @@ FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 _PLURALS = {f"{word}s": word for word in WORDS} | {"fixes": "fix"}
 
 
+class KnowsLabels(Protocol):
+    """Doubtful and confirmed labels, bool [N] each; reading them may take a while."""
+
+    @property
+    def suspect(self) -> Mask: ...
+
+    @property
+    def confirmed(self) -> Mask: ...
+
+
 @dataclass(frozen=True, slots=True)
 class FilterRows:
-    """The rows that a filter is applied to; all columns have shape [N]."""
+    """The rows that a filter is applied to; all columns have shape [N].
+
+    `labels` knows which labels are in doubt, and which are confirmed.
+    """
 
     prompts: PromptSet
     evaluation: Evaluation
     comparison: Comparison | None = None
+    labels: KnowsLabels | None = None
 
     def __len__(self) -> int:
         return len(self.evaluation.keys)
@@ -105,9 +123,17 @@ def _word(text: str) -> _Test | None:
         return lambda rows: is_correct(rows.evaluation.codes)
     if word == "flaky":
         return lambda rows: rows.evaluation.verdicts.flaky
+    if word == "suspect":
+        return lambda rows: _no_rows(rows) if rows.labels is None else rows.labels.suspect
+    if word == "confirmed":
+        return lambda rows: _no_rows(rows) if rows.labels is None else rows.labels.confirmed
     if word == "all":
         return lambda rows: np.ones(len(rows), bool)
     return None
+
+
+def _no_rows(rows: FilterRows) -> Mask:
+    return np.zeros(len(rows), bool)
 
 
 def _changes(rows: FilterRows) -> NDArray[np.int8]:

@@ -13,7 +13,7 @@ from guardtui.domain.prompts import Finding, Severity
 from guardtui.files.json_rows import holds_lone_surrogate, json_rows
 from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import FileError, decode
-from guardtui.files.prompt_files import read_rows
+from guardtui.files.prompt_rows import read_rows
 from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells
 from guardtui.files.table_formats import TableFormat, detect_format, unpack
 from guardtui.files.workbooks import require_no_sheet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import polars as pl
 
-from guardtui.domain.prompts import PromptSetError
 from guardtui.files.delimited import end_of_rows
 from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentError, FileError, from_os_error
-from guardtui.files.prompt_files import read_prompt_bytes, read_rows, split_mark
-from guardtui.files.raw_rows import RawRows
+from guardtui.files.prompt_rows import read_prompt_bytes, read_rows, split_mark
+from guardtui.files.raw_rows import ERRORS_AT_MOST, RawRows
 from guardtui.files.table_formats import (
     TableFormat,
     declared_separator,
@@ -45,7 +45,7 @@ BLOCK_ROWS = 100_000
 def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
     """Yield the rows of a prompt file in order, block by block, with the file's line numbers.
 
-    Raises FileError if the file cannot be read, and `PromptSetError` for unreadable rows.
+    Raises FileError if the file cannot be read.
     """
     with _open(path) as file:
         start = file.peek(_START_BYTES)
@@ -58,16 +58,32 @@ def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
             blocks = _text(path, file, kind, size)
         else:
             blocks = _whole(path)
-        for rows in blocks:
-            if rows.unread:
-                raise PromptSetError(str(path), rows.unread, len(rows.unread))
-            yield rows
+        yield from blocks
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 (64 hex digits) of a file's bytes. Raises FileError."""
-    with _open(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def is_long(path: Path) -> bool:
+    """Return whether a file is read in blocks, which needs a fraction of the memory."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # whoever reads it reports that
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > BLOCK_BYTES
+
+
+def read_in_blocks(path: Path) -> RawRows:
+    """Return the rows of a long prompt file, as `read_rows` does. Raises FileError."""
+    blocks: list[RawRows] = []
+    for block in prompt_blocks(path):
+        blocks.append(block)
+        if sum(len(read.unread) for read in blocks) >= ERRORS_AT_MOST:
+            break
+    return RawRows(
+        pl.concat([block.raw for block in blocks], how="diagonal"),
+        np.concatenate([block.lines for block in blocks]),
+        [finding for block in blocks for finding in block.unread],
+        header=blocks[0].header,
+        read_only=any(block.read_only for block in blocks),
+    )
 
 
 @contextmanager
@@ -108,7 +124,7 @@ def _parquet(path: Path) -> Iterator[RawRows]:
     for raw in parquet_blocks(path, BLOCK_ROWS):
         lines = np.arange(start, start + raw.height, dtype=np.uint32)
         start += raw.height
-        yield RawRows(raw, lines, [])
+        yield RawRows(raw, lines, [], header="the file")
 
 
 def _text(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from guardtui.domain.prompts import FALSE, TRUE, PromptSet, unlabelled_rows
 from guardtui.files.parquet import as_text, parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import split_mark
+from guardtui.files.prompt_rows import split_mark
 from guardtui.files.raw_rows import RawRows, RowLayout
 from guardtui.files.table_formats import TableFormat, detect_format
 

@@ -24,7 +24,8 @@ from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import PromptDocument, Rows, column_of, document_of
-from guardtui.files.prompt_files import parse_prompts, read_rows
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.files.prompt_rows import read_rows
 from guardtui.files.raw_rows import RawRows
 from guardtui.files.table_formats import is_packed, pack, unpack
 

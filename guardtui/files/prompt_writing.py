@@ -14,7 +14,8 @@ from guardtui.domain.text import display_text, hidden_characters, spreadsheet_te
 from guardtui.domain.topic import Intent
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import parse_prompts, read_rows
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.files.prompt_rows import read_rows
 from guardtui.files.table_formats import TableFormat, format_of, separator_of
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")

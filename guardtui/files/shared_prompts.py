@@ -14,7 +14,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
 from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import read_prompt_bytes, read_rows
+from guardtui.files.prompt_rows import read_prompt_bytes, read_rows
 
 COLUMN = "topic"
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import remote_name
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
@@ -70,7 +70,7 @@ class Grounds:
     def doubts(self) -> tuple[str, ...]:
         """Reasons why the forecast is less certain, as sentences."""
         sentences = []
-        name = remote_name(self.settings.name)
+        name = remote_name(self.settings.kind)
         if self.never_asked:
             sentences.append(
                 f"{self.never_asked:,} of {self.prompts:,} prompts were never asked: they get what "
@@ -127,12 +127,12 @@ class Forecast:
 
 def guardrails(evaluations: Sequence[Evaluation]) -> list[ScannerSettings]:
     """Return the remote guardrails with evaluations, the latest first."""
-    by_identity: dict[tuple[str, str], ScannerSettings] = {}
+    latest: dict[tuple[Guardrail, bool], ScannerSettings] = {}
     for evaluation in reversed(evaluations):
         settings = evaluation.settings
-        if settings.name != "local":
-            by_identity.setdefault((settings.name, settings.identity), settings)
-    return list(by_identity.values())
+        if settings.kind != ENGINE:
+            latest.setdefault((settings.guardrail, settings.is_forecast), settings)
+    return list(latest.values())
 
 
 class Forecaster:
@@ -206,7 +206,7 @@ def fit(
     Evaluations of other guardrails are ignored; prompts are matched by content. Raises
     `ForecastError` if there are too few verdicts.
     """
-    name = remote_name(settings.name)
+    name = remote_name(settings.kind)
     if not any(_is_of(evaluation, settings) for evaluation in evaluations):
         raise ForecastError(f"{name} has not answered for this definition yet: scan once.")
     answered = [
@@ -303,7 +303,7 @@ def scans_of(
 def _is_of(evaluation: Evaluation, settings: ScannerSettings) -> bool:
     """Return whether an evaluation is of this guardrail, at any revision."""
     own = evaluation.settings
-    return (own.name, own.identity) == (settings.name, settings.identity)
+    return own.guardrail == settings.guardrail and own.is_forecast == settings.is_forecast
 
 
 def _matched(triggered: NDArray[np.int8], intent: Intent) -> NDArray[np.int8]:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.domain.guardrail import remote_name
+from guardtui.domain.guardrail import ScannerSettings, remote_name
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.operating_point import settled
 from guardtui.domain.prompts import PromptSet
@@ -211,7 +211,7 @@ def check_forecasts(
     those of `prompts`; `engine` are the engine's settings for them. Raises `ForecastError` if no
     scan can be checked.
     """
-    name = remote_name(settings.name)
+    name = remote_name(settings.kind)
     scans = scans_of(evaluations, settings, prompts)
     if len(scans) < 2:
         raise ForecastError(

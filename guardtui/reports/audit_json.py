@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from guardtui.domain.profile_conflicts import Conflict
+from guardtui.domain.profile_conflicts import Conflict, ConflictKind
 from guardtui.domain.profile_evaluation import CONTRADICTORY, ProfileEvaluation
 from guardtui.domain.profile_labels import Label
 from guardtui.domain.verdicts import Outcome, Triggered
-from guardtui.reports.audit_base import KIND_CODES, AuditReport
-from guardtui.reports.json_data import Measured, Rates, Scanner, encode
+from guardtui.reports.audit import AuditReport
+from guardtui.reports.json_data import Measured, Rates, encode, guardrail_of
+
+KIND_CODES: dict[ConflictKind, str] = {
+    ConflictKind.STOPPED: "stopped_by_another",
+    ConflictKind.BOTH: "matched_by_both",
+    ConflictKind.LABELS: "labels_contradict",
+    ConflictKind.OVERLAP: "topics_overlap",
+}
+"""Name of each kind of conflict for programs."""
 
 
-def write(report: AuditReport) -> str:
+def audit_json(report: AuditReport) -> str:
     """Return JSON, one line per entry of `conflicts` and `results`; see `encode`."""
     evaluation, settings = report.evaluation, report.settings
     data = {
         "profile": report.profile,
         "default": "block" if evaluation.closed else "allow",
-        "scanner": Scanner.of(settings),
+        "guardrail": guardrail_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "notices": report.notices,
@@ -29,7 +37,6 @@ def write(report: AuditReport) -> str:
             "undecided": int(evaluation.undecided.sum()),
             "measured": Measured.of(evaluation.metrics),
             "if_undecided_right": Rates.of(evaluation.metrics_if_right),
-            "against_rule": len(evaluation.against_rule),
         },
         "topics": [_topic(evaluation, index) for index in range(len(evaluation.members))],
         "conflict_count": evaluation.conflict_count,
@@ -56,8 +63,7 @@ def _topic(evaluation: ProfileEvaluation, index: int) -> dict[str, Any]:
     member = evaluation.members[index]
     return {
         "definition": member.topic,
-        "fingerprint": member.topic.fingerprint if member.given else None,
-        "given": member.given,
+        "fingerprint": member.topic.fingerprint,
         "prompt_file": member.source or None,
         "prompts": len(member.own),
         "repeated": member.repeats,

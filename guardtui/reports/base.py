@@ -20,7 +20,7 @@ from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
+from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
@@ -88,12 +88,9 @@ class ReportInput:
     any. `checked` is the status of a check of likely flips, `before` the forecast made before the
     scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
     `prompt_path` is the path by which others should find the prompt file, as relative to the folder
-    where a command ran; "" is the path that the prompt set was read from. Of a prompt set too large
-    to be listed, `category_metrics` are those of all its prompts, and `listed` are the places (intp
-    [k]) of those that are listed one by one, and `places` are the rows of `prompts`, intp [N], -1
-    where a prompt is not there. `gates` are the results of gates, and `measured_at` is the time of
-    the verdicts, in ISO 8601 with its zone, or "". `template` is the text of the model's template,
-    or "".
+    where a command ran; "" is the path that the prompt set was read from. `gates` are the results
+    of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
+    `template` is the text of the model's template, or "".
     """
 
     topic: Topic
@@ -109,9 +106,6 @@ class ReportInput:
     cluster: str = ""
     reducer: str = ""
     prompt_path: str = ""
-    category_metrics: Mapping[str, Metrics] | None = None
-    listed: NDArray[np.intp] | None = None
-    places: NDArray[np.intp] | None = None
     figures: tuple[UserMetric, ...] = ()
     every_mistake: bool = False
     fit: ThresholdFit | None = None
@@ -241,8 +235,6 @@ class ReportInput:
     @cached_property
     def _places(self) -> NDArray[np.intp]:
         """Row in the prompt set of each prompt, intp [N]; -1 where it is not there."""
-        if self.places is not None:
-            return self.places
         count = len(self.evaluation.keys)
         if self.prompts is None:
             return np.full(count, -1, np.intp)
@@ -250,10 +242,12 @@ class ReportInput:
         return np.arange(count, dtype=np.intp) if index is None else index
 
     @cached_property
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> Mapping[str, Any]:
         if self.prompts is None:
             return {}
         frame = self.prompts.frame
+        if len(frame) > LARGE:  # as objects of Python, all cells would take a gigabyte
+            return {name: frame[name] for name in frame.columns}
         return {name: frame[name].to_list() for name in frame.columns}
 
     @cached_property
@@ -268,8 +262,6 @@ class ReportInput:
 
         Prompts that the prompt set no longer contains are omitted.
         """
-        if self.category_metrics is not None:
-            return dict(self.category_metrics)
         if self.prompts is None or self.prompts.category_column is None:
             return {}
         codes, names = self.prompts.groups(self.prompts.category_column)
@@ -338,10 +330,22 @@ class ReportInput:
         answers = repeats[:, number].tolist()
         return tuple(None if answer < Triggered.NO else bool(answer) for answer in answers)
 
+    @cached_property
+    def listed(self) -> NDArray[np.intp] | None:
+        """Places (intp [k]) of the prompts that are listed one by one; None for all.
+
+        Of more than `LARGE` prompts, those that are wrong or without a verdict are listed, at most
+        as many.
+        """
+        codes = self.evaluation.codes
+        return None if len(codes) <= LARGE else np.flatnonzero(codes >= Outcome.FP)[:LARGE]
+
     def rows(self) -> Iterator[ReportRow]:
         """Return all prompts that are listed, in the order of the evaluation."""
-        if self.listed is not None:
-            return map(self.row, self.listed.tolist())
+        return self.every_row() if self.listed is None else map(self.row, self.listed.tolist())
+
+    def every_row(self) -> Iterator[ReportRow]:
+        """Return all prompts, in the order of the evaluation."""
         return map(self.row, range(len(self.evaluation.keys)))
 
     def with_outcome(self, outcome: Outcome) -> ReportRows:

@@ -32,6 +32,8 @@ BYTE_ORDER_MARK = "\ufeff"
 def write(report: ReportInput, *, excel: bool = False) -> str:
     """Return CSV (RFC 4180 with line feeds): guardtui's columns, then those of the prompt set.
 
+    Every prompt is listed, however many there are.
+
     `error`, `note`, `stopped_by`, `reason` and `epochs` (the answers in order) are columns only if
     any prompt has a value in them. A column of the prompt set with the name of one of guardtui's
     gets the suffix " (prompt set)". Control characters, invisible characters and line ends are
@@ -59,7 +61,7 @@ def write(report: ReportInput, *, excel: bool = False) -> str:
             name += " (prompt set)"
         header.append(name)
     writer.writerow(header)
-    for row in report.rows():
+    for row in report.every_row():
         cells = (
             row.line,
             row.prompt,

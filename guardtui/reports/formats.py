@@ -11,14 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.document import Depth, Document
-from guardtui.reports.base import ReportError, ReportInput
+
+if TYPE_CHECKING:  # the registry is loaded for the help of a command, which is quick
+    from guardtui.reports.base import ReportInput
 
 GROUP = "guardtui.reports"
 """Entry-point group by which other packages add formats."""
 
-Writer = Callable[[ReportInput], str]
+Writer: TypeAlias = "Callable[[ReportInput], str]"
 """Writer of a report's text; the same input gives the same text."""
 
 
@@ -113,6 +116,9 @@ FORMATS: dict[str, ReportFormat] = {
 }
 """The built-in formats, those for readers first; other packages may add more."""
 
+DOCUMENT_FORMATS = ("table", "md", "html", "json")
+"""Formats of everything that has a document, besides the report on one evaluation."""
+
 VARIANTS: dict[str, Variant] = {
     name: known.variant for name, known in FORMATS.items() if known.variant is not None
 }
@@ -160,6 +166,8 @@ def load_writer(name: str, *, variant: bool = False) -> Writer:
 
 def _added_writer(name: str) -> Writer:
     from importlib.metadata import entry_points
+
+    from guardtui.reports.base import ReportError
 
     for point in entry_points(group=GROUP, name=name):
         try:

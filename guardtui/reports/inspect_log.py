@@ -74,7 +74,7 @@ class _Log:
         self.repeats = self.evaluation.verdicts.repeats
         self.created = _created(report)
         self.seed = self._seed()
-        self.model = f"guardtui/{_whole(self.evaluation.settings.name)}"
+        self.model = f"guardtui/{_whole(self.evaluation.settings.kind)}"
         self.reducer = self._reducer()
 
     def _seed(self) -> bytes:
@@ -173,9 +173,9 @@ class _Log:
             "packages": {"guardtui": __version__},
             "metadata": {
                 "profile": _whole(report.profile),
-                "scanner": _whole(settings.name),
-                "scanner_identity": _whole(settings.identity),
-                "scanner_revision": _whole(settings.revision),
+                "guardrail": settings.guardrail.to_json(),
+                "guardrail_text": _whole(settings.guardrail.text(str)),
+                "guardrail_revision": _whole(settings.revision),
                 "threshold": settings.threshold,
                 "threshold_source": settings.threshold_source,
                 "intent": topic.intent.value,

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from guardtui import __version__
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import Companion, Guardrail, ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import CONFIDENCE, Interval, rate_intervals
 from guardtui.reports.json_text import dumps
-
-SCHEMA_VERSION = 1
-"""Version of all JSON that guardtui writes."""
+from guardtui.session.report_reader import SCHEMA_VERSION
 
 RATE_KEYS = {
     "coverage": "coverage",
@@ -43,6 +41,10 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 def _is_empty(value: object) -> bool:
     return not value
+
+
+def _is_one(value: object) -> bool:
+    return value == 1
 
 
 Text = Annotated[str, Field(exclude_if=_is_empty)]
@@ -122,19 +124,48 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanner:
-    """What gave the verdicts."""
+class MeasuredGuardrail:
+    """What was measured; a part is left out if the kind does not have it, or if it is as usual."""
 
-    name: str
-    identity: Annotated[
-        str, Field(description="Engine, model and version: what verdicts depend on.")
+    kind: Annotated[str, Field(description="engine, airs, judge, decision, or another scanner.")]
+    title: Annotated[Text, Field(description="The configured name.")]
+    encoder: Annotated[Text, Field(description="Of the engine.")]
+    version: Annotated[Text, Field(description="Of the engine's weights and constants.")]
+    profile: Annotated[Text, Field(description="Security profile of AIRS.")]
+    region: Annotated[Text, Field(description="Region of AIRS other than us, or an address.")]
+    tenant: Annotated[Text, Field(description="Tenant of airs-cli.")]
+    sandbox: Annotated[bool, Field(exclude_if=_is_empty, description="A service of this machine.")]
+    models: Annotated[
+        tuple[str, ...],
+        Field(exclude_if=_is_empty, description="All models of a judge, or the decision model."),
     ]
-    revision: str
+    answered_by: Annotated[Text, Field(description="Name by which a decision model answers.")]
+    api: Annotated[Text, Field(description="Wire format of a decision model.")]
+    template: Annotated[Text, Field(description="Identifies the wording of the question.")]
+    form: Annotated[Text, Field(description="Form of a judge's answer.")]
+    options: Annotated[Text, Field(description="Sent to the models, as JSON.")]
+    companions: Annotated[tuple[Companion, ...], Field(exclude_if=_is_empty)]
+    otherwise: Annotated[Text, Field(description="What happens if no topic matches.")]
+    epochs: Annotated[int, Field(exclude_if=_is_one, ge=1)]
+    reducer: Annotated[Text, Field(description="Makes one answer of those of several epochs.")]
+    revision: Annotated[
+        str, Field(description="Of the profile of AIRS, or identifies the addresses of models.")
+    ]
+    forecast: Annotated[
+        bool, Field(exclude_if=_is_empty, description="The verdicts are only expected ones.")
+    ]
 
     @classmethod
-    def of(cls, settings: ScannerSettings) -> Scanner:
-        """Return the scanner of settings."""
-        return cls(settings.name, settings.identity, settings.revision)
+    def of(cls, settings: ScannerSettings) -> MeasuredGuardrail:
+        """Return the guardrail of settings."""
+        parts = {part.name: getattr(settings.guardrail, part.name) for part in fields(Guardrail)}
+        return cls(**parts, revision=settings.revision, forecast=settings.is_forecast)
+
+
+def guardrail_of(settings: ScannerSettings) -> dict[str, Any]:
+    """Return the parts of a guardrail for a document that is a mapping."""
+    parts: dict[str, Any] = _adapter(MeasuredGuardrail).dump_python(MeasuredGuardrail.of(settings))
+    return parts
 
 
 def by_key(values: Mapping[str, Any]) -> dict[str, Any]:

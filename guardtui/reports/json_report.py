@@ -24,9 +24,9 @@ from guardtui.reports.json_data import (
     Counts,
     Intervals,
     Measured,
+    MeasuredGuardrail,
     Rate,
     Rates,
-    Scanner,
     Sha256,
     Share,
     Text,
@@ -246,7 +246,7 @@ class BaselineData:
     """The baseline itself; `name` says where a compared evaluation is from."""
 
     name: str
-    scanner: Scanner
+    guardrail: MeasuredGuardrail
     threshold: Rate
     definition: Topic
     prompt_set_fingerprint: str
@@ -308,7 +308,7 @@ class IterationData:
     number: Count
     created: Annotated[str, _said("When it was recorded, in ISO 8601.")]
     decision: Literal["keep", "discard", "undecided"]
-    scanner: Scanner
+    guardrail: MeasuredGuardrail
     rates: Rates
     error_count: Count
     open_count: Count
@@ -349,11 +349,11 @@ class EvaluationData:
     by_category: dict[str, Group]
     intervals: Intervals
     comparison: Annotated[ComparisonData | None, _said("Null without a baseline.")]
-    scanner: Scanner
+    guardrail: MeasuredGuardrail
     threshold: Rate
     threshold_source: str
     operating_point: Annotated[OperatingPoint | None, _said("Null if nothing was fitted.")]
-    separation: Annotated[SeparationData | None, _said("Null for a scanner without scores.")]
+    separation: Annotated[SeparationData | None, _said("Null for a guardrail without scores.")]
     definition: Topic
     companions: Annotated[tuple[Topic, ...], _said("Other topics that were measured with it.")]
     sample: Annotated[str, _said("That the prompts are a sample; empty if they are all.")]
@@ -409,7 +409,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         by_category={name: _group(group) for name, group in report.by_category.items()},
         intervals=Intervals.of(metrics),
         comparison=_comparison(report),
-        scanner=Scanner.of(settings),
+        guardrail=MeasuredGuardrail.of(settings),
         threshold=settings.threshold,
         threshold_source=settings.threshold_source,
         operating_point=_operating_point(report),
@@ -508,7 +508,7 @@ def _comparison(report: ReportInput) -> ComparisonData | None:
         removed_prompts=report.removed,
         baseline=BaselineData(
             name=report.baseline_title,
-            scanner=Scanner.of(baseline.settings),
+            guardrail=MeasuredGuardrail.of(baseline.settings),
             threshold=baseline.settings.threshold,
             definition=baseline.topic,
             prompt_set_fingerprint=baseline.prompt_set,
@@ -525,7 +525,7 @@ def _iteration(iteration: Iteration) -> IterationData:
         number=iteration.number,
         created=iteration.created,
         decision=iteration.decision.value,
-        scanner=Scanner.of(evaluation.settings),
+        guardrail=MeasuredGuardrail.of(evaluation.settings),
         rates=Rates.of(evaluation.metrics),
         error_count=evaluation.metrics.errors,
         open_count=evaluation.metrics.open,

@@ -37,11 +37,11 @@ def write(report: ReportInput) -> str:
 
 def _lines(report: ReportInput) -> Iterator[str]:
     settings, topic = report.evaluation.settings, report.topic
-    decided = settings.name == DECISION
+    decided = settings.kind == DECISION
     yield f"# {display_text(measured_by(settings))}"
     model, threshold = NO_MODEL, DEFAULT_THRESHOLD
     if decided and settings.threshold is not None:
-        model, threshold = _model(settings.identity), settings.threshold
+        model, threshold = settings.guardrail.model, settings.threshold
     else:
         yield "# Not measured by a decision model: name yours, and fit the threshold to it."
     question = _template(report).filled(topic)
@@ -58,18 +58,13 @@ def _lines(report: ReportInput) -> Iterator[str]:
     yield f"          threshold: {threshold:.6g}"
 
 
-def _model(identity: str) -> str:
-    """Return the name of the model in the identity of its scanner."""
-    return identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
-
-
 def _template(report: ReportInput) -> DecisionTemplate:
     """Return the template of the evaluation's question, or the shipped one."""
     settings, shipped = report.evaluation.settings, default_template()
-    used = settings.identity.rpartition("template ")[2] if settings.name == DECISION else shipped.id
+    used = settings.guardrail.template if settings.kind == DECISION else shipped.id
     known = [shipped, *([parse_template(report.template, "")] if report.template else [])]
     for template in known:
-        if used.startswith(template.id):
+        if used == template.id:
             return template
     raise ReportError(
         f"the question of the template {used[:8]} is not kept in the session\n"

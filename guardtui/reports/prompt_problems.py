@@ -78,10 +78,9 @@ def about(report: ReportInput) -> Iterator[tuple[str, str]]:
         yield "companion", display_text(companion.name)
     if report.sample:
         yield "sample", report.sample
-    yield "scanner", display_text(settings.name)
-    yield "scanner.identity", display_text(settings.identity)
+    yield "guardrail", settings.guardrail.text()
     if settings.revision:
-        yield "scanner.revision", display_text(settings.revision)
+        yield "guardrail.revision", display_text(settings.revision)
     if settings.threshold is not None:
         yield "threshold", f"{settings.threshold:.6g}"
         if settings.threshold_source:

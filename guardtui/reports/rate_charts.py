@@ -18,8 +18,8 @@ from guardtui.domain.document import (
     Series,
     Tone,
 )
-from guardtui.domain.evaluation import ENGINE
 from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.metrics import Metrics
 from guardtui.reports.base import ReportInput
 from guardtui.reports.thresholds import thresholds_table
@@ -118,7 +118,7 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> Iterator
     if curve.unscored:
         sentences.append(f"{curve.unscored} prompts without a score are left out.")
     yield Paragraph(" ".join(sentences))
-    if report.evaluation.settings.name == ENGINE:
+    if report.evaluation.settings.kind == ENGINE:
         yield Paragraph(
             "The threshold is that of the embedded engine, a stand-in: the cloud guardrail "
             "does not use this threshold.",

@@ -43,8 +43,8 @@ RULES = (
     SarifRule(
         "no-verdict",
         "NoVerdict",
-        "The scanner gave no verdict",
-        "The scanner failed on this prompt, so that it counts in no rate. Run the evaluation "
+        "The guardrail gave no verdict",
+        "The guardrail failed on this prompt, so that it counts in no rate. Run the evaluation "
         "again: only what is missing is asked for.",
         "note",
     ),

@@ -19,14 +19,12 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import interval_text, rate_text
-from guardtui.domain.guardrail import DECISION, measured_by
+from guardtui.domain.guardrail import DECISION, ScannerSettings, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, Sweep, best_threshold
-from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, Scanner, encode
+from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, encode, guardrail_of
 
 ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
@@ -78,19 +76,10 @@ class Thresholds:
         return self.sweep.nearest(min_tpr=self.floors.tpr, min_tnr=self.floors.tnr)
 
 
-def render(result: Thresholds, format_name: str) -> str:
-    """Return the result in the format of this name."""
-    if format_name == "json":
-        return encode("thresholds", _data(result))
-    if format_name == "csv":
-        return _csv(result)
-    return render_document(thresholds_document(result), format_name)
-
-
 # --- for programs -------------------------------------------------------------------------
 
 
-def _csv(result: Thresholds) -> str:
+def thresholds_csv(result: Thresholds) -> str:
     """Return every distinct threshold, lowest first; an undefined rate is an empty cell."""
     sweep = result.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
@@ -99,12 +88,17 @@ def _csv(result: Thresholds) -> str:
     return pl.DataFrame({"threshold": sweep.cuts, **rates, **counts}).fill_nan(None).write_csv()
 
 
+def thresholds_json(result: Thresholds) -> str:
+    """Return the current threshold, the best one, and points of the curve."""
+    return encode("thresholds", _data(result))
+
+
 def _data(result: Thresholds) -> dict[str, Any]:
     sweep, best, nearest = result.sweep, result.best, result.nearest
     current = sweep.index(result.current)
     kept = (current,) if best is None else (current, best.index)
     return {
-        "scanner": Scanner.of(result.settings),
+        "guardrail": guardrail_of(result.settings),
         "threshold_source": result.settings.threshold_source,
         "prompts": result.prompts,
         "intent": str(sweep.intent),
@@ -236,7 +230,7 @@ def threshold_cells(
 
 def _thresholds(result: Thresholds) -> Iterator[Block]:
     yield thresholds_table(result.sweep, result.current, result.best)
-    if result.settings.name != DECISION:
+    if result.settings.kind != DECISION:
         yield Paragraph(_PROXY)
 
 

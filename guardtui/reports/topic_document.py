@@ -25,9 +25,8 @@ from guardtui.domain.document import (
     Tone,
     quoting,
 )
-from guardtui.domain.evaluation import ENGINE
 from guardtui.domain.figures import capitalized, count_text, interval_text, rate_text
-from guardtui.domain.guardrail import guardrail_label, guardrail_text, measured_by
+from guardtui.domain.guardrail import ENGINE, guardrail_label, guardrail_text, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
@@ -126,7 +125,7 @@ def _next_step(report: ReportInput) -> Phrase:
         missed = metrics.fp == 0 or (None not in rates and (rates[0] or 0) <= (rates[1] or 0))
         kind = "false negatives" if missed and metrics.fn else "false positives"
         return f"look through the {kind}: they hold coverage down."
-    if report.evaluation.settings.name == ENGINE:
+    if report.evaluation.settings.kind == ENGINE:
         return "scan the definition with the guardrail itself: the engine is a stand-in for it."
     return "collect harder prompts: these are all judged rightly."
 
@@ -152,7 +151,7 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
         threshold = (f", threshold {settings.threshold:.3f}",)
         if settings.threshold_source:
             threshold += (" (", Foreign(settings.threshold_source), ")")
-    yield "scanner", (Foreign(settings.identity + revision), *threshold)
+    yield "guardrail", (Foreign(settings.guardrail.text(str) + revision), *threshold)
     if report.measured_at:
         yield "measured", Foreign(time_text(report.measured_at))
     if report.operating_text:
@@ -367,7 +366,7 @@ def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     evaluation, prompts, baseline = report.evaluation, report.prompts, report.baseline
     settings = evaluation.settings
     yield "guardtui", __version__
-    yield "scanner", (Foreign(settings.name), ", ", Foreign(settings.identity))
+    yield "guardrail", Foreign(settings.guardrail.text(str))
     if settings.revision:
         yield "revision", Foreign(settings.revision)
     if settings.threshold is not None:

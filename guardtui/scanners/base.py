@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from guardtui.domain.evaluation import Evaluation, ScannerSettings
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.guardrail import ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.domain.verdicts import Usage, Verdict, Verdicts

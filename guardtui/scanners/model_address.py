@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardtui.http.errors import inert
@@ -61,6 +62,15 @@ class ModelAddress:
     def shown(self) -> str:
         """Name and URL, inert and shortened; safe to show anywhere."""
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def addresses_revision(models: Iterable[ModelAddress]) -> str:
+    """Return a revision that identifies the addresses of models, which may contain a secret.
+
+    Many services use the same model names.
+    """
+    addresses = "\n".join(model.full for model in models)
+    return f"addresses {hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()}"
 
 
 def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from importlib import import_module
 from typing import Any
 
-SCANNERS = ("local", "airs", "judge", "decision")
+SCANNERS = ("engine", "airs", "judge", "decision")
 """Scanners that declare options, by their registered names."""
 
 
@@ -93,7 +93,8 @@ COMPANIONS = ScannerOption(
 
 def options_of(scanner: str) -> tuple[ScannerOption, ...]:
     """Return the options that a scanner declares."""
-    module = import_module(f"guardtui.scanners.{scanner}.command_options")
+    package = "local" if scanner == "engine" else scanner
+    module = import_module(f"guardtui.scanners.{package}.command_options")
     options: tuple[ScannerOption, ...] = module.OPTIONS
     return options
 

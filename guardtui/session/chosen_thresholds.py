@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import SHIPPED, Wanted
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
@@ -14,21 +16,28 @@ DECISION = "decision_threshold"
 """Key of a decision model's threshold in a session's settings."""
 
 
-def read_decision_threshold(settings: Mapping[str, Any], identity: str) -> float | None:
+def read_decision_threshold(settings: Mapping[str, Any], guardrail: Guardrail) -> float | None:
     """Return the threshold set by hand for a decision model in a session's settings.
 
-    None if there is none for a model of this identity, or if it is damaged.
+    None if there is none for this model, or if it is damaged.
     """
     stored = settings.get(DECISION)
-    if not isinstance(stored, dict) or stored.get("engine") != identity:
+    if not isinstance(stored, dict) or _guardrail(stored) != guardrail:
         return None
     value = stored.get("threshold")
     return value if isinstance(value, float) and 0 < value < 1 else None
 
 
-def write_decision_threshold(threshold: float | None, identity: str) -> dict[str, Any]:
+def write_decision_threshold(threshold: float | None, guardrail: Guardrail) -> dict[str, Any]:
     """Return the threshold of a decision model as a part of a session's settings."""
-    return {DECISION: None if threshold is None else {"threshold": threshold, "engine": identity}}
+    stored = {"threshold": threshold, "guardrail": guardrail.to_json()}
+    return {DECISION: None if threshold is None else stored}
+
+
+def _guardrail(stored: dict[str, Any]) -> Guardrail | None:
+    with contextlib.suppress(ValueError):
+        return Guardrail.from_json(stored.get("guardrail"))
+    return None
 
 
 def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:

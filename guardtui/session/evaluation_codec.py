@@ -12,39 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.estimates import RateEstimate
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage, Verdicts
 from guardtui.session.session import Decision, Iteration
 
 
-def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
-    return {
-        "name": settings.name,
-        "identity": settings.identity,
-        "threshold": settings.threshold,
-        "threshold_source": settings.threshold_source,
-        "revision": settings.revision,
-    }
+def settings_to_text(settings: ScannerSettings) -> str:
+    """Return the settings of a scanner as stored."""
+    return json.dumps(settings.to_json())
 
 
 def read_settings(text: str) -> ScannerSettings:
-    """Read the stored settings of a scanner. Raises ValueError, TypeError and RecursionError."""
-    settings = ScannerSettings(**json.loads(text))
-    texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("the name of a guardrail is not text")
-    if settings.threshold is not None and not 0 <= settings.threshold <= 1:
-        raise ValueError("a threshold is not between 0 and 1")
-    return settings
+    """Read stored settings. Raises ValueError, TypeError, AttributeError and RecursionError."""
+    return ScannerSettings.from_json(json.loads(text))
 
 
 def values_of(evaluation: Evaluation) -> dict[str, Any]:
     """Return the stored values of an evaluation by column, except topic and prompt set."""
     errors, notes, stopped_by = _texts_to_json(evaluation.verdicts)
     return {
-        "scanner": json.dumps(_settings_to_json(evaluation.settings)),
+        "scanner": settings_to_text(evaluation.settings),
         "columns": _pack(evaluation),
         "errors": errors,
         "notes": notes,

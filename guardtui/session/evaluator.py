@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import VerdictColumns, Verdicts
@@ -249,10 +250,14 @@ async def evaluated(
 
 def with_epochs(settings: ScannerSettings, epochs: Epochs | None) -> ScannerSettings:
     """Return the settings of a scanner with epochs, which compare with no others."""
+    return replace(settings, guardrail=measured_with(settings.guardrail, epochs))
+
+
+def measured_with(guardrail: Guardrail, epochs: Epochs | None) -> Guardrail:
+    """Return a guardrail with its epochs, or unchanged without any."""
     if epochs is None:
-        return settings
-    identity = f"{settings.identity}, {epochs.count} epochs by {epochs.name}"
-    return replace(settings, identity=identity)
+        return guardrail
+    return replace(guardrail, epochs=epochs.count, reducer=epochs.name)
 
 
 def _joined(

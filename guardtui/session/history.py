@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from guardtui.domain.edit_names import edit_names
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import as_rule
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.words import WordPattern
-from guardtui.session.evaluation_codec import read_settings
+from guardtui.session.evaluation_codec import read_settings, settings_to_text
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 
@@ -252,7 +252,7 @@ def add_measured(store: SessionStore, measured: MeasuredDefinition) -> None:
                 store.session_id,
                 measured.created,
                 topic,
-                json.dumps(asdict(measured.settings)),
+                settings_to_text(measured.settings),
                 measured.prompt_set,
                 json.dumps(asdict(measured.figures)),
             ),

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import DECISION, remote_name
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import DECISION, ENGINE, JUDGE, ScannerSettings, remote_name
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.session.session import Iteration
 
-ENGINE = "the embedded engine"
-"""Name of the single scanner that stands for all encoders and thresholds of the engine."""
+THE_ENGINE = "the embedded engine"
+"""Name of the single guardrail that stands for all encoders and thresholds of the engine."""
 
-SANDBOX = "airs on this machine"
-"""Start of the identity of a service on this machine: the sandbox uses the engine."""
+_UNNAMED = ""
+"""A model of a panel whose name is not recorded; it may be that of any judge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def newest_answers(
         earlier = by_name.get(name)
         if earlier is not None and is_answered(earlier).all():
             continue
-        answers = _answers(evaluation, topic, prompts)
+        answers = answers_on(evaluation, topic, prompts)
         by_name[name] = (
             answers if earlier is None else np.where(is_answered(earlier), earlier, answers)
         )
@@ -65,8 +65,11 @@ def newest_answers(
     )
 
 
-def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArray[np.int8]:
-    """Return the answers of an evaluation on these prompts, for the current intent, int8 [N]."""
+def answers_on(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArray[np.int8]:
+    """Return the answers of an evaluation on these prompts, for the intent of `topic`, int8 [N].
+
+    A prompt that only another topic of the profile stopped has no answer.
+    """
     verdicts = evaluation.verdicts
     answers = answers_for(evaluation, prompts.keys)
     if verdicts.stopped_by:
@@ -80,9 +83,9 @@ def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArra
 
 
 def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
-    """Return the name of the independent scanner for each of these settings.
+    """Return the name of the independent guardrail for each of these settings.
 
-    The embedded engine counts as one scanner for every encoder and threshold, together with the
+    The embedded engine counts as one for every encoder and threshold, together with the
     sandbox, which uses the engine. AIRS counts as one for all profiles. Judges count as one if they
     share a model. The models of a panel count as one, because their single votes are not recorded.
     Decision models are distinguished by name.
@@ -91,30 +94,31 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
     groups: list[set[str]] = []
     for models in map(_models, all_settings):
         if models:
-            sharing = [group for group in groups if group & models]
-            groups = [group for group in groups if not group & models]
+            sharing = [group for group in groups if _share_a_model(group, models)]
+            groups = [group for group in groups if not _share_a_model(group, models)]
             groups.append(models.union(*sharing))
-    named = {model: f"judge {', '.join(sorted(group))}" for group in groups for model in group}
+    named = {
+        model: f"judge {', '.join(sorted(group - {_UNNAMED}))}"
+        for group in groups
+        for model in group
+    }
     names = []
     for scanner in all_settings:
-        if scanner.name == "local" or scanner.identity.startswith(SANDBOX):
-            names.append(ENGINE)
-        elif scanner.name == "judge":
+        if scanner.kind == ENGINE or scanner.guardrail.sandbox:
+            names.append(THE_ENGINE)
+        elif scanner.kind == JUDGE:
             names.append(named[min(_models(scanner))])
-        elif scanner.name == DECISION:
-            name = scanner.identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
-            names.append(f"decision model {name}")
+        elif scanner.kind == DECISION:
+            names.append(f"decision model {scanner.guardrail.model}")
         else:
-            names.append(remote_name(scanner.name))
+            names.append(remote_name(scanner.kind))
     return names
 
 
 def _models(settings: ScannerSettings) -> set[str]:
-    """Return the models of a judge from its identity (`judge, MODEL, MODEL, template …`).
+    """Return the models of a judge; empty for other guardrails."""
+    return set(settings.guardrail.models) or {_UNNAMED} if settings.kind == JUDGE else set()
 
-    Empty for other scanners.
-    """
-    if settings.name != "judge":
-        return set()
-    models, template, _ = settings.identity.removeprefix("judge, ").partition(", template ")
-    return set(models.split(", ")) if template else {settings.identity}
+
+def _share_a_model(models: set[str], others: set[str]) -> bool:
+    return bool(models & others) or _UNNAMED in models | others

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.session.store import SessionStore
-
-_ID = 8
-"""Hex digits of a template's id."""
 
 
 def read_templates(store: SessionStore) -> dict[str, str]:
@@ -23,8 +20,7 @@ def template_of(store: SessionStore, settings: ScannerSettings) -> str:
 
     Raises StoreError.
     """
-    used = settings.identity.rpartition("template ")[2][:_ID]
-    return read_templates(store).get(used, "")
+    return read_templates(store).get(settings.guardrail.template, "")
 
 
 def keep_template(store: SessionStore, template_id: str, text: str) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Companion, ScannerSettings
 from guardtui.domain.operating_point import verdicts_at
 from guardtui.domain.profile_evaluation import ProfileEvaluation, evaluate_scans
 from guardtui.domain.profile_labels import ProfilePrompts, prompts_of_one
@@ -81,19 +82,19 @@ class WithCompanions:
         return self.together(self.inner.settings)
 
     def together(self, inner: ScannerSettings) -> ScannerSettings:
-        """Return settings of the inner scanner with the names of the companions."""
+        """Return settings of the inner scanner with the companions."""
         if not self.companions:
             return inner
         # Sorted by name: the order does not make another profile.
-        names = sorted(
-            f"{display_start(companion.name, _NAME_CHARACTERS)} "
-            f"({companion.intent}, {companion.fingerprint[:8]})"
-            for companion in self.companions
+        topics = sorted(
+            Companion(
+                display_start(topic.name, _NAME_CHARACTERS), topic.intent, topic.fingerprint[:8]
+            )
+            for topic in self.companions
         )
-        default = {None: "", True: "; default block", False: "; default allow"}[self.closed]
-        return replace(
-            inner, identity=f"{inner.identity}, together with {', '.join(names)}{default}"
-        )
+        otherwise = {None: "", True: "block", False: "allow"}[self.closed]
+        guardrail = replace(inner.guardrail, companions=tuple(topics), otherwise=otherwise)
+        return replace(inner, guardrail=guardrail)
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
         return (await self.evaluate(topic, prompts, report)).verdicts

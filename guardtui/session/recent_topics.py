@@ -12,7 +12,6 @@ from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
 from guardtui.session.stored_json import read_json
 from guardtui.session.workspace import Workspace, data_folder, now
-from guardtui.shards.large_set import is_large_set
 
 LONGEST = 20
 """Maximum number of remembered topics."""
@@ -32,7 +31,7 @@ class RecentTopic:
     @property
     def is_there(self) -> bool:
         """Whether both files still exist."""
-        return self.topic.is_file() and (self.prompts.is_file() or is_large_set(self.prompts))
+        return self.topic.is_file() and self.prompts.is_file()
 
 
 def recent_topics() -> list[RecentTopic]:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
@@ -21,7 +22,7 @@ from guardtui.session.session_file import FILE, FOLDER, SessionFile
 _Value = TypeVar("_Value")
 
 SCHEMA_VERSION = 1
-"""Version of the JSON reports that can be read."""
+"""Version of all JSON that guardtui writes, and of the reports that can be read."""
 
 
 class RecordedError(GuardtuiError):
@@ -100,13 +101,13 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         _by_row(results, "note", _text),
         _by_row(results, "stopped_by", _names),
     )
-    scanner = document["scanner"]
+    parts = dict(document["guardrail"])
     settings = ScannerSettings(
-        _text(scanner["name"]),
-        _text(scanner["identity"]),
-        _share(document["threshold"]),
-        _text(document["threshold_source"]),
-        _text(scanner.get("revision", "")),
+        revision=_text(parts.pop("revision")),
+        is_forecast=parts.pop("forecast", False) is True,
+        guardrail=Guardrail.from_json(parts),
+        threshold=_share(document["threshold"]),
+        threshold_source=_text(document["threshold_source"]),
     )
     return Evaluation(
         topic,

@@ -6,35 +6,27 @@ from pathlib import Path
 
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import LARGE, PromptSet
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
+from guardtui.large_sets.sample import Sample, draw
 from guardtui.session.prompt_file import PromptFile
 from guardtui.session.store import SessionStore
-from guardtui.shards.large_set import LargeSet, is_large_set, open_set
-from guardtui.shards.sample import Sample, draw
 
 
 class SampledPrompts(PromptFile):
-    """A sample in place of a prompt file; `path` is the folder of the large set."""
+    """A sample of a large prompt file."""
 
-    def __init__(self, large: LargeSet, sample: Sample) -> None:
-        super().__init__(large.folder, sample.prompts)
-        self.large, self.sample = large, sample
-
-    @classmethod
-    def draw(cls, path: Path) -> SampledPrompts:
-        """Draw the sample of the large set in a folder. Raises FileError."""
-        large = open_set(path)
-        large.require_rows()
-        return cls(large, draw(large))
+    def __init__(self, path: Path, sample: Sample, reading: Reading = AS_WRITTEN) -> None:
+        super().__init__(path, sample.prompts, reading=reading)
+        self.sample = sample
 
     @property
     def _problem(self) -> FileError:
         return FileError(
             self.path,
-            "these prompts are of a large set, of which every shard and verdict would be void",
-            f"change {self.large.source} and evaluate it into another folder",
+            f"these prompts are a {self.sample.text}, which cannot be edited here",
+            "edit the file with another program, and open it again",
         )
 
     @property
@@ -50,18 +42,19 @@ class SampledPrompts(PromptFile):
         raise self._problem
 
     def changed(self) -> PromptSet | None:
-        """Return None: shards do not change."""
+        """Return None: a sample stays as it was drawn."""
         return None
 
 
 def open_prompt_file(path: Path, intent: Intent, reading: Reading = AS_WRITTEN) -> PromptFile:
-    """Open a prompt file, or the sample of a large set.
+    """Open a prompt file; of a large one, a sample.
 
     `intent` is the topic's, for a file without one. Raises FileError or PromptSetError.
     """
-    if is_large_set(path):
-        return SampledPrompts.draw(path)
-    return PromptFile.open(path, intent, reading)
+    file = PromptFile.open(path, intent, reading)
+    if len(file.prompts) <= LARGE:
+        return file
+    return SampledPrompts(path, draw(file.prompts), reading)
 
 
 def load_prompts_of(topic: Path, store: SessionStore) -> PromptSet:

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from guardtui.session.guardrail_migration import guardrails_to_objects
 from guardtui.session.stored_json import read_json
 
 _SCHEMA_1 = """
@@ -78,6 +79,9 @@ CREATE TABLE trial (
   figures TEXT NOT NULL);
 """
 
+# Guardrails were sentences; they become objects, in the same columns.
+_SCHEMA_8 = ""
+
 MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_1,
     _SCHEMA_2,
@@ -86,6 +90,7 @@ MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_5,
     _SCHEMA_6,
     _SCHEMA_7,
+    _SCHEMA_8,
 )
 """One script for each version of the schema; its version is the number of scripts that have run."""
 
@@ -181,7 +186,10 @@ _TABLES: Mapping[str, Callable[[sqlite3.Connection, int, str, Any], None]] = {
 }
 """Settings that now have a table of their own, by their old names."""
 
-_CARRIED: Mapping[int, Callable[[sqlite3.Connection], None]] = {5: _settings_to_rows}
+_CARRIED: Mapping[int, Callable[[sqlite3.Connection], None]] = {
+    5: _settings_to_rows,
+    8: guardrails_to_objects,
+}
 """Data migrations that follow a script, by the version it creates."""
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for, judged_with
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.operating_point import as_rule
 from guardtui.domain.prompts import PromptSet
@@ -169,7 +170,7 @@ class Session:
         return [
             iteration
             for iteration in self.iterations
-            if iteration.evaluation.settings.name == self.shown.name
+            if iteration.evaluation.settings.kind == self.shown.kind
         ]
 
     @property

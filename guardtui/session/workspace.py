@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from guardtui.domain.edit_names import edit_names
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from guardtui.domain.prompt_edit import PromptEdit
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-    from guardtui.shards.large_set import LargeSet
-    from guardtui.shards.sample import Sample
+    from guardtui.large_sets.sample import Sample
 
 SAMPLE = "tax-advice"
 """Stem of the sample topic that opens if nothing was opened before."""
@@ -114,7 +114,10 @@ class Workspace:
         chosen = prompts_path or _usual_prompts(topic_path)
         reading = reading or _usual_reading(topic_path, chosen)
         prompt_file = open_prompt_file(chosen, topic_file.topic.intent, reading)
-        return cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
+        workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
+        if workspace.sample is not None:
+            workspace.opening_note = f"{workspace.sample.text}; all: {workspace.whole_command}"
+        return workspace
 
     @property
     def prompts(self) -> PromptSet:
@@ -126,10 +129,16 @@ class Workspace:
         return self._prompt_file.path
 
     @property
-    def large(self) -> tuple[LargeSet, Sample] | None:
-        """The large set that the prompts are a sample of; None if they are not a sample."""
+    def sample(self) -> Sample | None:
+        """The sample that the prompts are, of a large prompt set; None if they are all."""
         file = self._prompt_file
-        return (file.large, file.sample) if isinstance(file, SampledPrompts) else None
+        return file.sample if isinstance(file, SampledPrompts) else None
+
+    @property
+    def whole_command(self) -> str:
+        """The command that evaluates all prompts of the file."""
+        topic, prompts = self.topic_file.path, self.prompts_path
+        return f"guardtui eval {quote(str(topic))} --prompts {quote(str(prompts))}"
 
     @property
     def prompts_refusal(self) -> str:
@@ -333,7 +342,7 @@ def _usual_prompts(topic_path: Path) -> Path:
     remembered = ""
     if topic_path.exists():
         remembered = SessionStore(topic_path, reading=True).prompt_file()
-    if remembered and Path(remembered).exists():
+    if remembered and Path(remembered).is_file():
         return Path(remembered)
     for ending in _PROMPT_ENDINGS:
         candidate = topic_path.with_suffix(ending)

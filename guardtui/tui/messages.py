@@ -48,6 +48,14 @@ class EditPrompts(Message):
         super().__init__()
 
 
+class ConfirmLabels(Message):
+    """Confirm the labels of these prompts as right or, if all are, undo that."""
+
+    def __init__(self, keys: frozenset[int]) -> None:
+        self.keys = keys
+        super().__init__()
+
+
 class UndoPromptEdit(Message):
     """Undo the last edit of the prompts."""
 

@@ -12,8 +12,8 @@ from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdic
 from guardtui.advice.measured_rows import measured_rows
 from guardtui.advice.objective import Appraisal, unchanged
 from guardtui.advice.search import Search, advise
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings, forecast_of
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.domain.verdicts import Verdicts
@@ -90,7 +90,7 @@ def test_settings_name_the_forecast_guardrail(objective: ForecastObjective) -> N
     assert objective.settings != AIRS
     assert forecast_of(objective.settings) is not None
     assert isinstance(objective.settings, ScannerSettings)
-    assert objective.settings.identity == AIRS.identity
+    assert objective.settings.guardrail == AIRS.guardrail
 
 
 def test_soft_matches_are_the_forecast_probabilities(

@@ -15,11 +15,11 @@ from guardtui.advice.model_objective import (
     sweep_wordings,
 )
 from guardtui.advice.splits import split_prompts
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
+from tests.guardrails import decision_settings
 
-SETTINGS = ScannerSettings("decision", "decision, m, template 0")
+SETTINGS = decision_settings(template="0")
 COUNT = 200
 
 

@@ -23,11 +23,12 @@ from guardtui.advice.model_wordings import (
 )
 from guardtui.advice.proposals import propose_wordings
 from guardtui.app.refinement import open_measure
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.guardrails import engine_settings
 
 TOPIC = Topic(name="Tax", description="Personal tax", examples=("one", "two"))
 
@@ -52,7 +53,7 @@ def evaluation(prompts: PromptSet, triggered: list[int], intent: Intent) -> Eval
     )
     return Evaluation(
         TOPIC.model_copy(update={"intent": intent}),
-        ScannerSettings("local", "test"),
+        engine_settings("test"),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

@@ -20,12 +20,13 @@ from guardtui.advice.prompt_set import (
     survey,
     survey_of,
 )
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.matrix import CompactMatrix, FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.guardrails import engine_settings
 
 TOPIC = Topic(name="Tax", description="Personal tax advice", examples=("pay less tax", "deduct"))
 
@@ -56,7 +57,7 @@ def evaluation_of(prompts: PromptSet, triggered: np.ndarray) -> Evaluation:
         np.full(number, np.nan, np.float32),
         np.full(number, -1, np.int16),
     )
-    settings = ScannerSettings("local", "test")
+    settings = engine_settings("test")
     topic = TOPIC.model_copy(update={"intent": Intent.BLOCK})
     return Evaluation(
         topic, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts

@@ -16,11 +16,12 @@ from guardtui.advice.smoothed_coverage import (
     smoothing,
     soft_matches,
 )
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import SLACK, fit_threshold
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
+from tests.guardrails import engine_settings
 
 SCORES = st.lists(
     st.tuples(st.integers(1, 63), st.booleans(), st.integers(0, 3)), min_size=2, max_size=30
@@ -55,7 +56,7 @@ def test_a_fitted_cut_is_among_those_that_fit_threshold_counts_as_best(
         np.full(len(z), Triggered.NO, np.int8), z.astype(np.float32), np.zeros(len(z), np.int16)
     )
     keys = np.arange(len(z), dtype=np.uint64)
-    settings = ScannerSettings("local", "x", 0.5)
+    settings = engine_settings("x", 0.5)
     topic = Topic(name="x", intent=Intent.BLOCK)
     evaluation = Evaluation(topic, settings, "", keys, belongs, verdicts)
     fit = fit_threshold(evaluation, 0.5, least=1)

@@ -10,13 +10,14 @@ import numpy as np
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.state import AppState, ScanStatus, Store, with_session
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor
+from tests.guardrails import settings_of
 
 TOPIC = """\
 name: Tax advice
@@ -77,7 +78,7 @@ class Bench:
         answers = [answer(row, label) for row, label in enumerate(labels)]
         return Evaluation(
             topic or self.topic,
-            ScannerSettings(name, f"{name}, made by hand"),
+            settings_of(name),
             self.prompts.fingerprint,
             self.prompts.keys,
             self.prompts.expected,

@@ -62,7 +62,7 @@ class TaskJobs:
     that is the subject.
     """
 
-    def __init__(self, idle: Collection[str] = ("next step", "measured")) -> None:
+    def __init__(self, idle: Collection[str] = ("ideas", "measured")) -> None:
         self._idle = idle
         self._jobs: list[tuple[str, TaskJob]] = []
 

@@ -16,16 +16,16 @@ from guardtui.app.guardrail_choice import (
 )
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import AppState, Store
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor
 from tests.app.test_guardrail_choice import AIRS, JUDGE, keyring, options
 from tests.app.test_topic_opening import topic
+from tests.guardrails import airs_settings
 
 __all__ = ["keyring", "topic"]
 
-BY_AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
-BY_ANOTHER = ScannerSettings("airs", "airs, profile prod2", revision="3")
+BY_AIRS = airs_settings("prod", "3")
+BY_ANOTHER = airs_settings("prod2", "3")
 ENGINE = GuardrailChoice(GuardrailKind.ENGINE)
 
 
@@ -50,7 +50,7 @@ def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspac
     chosen(connections, AIRS)
     assert connections.kind is GuardrailKind.AIRS
     assert connections.follows(BY_AIRS)
-    assert connections.follows(replace(BY_AIRS, identity="airs, profile prod, 3 epochs"))
+    assert connections.follows(airs_settings("prod", "3", epochs=3, reducer="mode"))
     assert not connections.follows(BY_ANOTHER)
     chosen(connections, JUDGE)
     judge = connections.model

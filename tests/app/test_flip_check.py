@@ -13,7 +13,6 @@ pytest.importorskip("aiohttp")
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import FlipPlan, ScanChoice
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.budget import Prices
@@ -23,6 +22,7 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
 from tests.app.test_scan import Desk
+from tests.guardrails import judge_settings
 from tests.http.server import Received, Server, Step
 from tests.scanners.judge.conftest import asked, prompts_of, refused, said
 from tests.sessions import Scanned, answers
@@ -375,11 +375,11 @@ async def test_verdicts_of_another_judge_are_not_gone_on_from(
     judged: tuple[Desk, Server, Model], scanned: Scanned
 ) -> None:
     desk, server, model = judged
-    other = ScannerSettings("judge", "judge, another, template 1a2b")
+    other = judge_settings("another")
     few = [1, 0] * 10 + [int(Triggered.NOT_ASKED)] * (COUNT - 20)
     scanned.scan(model.description, other, few)
     desk.session.learn(desk.workspace.store.iterations())
     await checked(desk, check(NARROW, 10))
     part = desk.recorded[-1].evaluation
     assert len(server.received) == part.metrics.total == 10
-    assert part.settings.identity != other.identity
+    assert part.settings.guardrail != other.guardrail

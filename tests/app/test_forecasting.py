@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.session.session import Decision
 from guardtui.session.workspace import sample_folder
 from tests.app.test_services import Loop, opened
+from tests.guardrails import airs_settings, judge_settings
 
-AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
+AIRS = airs_settings("prod", "3")
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ async def test_an_edit_after_a_scan_previews_the_guardrail_that_answered(topic_p
     state = await loop.describe("Personal tax advice: what to deduct and what to declare")
     assert state.forecast is not None
     assert state.evaluation is not None
-    assert state.evaluation.settings == ScannerSettings(FORECAST, AIRS.identity, revision="3")
+    assert state.evaluation.settings == replace(AIRS, is_forecast=True)
     assert state.evaluation.topic.description.endswith("declare")
     assert state.forecast.before == scan.metrics.coverage
     likelier = state.forecast.triggers > 0.5
@@ -100,7 +102,7 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     state = await loop.settle()
     assert state.forecast is None
     assert state.evaluation is not None
-    assert state.evaluation.settings.name == "local"
+    assert state.evaluation.settings.kind == "engine"
     assert loop.author.messages[-1] == "Shown while you edit: the embedded engine's own view."
     loop.services.scans.swap_preview()
     assert (await loop.settle()).forecast is not None
@@ -108,7 +110,7 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     await loop.settle()
     await loop.services.decisions.keep()
     await loop.settle()
-    assert loop.services.session.iterations[-1].evaluation.settings.name == "local"
+    assert loop.services.session.iterations[-1].evaluation.settings.kind == "engine"
     await loop.services.close()
 
 
@@ -127,7 +129,7 @@ async def test_another_scan_is_learnt_from_at_the_next_edit(topic_path: Path) ->
 
 async def test_the_guardrail_that_answered_last_is_forecast(topic_path: Path) -> None:
     loop = await opened(topic_path)
-    judge = ScannerSettings("judge", "judge, model-1, template 1f2e")
+    judge = judge_settings("model-1", template="1f2e")
     for settings in (judge, AIRS, judge):
         scanned(loop, settings)
     state = await loop.describe("Personal tax advice: what to deduct")
@@ -142,11 +144,11 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
     count = len(loop.state.prompts)
     few = [1, 0, 1, 0, 1] + [-2] * (count - 5)
     for verdicts in (few, [0] * count):
-        scanned(loop, ScannerSettings("judge", f"judge, model-{sum(verdicts)}"), verdicts)
+        scanned(loop, judge_settings(f"model-{sum(verdicts)}"), verdicts)
         state = await loop.describe(f"Personal tax advice {sum(verdicts)}")
         assert state.forecast is None
         assert state.evaluation is not None
-        assert state.evaluation.settings.name == "local"
+        assert state.evaluation.settings.kind == "engine"
     loop.services.scans.swap_preview()
     assert "the screen shows the preview" in loop.author.messages[-1]
     await loop.services.close()

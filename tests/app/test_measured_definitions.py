@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 from guardtui.app import recording
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered
 from guardtui.session.history import MeasuredDefinition
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from tests.app.headless import TaskJobs
 from tests.app.test_operating_point import Opened, written
+from tests.guardrails import airs_settings
 
 
 def opened(path: Path) -> Opened:
-    app = Opened(path, "shipped", jobs=TaskJobs(idle=("next step",)))
+    app = Opened(path, "shipped", jobs=TaskJobs(idle=("ideas",)))
     app.services.measured.pause = 0
     return app
 
@@ -93,7 +95,7 @@ def scanned(app: Opened, settings: ScannerSettings) -> Evaluation:
 
 async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
-        scan = scanned(app, ScannerSettings("airs", "airs, profile prod", revision="3"))
+        scan = scanned(app, airs_settings("prod", "3"))
         wrong = (scan.verdicts.triggered ^ (np.arange(len(scan.keys)) % 4 == 0)).astype(np.int8)
         scan = replace(scan, verdicts=replace(scan.verdicts, triggered=wrong))
         workspace = app.services.workspace
@@ -104,7 +106,7 @@ async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None
         rates = forecast.rates
         assert rates.coverage is not None
         newest = listed(app)[0]
-        assert newest.settings.name == "forecast"
+        assert newest.settings.kind == "forecast"
         assert newest.figures.coverage == rates.coverage.value
         assert app.services.state.evaluation is not None
         assert rates.coverage.value != app.services.state.evaluation.metrics.coverage
@@ -113,14 +115,14 @@ async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None
 async def test_an_incomplete_scan_is_not_recorded(tmp_path: Path) -> None:
     async with opened(written(tmp_path)) as app:
         count = len(listed(app))
-        scan = scanned(app, ScannerSettings("airs", "airs, profile prod"))
+        scan = scanned(app, airs_settings("prod"))
         triggered = scan.verdicts.triggered.copy()
         triggered[3] = Triggered.NOT_ASKED
         part = replace(scan, verdicts=replace(scan.verdicts, triggered=triggered))
         await app.services.evaluations.show(part)
         await app.jobs.finished()
         assert len(listed(app)) == count
-        assert listed(app)[0].settings.name == "local"
+        assert listed(app)[0].settings.kind == "engine"
 
 
 async def test_a_full_disk_is_reported_once_and_they_stay(

@@ -28,6 +28,7 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
 from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.guardrails import decision_settings
 
 
 def written(folder: Path, each: int = 3) -> Path:
@@ -67,7 +68,7 @@ class Opened:
             threshold=threshold,
         )
         self.services.preview.pause = 0
-        self.services.next_steps.pause = 0
+        self.services.ideas.pause = 0
 
     async def __aenter__(self) -> Opened:
         await self.services.open()
@@ -220,25 +221,34 @@ async def test_a_companion_topic_is_judged_at_the_threshold_of_the_edited_one(
         evaluation, fit = app.services.state.evaluation, app.services.state.fit
         assert evaluation is not None
         assert fit is not None
-        assert "together with" in evaluation.settings.identity
+        assert evaluation.settings.guardrail.companions
         assert evaluation.settings.threshold == fit.threshold
 
 
 def test_the_threshold_of_a_decision_model_is_read_as_written_and_a_damaged_one_is_none() -> None:
-    kept = write_decision_threshold(0.3, "decide-1")
-    assert read_decision_threshold(kept, "decide-1") == 0.3
-    assert read_decision_threshold(kept, "decide-2") is None
-    assert read_decision_threshold(write_decision_threshold(None, "decide-1"), "decide-1") is None
+    model, another = decision_settings("m").guardrail, decision_settings("n").guardrail
+    kept = write_decision_threshold(0.3, model)
+    assert read_decision_threshold(kept, model) == 0.3
+    assert read_decision_threshold(kept, another) is None
+    assert read_decision_threshold(write_decision_threshold(None, model), model) is None
     for value in (7.0, "many", None):
-        damaged = {"decision_threshold": {"threshold": value, "engine": "decide-1"}}
-        assert read_decision_threshold(damaged, "decide-1") is None
-    assert read_decision_threshold({}, "x") is None
-    assert read_decision_threshold({"decision_threshold": "x"}, "x") is None
+        damaged = {"decision_threshold": {**kept["decision_threshold"], "threshold": value}}
+        assert read_decision_threshold(damaged, model) is None
+    assert read_decision_threshold({}, model) is None
+    for damaged in ("x", {"threshold": 0.3}, {"threshold": 0.3, "guardrail": 3}):
+        assert read_decision_threshold({"decision_threshold": damaged}, model) is None
 
 
 def test_a_fitted_threshold_of_an_older_session_stays_as_a_number() -> None:
-    fit = {"threshold": 0.3, "shipped": 0.5, "labels": 40, "engine": "decide-1", "folds": [0.3]}
-    assert read_decision_threshold({"decision_threshold": fit}, "decide-1") == 0.3
+    model = decision_settings("m").guardrail
+    fit = {
+        "threshold": 0.3,
+        "shipped": 0.5,
+        "labels": 40,
+        "guardrail": model.to_json(),
+        "folds": [0.3],
+    }
+    assert read_decision_threshold({"decision_threshold": fit}, model) == 0.3
 
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:

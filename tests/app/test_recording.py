@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from guardtui.app.recording import is_recorded, iteration_of, record, recorded_text
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
+from tests.guardrails import airs_settings, engine_settings
 
 TOPIC = """\
 name: Cats
@@ -20,8 +22,8 @@ description: Anything about cats
 examples: [a cat, two cats]
 intent: block
 """
-AIRS = ScannerSettings("airs", "airs sandbox")
-LOCAL = ScannerSettings("local", "engine", 0.5)
+AIRS = airs_settings("sandbox")
+LOCAL = engine_settings("engine", 0.5)
 COMPLETE = (1, 0, 1)
 
 

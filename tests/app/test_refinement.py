@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from guardtui.advice.measured_rows import MeasuredRows
-from guardtui.advice.objective import Objective, Stopped
-from guardtui.advice.search import SearchResult, advise
-from guardtui.app import refinement
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.refinement import RefinementError, Refinements, open_measure
-from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.guardrail import ScannerSettings, forecast_of
 from guardtui.domain.operating_point import FITTED, Threshold
-from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
@@ -37,50 +29,10 @@ def recorded(bench: Bench) -> ScannerSettings:
     return scan.settings
 
 
-async def test_advice_is_of_the_definition_and_shown_as_a_step(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, each=6)
-    found = await refining(bench).advice()
-    assert found is not None
-    assert found.topic == bench.topic
-    assert found.measured > 1
-    assert found.rows.source == "all prompts"
-    assert bench.steps == [("Engine", "measures edits …"), None]
-
-
-async def test_an_edit_meanwhile_is_measured_too_and_its_edits_are_returned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = Bench(tmp_path, each=6)
-    measured: list[Topic] = []
-    begun, goes_on = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def slow(
-        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
-    ) -> SearchResult | None:
-        measured.append(topic)
-        loop.call_soon_threadsafe(begun.set)
-        assert goes_on.wait(120)
-        return advise(objective, topic, rows, stopped)
-
-    monkeypatch.setattr(refinement, "advise", slow)
-    first = bench.topic
-    task = asyncio.ensure_future(refining(bench).advice())
-    await begun.wait()
-    typed = first.model_copy(update={"description": f"{first.description} for people"})
-    bench.author.typing = typed, "description"  # on its way to the field still
-    goes_on.set()
-    found = await task
-    assert measured == [first, typed]
-    assert found is not None
-    assert found.topic == bench.topic == typed
-
-
 async def test_too_few_prompts_are_a_reason(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=1, things=2)
     with pytest.raises(RefinementError, match="2 prompts belong to the topic: add some"):
-        await refining(bench).advice()
-    assert bench.steps[-1] is None
+        await refining(bench).measure()
 
 
 async def test_a_measure_is_opened_once_for_prompts_and_threshold(tmp_path: Path) -> None:
@@ -115,7 +67,7 @@ async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Pa
     forecast = await refinement.measure()
     settings = forecast.objective.settings
     assert forecast_of(settings) is not None
-    assert settings.identity == guardrail.identity
+    assert settings.guardrail == guardrail.guardrail
     effects = await refinement.effects()
     assert effects.settings == settings
     refinement._forecasting.wanted = False

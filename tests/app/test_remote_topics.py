@@ -1,4 +1,4 @@
-"""The topics of a tenant without a screen: applied, created, taken over, reverted, deleted."""
+"""The topics of a tenant without a screen: viewed, copied, created, applied, reverted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from guardtui.app.editing import Editing
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import DeleteHeld, RemoteTopics, ShowTopic
+from guardtui.app.remote_topics import APPLY, CREATE, REVERT, Change, RemoteTopics, ShowTopic
 from guardtui.app.revert_steps import UnreadableJournalError
 from guardtui.app.state import AppState, Connection, ScanStatus, Store
+from guardtui.app.tenant_topics import TenantTopics
 from guardtui.domain.topic import Intent, Topic
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.airs import lifecycle
@@ -73,8 +74,12 @@ class Desk:
     def log(self, connection: AirsConnection) -> AppliedLog:
         return AppliedLog(self.workspace.store, connection.key)
 
-    def show(self, text: str, *, problem: bool = False) -> None:
-        self.shown.append(f"✗ {text}" if problem else text)
+    def show(self, text: str) -> None:
+        self.shown.append(text)
+
+    async def choose(self, *answers: Any) -> Change | None:
+        self.author.answers.extend(answers)
+        return await self.topics.choose(await self.managing(), self.show)
 
     async def managing(self) -> AirsConnection:
         connection = await self.topics.managing()
@@ -253,7 +258,8 @@ async def test_an_unreadable_journal_changes_nothing(cloud: Cloud, desk: Desk) -
 async def test_create_makes_a_topic_that_no_profile_uses(cloud: Cloud, desk: Desk) -> None:
     connection = await desk.managing()
     desk.author.answers.append(True)
-    done = await desk.topics.create(connection, None, desk.show)
+    listing = await desk.topics.read(connection)
+    done = await desk.topics.create(connection, listing, desk.show)
     assert done == "Created Tax advice, revision 1; no profile uses it yet."
     assert cloud.pinned() == []
     listing = await desk.topics.read(connection)
@@ -261,49 +267,77 @@ async def test_create_makes_a_topic_that_no_profile_uses(cloud: Cloud, desk: Des
     assert "already" in await desk.topics.create(connection, listing, desk.show)
 
 
-async def test_delete_of_a_topic_that_profiles_hold_needs_an_address(
-    cloud: Cloud, desk: Desk
-) -> None:
-    await desk.apply(True)
-    connection, topic = await desk.managing(), await desk.topic("Tax advice")
-    assert await desk.topics.delete(connection, topic, desk.show) == ""
-    question = desk.author.questions[-1]
-    assert question == DeleteHeld("Tax advice", ("sandbox: revision 2 (in effect)",))
-    desk.author.answers.append("me@example.com")
-    done = await desk.topics.delete(connection, topic, desk.show)
-    assert done == "Deleted Tax advice, also from all profiles."
-    assert cloud.sandbox.tenant.data.topics == []
-
-
-async def test_delete_of_a_topic_that_nobody_holds_asks_once(cloud: Cloud, desk: Desk) -> None:
-    await elsewhere(cloud, BAKING, applied=False)
-    topic = await desk.topic("Baking")
-    desk.author.answers.append(True)
-    assert await desk.topics.delete(await desk.managing(), topic, desk.show) == "Deleted Baking."
-    assert isinstance(desk.author.questions[-1], Confirm)
-
-
-async def test_a_topic_taken_over_is_one_step_that_undo_takes_back(
-    cloud: Cloud, desk: Desk
-) -> None:
+async def test_a_copied_topic_is_one_step_that_undo_takes_back(cloud: Cloud, desk: Desk) -> None:
     await elsewhere(cloud, BAKING)
     before, topic = desk.session.topic, await desk.topic("Baking")
-    assert not await desk.topics.take_over(topic, Intent.ALLOW, desk.show)
-    assert desk.author.questions == [ShowTopic(topic, Intent.ALLOW, before)]
-    desk.author.answers.append(True)
-    assert await desk.topics.take_over(topic, Intent.ALLOW, desk.show)
+    line = "Baking r1 · allow r1"
+    # Viewed, not copied, and the list is closed.
+    assert await desk.choose(line, None, None) is None
+    listed, viewed, again = desk.author.questions
+    assert (
+        listed
+        == again
+        == Choose("Topics in AIRS, profile sandbox, revision 2", (APPLY, CREATE, REVERT, line))
+    )
+    assert viewed == ShowTopic(topic, Intent.ALLOW, before)
+    assert desk.store.state.topic == before
+    assert await desk.choose(line, True) is None
     assert desk.store.state.topic == BAKING
+    assert desk.author.messages[-1].startswith("Copied: ")
+    assert await desk.choose(f"{line} · text as here", True) is None
+    assert desk.author.messages[-1] == "The definition is the same already."
     desk.editing.undo()
     assert desk.store.state.topic == before
 
 
-async def test_a_topic_with_line_breaks_is_not_taken_over(desk: Desk) -> None:
+async def test_lines_say_which_pins_are_older_and_which_text_is_local(
+    cloud: Cloud, desk: Desk
+) -> None:
+    settings = AirsSettings.load({}, cloud.environment, NO_FILE)
+    await elsewhere(cloud, BAKING)
+    await elsewhere(cloud, BAKING.model_copy(update={"name": "Tax advice"}), applied=False)
+    async with ManagementClient(settings.management(), clock=cloud.clock) as client:
+        known = await client.topic("Baking")
+        assert known is not None
+        await client.update_topic(known.topic_id, "Baking", "Only bread", known.examples)
+    await desk.choose()
+    (listed,) = desk.author.questions
+    assert isinstance(listed, Choose)
+    assert listed.names[3:] == (
+        "Baking r2 · allow r1 older",
+        "Tax advice r1 · not pinned · another text here",
+    )
+
+
+async def test_a_topic_without_a_pin_keeps_the_intent_of_the_definition(
+    cloud: Cloud, desk: Desk
+) -> None:
+    await elsewhere(cloud, BAKING, applied=False)
+    await desk.choose("Baking r1 · not pinned", True)
+    assert desk.store.state.topic == BAKING.model_copy(update={"intent": Intent.BLOCK})
+
+
+async def test_a_topic_with_line_breaks_is_not_copied(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = desk.session.topic
-    topic = CustomTopic(topic_id="1", topic_name="Tax advice", description="two\nlines")
-    desk.author.answers.append(True)
-    assert not await desk.topics.take_over(topic, None, desk.show)
-    assert desk.shown[-1].startswith("✗ Not loaded: description holds a line break")
+    topic = CustomTopic(topic_id="1", topic_name="Other", description="two\nlines")
+
+    async def read(*_: Any) -> TenantTopics:
+        return TenantTopics((topic,), None)
+
+    monkeypatch.setattr("guardtui.app.remote_topics.read_listing", read)
+    with pytest.raises(AirsError, match="Not copied: description holds a line break"):
+        await desk.choose(f"Other r{topic.revision} · not pinned", True)
     assert desk.session.topic == before
+
+
+async def test_a_change_is_chosen_from_the_list(cloud: Cloud, desk: Desk) -> None:
+    change = await desk.choose(APPLY)
+    assert change is not None
+    desk.author.answers.append(True)
+    assert (await change(desk.show)).startswith("Applied: revision 2")
+    assert cloud.pinned() == [OURS]
 
 
 # --- one change at a time ------------------------------------------------------------------

@@ -563,7 +563,7 @@ async def test_choosing_the_other_guardrail_asks_for_its_own_plan(cloud: Cloud, 
         assert [plan.judge for plan in author.plans] == [True, False]
         assert author.plans[1].other == "Ask the judge"
         (iteration,) = author.recorded
-        assert iteration.evaluation.settings.name == "airs"
+        assert iteration.evaluation.settings.kind == "airs"
         assert not server.received
 
 

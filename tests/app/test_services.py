@@ -16,7 +16,7 @@ from guardtui.app.ports import Confirm
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
-from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.prompt_reading import Reading, Unlabelled
 from guardtui.domain.topic import Topic
@@ -26,6 +26,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.guardrails import airs_settings
 
 TOPIC = """\
 name: Tax advice
@@ -384,7 +385,7 @@ async def test_companions_are_measured_and_reloaded_when_their_file_changes(
     state = await loop.settle()
     assert loop.services.companions.names == ("Soup",)
     assert state.evaluation is not None
-    assert "together with Soup" in state.evaluation.settings.identity
+    assert "together with Soup" in state.evaluation.settings.guardrail.text()
     other.write_text("name: Stew\ndescription: Recipes\nexamples: [soup, stew]\nintent: block\n")
     await loop.services.sync.look()
     await loop.settle()
@@ -414,7 +415,7 @@ async def test_lint_does_not_judge_a_definition_by_a_part_of_a_scan(topic_path: 
 
     def scan(triggered: NDArray[np.int8]) -> Evaluation:
         count = len(triggered)
-        settings = ScannerSettings("airs", "airs us")
+        settings = airs_settings("us")
         key = EvaluationKey(loop.state.topic, settings, prompts.fingerprint)
         return Evaluation(
             key.topic,

@@ -1,22 +1,17 @@
-"""`guardtui audit` as its user runs it: what is found, told and refused; gates; the sandbox."""
+"""`guardtui audit` as its user runs it: what is found, told and refused; gates."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .conftest import NEGATIVE, POSITIVE, Run
-from .test_eval_airs import Cloud, cloud
-
-__all__ = ["cloud"]
 
 AUDIT = ("audit", "--encoder", "static")
-AIRS = ("audit", "--scanner", "airs", "--profile", "sandbox")
 BREAD, HOME = NEGATIVE[0], POSITIVE[2]
 
 
@@ -164,7 +159,6 @@ def test_an_allow_topic_and_the_default(run: Run, profile: Path) -> None:
             1,
             "gate failed: coverage of Tax advice 0.000 is below 1",
         ),
-        (("--max-errors", "0"), 0, "gate passed: 0 prompts without a verdict"),
     ],
 )
 def test_gates(run: Run, profile: Path, gate: tuple[str, ...], code: int, told: str) -> None:
@@ -265,13 +259,6 @@ def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
     assert document((profile / "audit.json").read_text("utf-8"))["results"]
 
 
-def test_options_that_do_not_fit(run: Run, profile: Path) -> None:
-    for line in ((*AUDIT, ".", "--fresh"), (*AIRS, ".", "--encoder", "static")):
-        done = run(*line)
-        assert (done.code, done.out) == (2, "")
-        assert "does not fit --scanner" in done.err
-
-
 def test_files_have_the_form_of_their_ending(run: Run, profile: Path) -> None:
     done = run(*AUDIT, ".", "-o", "a.json", "-o", "a.html", "-o", "a.md", "-o", "a.txt")
     assert (done.code, done.out) == (0, "")
@@ -279,78 +266,6 @@ def test_files_have_the_form_of_their_ending(run: Run, profile: Path) -> None:
     assert (profile / "a.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert (profile / "a.md").read_text("utf-8").startswith("# Guardrail profile audit")
     assert (profile / "a.txt").read_text("utf-8") == run(*AUDIT, ".").out
-
-
-# --- AIRS ---------------------------------------------------------------------------------
-
-posix = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-
-
-@posix
-def test_each_prompt_is_requested_once_for_all_topics(
-    cloud: Cloud, run: Run, profile: Path
-) -> None:
-    pytest.importorskip("aiohttp")
-    topic(profile, "home", "Home office", HOME, "allow")
-    prompts(profile, "home.csv", [(HOME, True), ("Hello", False)], "allow")
-    for name in ("tax.yaml", "baking.yaml", "home.yaml"):
-        cloud.apply(name)
-    local = document(run(*AUDIT, ".", "--default", "allow", "--format", "json").out)
-    done = run(*AIRS, ".", "--format", "json", **cloud.all)
-    assert done.code == 0
-    remote = document(done.out)
-    count = remote["composite"]["prompts"]
-    assert cloud.prompts["asked"]["total"] == count
-    assert done.err == f"{count} calls for {count} prompts\n"
-    assert remote["notices"] == []
-    for name in ("default", "composite", "topics", "conflicts", "cross_table", "results"):
-        assert remote[name] == local[name], name
-    again = run(*AIRS, ".", "--format", "json", **cloud.all)
-    assert (again.out, cloud.prompts["asked"]["total"]) == (done.out, count)
-    # Without an account the default is learnt, and the topics are those that were named.
-    blind = document(run(*AIRS, ".", "--format", "json", **cloud.scans).out)
-    assert blind["results"] == remote["results"]
-    assert "was not looked up" in blind["notices"][0]
-
-
-@posix
-def test_differences_between_files_and_profile_are_reported(
-    cloud: Cloud, run: Run, profile: Path
-) -> None:
-    pytest.importorskip("aiohttp")
-    cloud.apply("tax.yaml")
-    topic(profile, "other", "Other", "Something else entirely")
-    cloud.apply("other.yaml")
-    (profile / "other.yaml").unlink()
-    text = (profile / "tax.yaml").read_text("utf-8")
-    (profile / "tax.yaml").write_text(text.replace("Advice on", "Help with"), "utf-8")
-    done = run(*AIRS, ".", "--format", "json", **cloud.all)
-    assert done.code == 0
-    assert "warning: topic Tax advice has another text in the profile" in done.err
-    assert "warning: topic Baking is not in the profile" in done.err
-    result = document(done.out)
-    assert len(result["notices"]) == 2
-    (stranger,) = [one for one in result["topics"] if not one["given"]]
-    assert (stranger["definition"]["name"], stranger["prompts"]) == ("Other", 0)
-
-
-@posix
-def test_no_verdict_is_never_a_pass(cloud: Cloud, run: Run, profile: Path) -> None:
-    pytest.importorskip("aiohttp")
-    for name in ("tax.yaml", "baking.yaml"):
-        cloud.apply(name)
-    cloud.faults(faults=["topic-error=every:2"])
-    done = run(*AIRS, ".", "--format", "json", **cloud.all)
-    assert done.code == 3
-    result = document(done.out)
-    missing = [one for one in result["results"] if one["stopped"] is None]
-    assert result["composite"]["measured"]["counts"]["errors"] == len(missing) == 6
-    assert all(one["outcome"] == "ERROR" and one["error"] for one in missing)
-    assert "6 of 12 prompts have no verdict" in done.err
-    cloud.faults(faults=[])
-    whole = run(*AIRS, ".", "--max-errors", "0", "--format", "json", **cloud.all)
-    assert whole.code == 0
-    assert "6 calls for 12 prompts, 6 of them from the cache" in whole.err
 
 
 def test_other_yaml_in_a_folder_is_skipped_and_named_alone_it_is_an_error(

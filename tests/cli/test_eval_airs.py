@@ -19,6 +19,8 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
+from tests.guardrails import airs_settings
+from tests.sessions import Scanned
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run
 
@@ -103,9 +105,9 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         prompts = [one["prompt"] for one in document[name]]
         assert prompts == [one["prompt"] for one in local[name]]
     assert (document["profile"], document["threshold"]) == ("sandbox", None)
-    assert document["scanner"]["name"] == "airs"
-    assert document["scanner"]["identity"] == "airs on this machine, profile sandbox"
-    assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", document["scanner"]["revision"])
+    revision = document["guardrail"].pop("revision")
+    assert document["guardrail"] == {"kind": "airs", "profile": "sandbox", "sandbox": True}
+    assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
 
 
 def test_more_than_five_requests_at_once_come_with_what_throttling_does(
@@ -215,12 +217,12 @@ def test_kill_9_loses_at_most_what_was_in_flight(
         ((*AIRS, "--profile", "nonesuch"), "", "nonesuch"),
         ((*NAMED, "--threshold", "0.5"), "", "--threshold does not fit --scanner airs"),
         ((*NAMED, "--encoder", "static"), "", "--encoder does not fit --scanner airs"),
-        ((*LOCAL, "--concurrency", "2"), "", "--concurrency does not fit --scanner local"),
-        ((*LOCAL, "--rate", "2"), "", "--rate does not fit --scanner local"),
-        ((*LOCAL, "--fresh"), "", "--fresh does not fit --scanner local"),
-        ((*LOCAL, "--batch"), "", "--batch does not fit --scanner local"),
-        ((*LOCAL, "--retries", "0"), "", "--retries does not fit --scanner local"),
-        ((*LOCAL, "--region", "de"), "", "--region does not fit --scanner local"),
+        ((*LOCAL, "--concurrency", "2"), "", "--concurrency does not fit --scanner engine"),
+        ((*LOCAL, "--rate", "2"), "", "--rate does not fit --scanner engine"),
+        ((*LOCAL, "--fresh"), "", "--fresh does not fit --scanner engine"),
+        ((*LOCAL, "--batch"), "", "--batch does not fit --scanner engine"),
+        ((*LOCAL, "--retries", "0"), "", "--retries does not fit --scanner engine"),
+        ((*LOCAL, "--region", "de"), "", "--region does not fit --scanner engine"),
         ((*NAMED, "--region", "mars"), "", "'mars' is not one of"),
         ((*NAMED, "--retries", "6"), "", "--retries"),
         ((*NAMED, "--region", "de", "--scan-endpoint", "https://x.example"), "", "not both"),
@@ -329,3 +331,20 @@ def test_a_profile_with_several_places_is_scanned_all_the_same(cloud: Cloud, run
     assert done.code == 0
     assert "choose one of entry 1; entry 2" in done.err
     assert f"{COUNT} calls for {COUNT} prompts" in done.err
+
+
+def test_the_flips_are_forecast_for_exactly_this_profile(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    scanned = Scanned(folder)
+    for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
+        scanned.scan("Tax", airs_settings(profile, revision, sandbox=True))
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "airs", "--flips")
+    nobody = {"PANW_AI_SEC_API_KEY": KEY, "PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:9"}
+    home = {**nobody, "HOME": str(tmp_path), "GUARDTUI_CACHE": str(tmp_path)}
+    result = run(*command, "--profile", "prod", **home)
+    forecast = "by the forecast of AIRS on this machine, profile prod, revision 3; the others"
+    assert forecast in result.err
+    other = run(*command, "--profile", "pro", **home)
+    assert other.code == 2
+    assert "no verdicts of AIRS on this machine, profile pro are recorded" in other.err

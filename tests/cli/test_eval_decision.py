@@ -64,8 +64,8 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     assert done.err.startswith(f"{COUNT} calls for {COUNT} prompts\nabout ")
     assert " tokens, cost about 0.00" in done.err
     document = json.loads(done.out)
-    scanner = document["scanner"]
-    assert scanner["identity"].startswith("decision, decide, template ")
+    guardrail = document["guardrail"]
+    assert (guardrail["kind"], guardrail["models"]) == ("decision", ["decide"])
     assert (document["threshold"], document["threshold_source"]) == (0.5, "shipped")
     assert all(0 <= row["score"] <= 1 for row in document["results"])
     assert document["usage"]["calls"] == COUNT
@@ -161,77 +161,4 @@ def test_invalid_options_are_refused(
 def test_the_options_of_a_decision_model_do_not_fit_others(run: Run, home: dict[str, str]) -> None:
     done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--api", "systemone", **home)
     assert done.code == 2
-    assert "--api does not fit --scanner local" in done.err
-
-
-# --- in shards
-
-
-def metrics_of(report: str) -> dict[str, Any]:
-    document = json.loads(report)
-    counts: dict[str, Any] = document["metrics"]
-    return counts
-
-
-def test_shards_give_the_metrics_of_one_evaluation(
-    run: Run, service: str, home: dict[str, str]
-) -> None:
-    arguments = (*DECISION, *model(service), "--format", "json", "--threshold", "0.4")
-    together = run(*arguments, **home)
-    assert together.code == 0, together.err
-    before = requests(service)
-    shards = run(*arguments, "--out", "set", "--shards", "2", **home)
-    assert shards.code == 0, shards.err
-    assert "shard 0/2: " in shards.err
-    assert "shard 1/2: " in shards.err
-    assert metrics_of(shards.out) == metrics_of(together.out)
-    assert json.loads(shards.out)["threshold"] == 0.4
-    assert requests(service) - before == COUNT  # answers of shards are kept beside them
-    again = run(*arguments, "--out", "set", "--shards", "2", **home)
-    assert metrics_of(again.out) == metrics_of(together.out)
-    assert requests(service) - before == COUNT
-
-
-def test_single_shards_are_merged(run: Run, service: str, home: dict[str, str]) -> None:
-    arguments = (*DECISION, *model(service), "--out", "set")
-    for shard in ("0/2", "1/2"):
-        done = run(*arguments, "--shard", shard, **home)
-        assert (done.code, done.out) == (0, "")
-        assert f"shard {shard}: " in done.err
-    merged = run("merge", "set", "--format", "json", **home)
-    assert merged.code == 0, merged.err
-    whole = run(*DECISION, *model(service), "--format", "json", **home)
-    assert metrics_of(merged.out) == metrics_of(whole.out)
-
-
-def test_a_shard_without_all_verdicts_is_completed_by_the_same_command(
-    run: Run, service: str, home: dict[str, str]
-) -> None:
-    arguments = (*DECISION, *model(service), "--out", "set", "--shards", "1", "--format", "json")
-    fault(service, "refused@decisions=every:5")
-    stopped = run(*arguments, **home)
-    assert stopped.code == 3
-    assert f"2 of {COUNT} prompts have no verdict" in stopped.err
-    fault(service)
-    before = requests(service)
-    done = run(*arguments, **home)
-    assert done.code == 0, done.err
-    assert metrics_of(done.out)["total"] == COUNT
-    assert requests(service) - before == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (("--threshold", "fitted"), "--threshold fitted needs all scores at once"),
-        (("--jobs", "2"), "--jobs does not fit --scanner decision"),
-        (("--executor", "processes"), "--executor does not fit --scanner decision"),
-    ],
-)
-def test_options_that_do_not_fit_shards_are_refused(
-    run: Run, service: str, home: dict[str, str], options: tuple[str, ...], problem: str
-) -> None:
-    done = run(*DECISION, *model(service), "--out", "set", *options, **home)
-    assert done.code == 2
-    assert problem in done.err
-    assert requests(service) == 0
+    assert "--api does not fit --scanner engine" in done.err

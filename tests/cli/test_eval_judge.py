@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from guardtui.cli.judge_scans import judge_options
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.scanners.judge.attacks import attacks
+from tests.guardrails import judge_settings
 from tests.scanners.judge.conftest import fenced_in
 from tests.sessions import Scanned
 
@@ -85,8 +85,7 @@ def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None
         "cost": pytest.approx(COUNT * 0.0004),
         "uncounted": 0,
     }
-    assert document["scanner"]["name"] == "judge"
-    assert document["scanner"]["identity"].startswith("judge, m, template ")
+    assert (document["guardrail"]["kind"], document["guardrail"]["models"]) == ("judge", ["m"])
     assert document["results"][0]["reason"] == f"yes: About {POSITIVE[0][:20].strip()}"
     assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 1)
 
@@ -299,7 +298,7 @@ def test_bad_input_is_named(
     assert (folder / "bad.txt").read_text("utf-8").startswith("[user]")
 
 
-@pytest.mark.parametrize("scanner", ["local", "airs"])
+@pytest.mark.parametrize("scanner", ["engine", "airs"])
 @pytest.mark.parametrize(
     "arguments",
     [("--model", DEAD), ("--budget", "1"), ("--judge-form", "graded"), ("--allow-http",)],
@@ -480,10 +479,11 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
-    scanned.scan("Advice on income tax", ScannerSettings("judge", "judge, m, template 1a2b"))
     judge = Judge()
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge", "--flips")
     with serving(judge) as server:
+        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
         other = run(*command, *named(server, "another"), **home)
     found = json.loads(result.out)
@@ -496,7 +496,7 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     answered = {row["prompt"] for row in found["results"] if row["outcome"] != "OPEN"}
     assert answered == asked
     assert other.code == 2
-    assert "no verdicts of a judge with 'another' in its name are recorded" in other.err
+    assert "no verdicts of judge another, template " in other.err
 
 
 def test_flips_need_a_guardrail(run: Run, folder: Path) -> None:
@@ -544,7 +544,7 @@ def test_a_report_has_what_was_forecast_before_the_scan(
     scanned = Scanned(folder)
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge")
     with serving(Judge()) as server:
-        scanned.scan("Tax", ScannerSettings("judge", "judge, another, template 1a2b"))
+        scanned.scan("Tax", judge_settings("another"))
         none = run(*command, *named(server), "--format", "json", **home)
         settings = judge_options({"models": named(server)[1:]}).scanner().settings
         scanned.scan("Advice on income tax", settings)
@@ -572,7 +572,7 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
     with serving(judge) as server:
         flips = (*command, *named(server), "--flips", "--within", "0.02")
         nothing = run(*flips, **home)
-        scanned.scan("Tax", ScannerSettings("judge", "judge, m, template 1a2b"))
+        scanned.scan("Tax", judge_settings("m"))
         other = run(*flips, **home)
         for wrong, told in (
             (("--within", "0.02"), "--within and --max-calls are for --flips"),
@@ -585,6 +585,6 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
             assert result.code == 2
             assert told in result.err
     assert (nothing.code, other.code) == (2, 2)
-    assert "no verdicts of a judge: m, template" in other.err
-    assert "recorded are those of: a judge: m, template 1a2b" in other.err
+    assert "no verdicts of judge m, template" in other.err
+    assert "recorded are those of: judge m, template 1a2b" in other.err
     assert judge.prompts == []

@@ -51,7 +51,7 @@ def test_a_prompt_stopped_by_another_topic_names_it(run: Run, folder: Path) -> N
     assert changed == {BREAD}
     document = json.loads(done.out)
     assert [one["name"] for one in document["companions"]] == ["Baking"]
-    assert "together with Baking (block, " in document["scanner"]["identity"]
+    assert [topic["name"] for topic in document["guardrail"]["companions"]] == ["Baking"]
     table = run(*EVAL, "--with", bread).out
     assert "with       Baking (block)" in table
     assert ", stopped by Baking: " in table
@@ -124,7 +124,7 @@ def test_eval_and_audit_agree_on_the_verdicts_of_a_profile_file(
     assert done.code == 0
     document = json.loads(done.out)
     assert [topic["name"] for topic in document["companions"]] == ["Baking", "Home office"]
-    assert document["scanner"]["identity"].endswith(f"; default {default}")
+    assert document["guardrail"]["otherwise"] == default
     audit = json.loads(run("audit", "profile.yaml", "--encoder", "static", "--format", "json").out)
     assert audit["default"] == default
     stopped_by = {row["prompt"]: row["stopped_by"] for row in audit["results"]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.prompt_files import load_prompts
-from tests.sessions import AIRS, DESCRIPTIONS, JUDGE, Scanned, answers
+from tests.guardrails import airs_settings, engine_settings, judge_settings
+from tests.sessions import DESCRIPTIONS, JUDGE, Scanned, answers
 
 from .conftest import POSITIVE, Run
 
@@ -54,8 +54,8 @@ def test_json_has_every_prompt_and_what_it_rests_on(run: Run, scanned: Scanned) 
     found = document(run)
     assert (found["schema_version"], found["kind"]) == (1, "forecast")
     assert found["guardrail"] == {
-        "name": "airs",
-        "identity": "airs, profile prod",
+        "kind": "airs",
+        "profile": "prod",
         "revision": "3",
     }
     assert found["grounds"]["iterations"] == [0, 1]
@@ -126,16 +126,26 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     run: Run, scanned: Scanned
 ) -> None:
     scanned.scan("Tax")
-    scanned.scan("Tax", settings=replace(AIRS, identity="airs, profile staging"))
+    scanned.scan("Tax", settings=airs_settings("staging", "3"))
     scanned.scan("Tax", settings=JUDGE)
     result = run(*COMMAND)
     assert "Forecast of a judge: model-1, template 1a2b" in result.out
     assert "not verdicts of AIRS, profile staging" in result.err
     assert "AIRS, profile prod" in result.err
-    assert document(run)["other_guardrails"][0]["identity"] == "airs, profile staging"
-    assert "AIRS, profile staging" in run(*COMMAND, "--scanner", "airs").out
-    chosen = run(*COMMAND, "--scanner", "airs", "--guardrail", "PROD").out
-    assert "AIRS, profile prod" in chosen
+    assert document(run)["other_guardrails"][0]["profile"] == "staging"
+    assert "AIRS, profile prod" in run(*COMMAND, "--guardrail", "airs:prod").out
+    several = run(*COMMAND, "--guardrail", "airs")
+    assert (several.code, several.out) == (2, "")
+    assert "give one of: AIRS, profile staging; AIRS, profile prod" in several.err
+
+
+def test_the_profile_with_exactly_this_name_is_forecast(run: Run, scanned: Scanned) -> None:
+    for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
+        scanned.scan("Tax", settings=airs_settings(profile, revision))
+    result = run(*COMMAND, "--guardrail", "airs:prod")
+    assert "Forecast of AIRS, profile prod, revision 3" in result.out
+    assert "not verdicts of AIRS, profile preprod, revision 9" in result.err
+    assert run(*COMMAND, "--guardrail", "airs:PROD").code == 2
 
 
 def test_json_and_table_are_written_to_files(run: Run, scanned: Scanned, folder: Path) -> None:
@@ -192,7 +202,7 @@ def test_too_few_verdicts_are_an_error(
 
 
 def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
-    scanned.scan("Tax", settings=replace(AIRS, name="local", identity="static-1"))
+    scanned.scan("Tax", settings=engine_settings())
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
     assert "no verdicts of a guardrail are recorded" in result.err
@@ -201,8 +211,8 @@ def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--scanner", "judge"), "no verdicts of a judge are recorded"),
-        (("--guardrail", "staging"), "no verdicts of a guardrail with 'staging' in its name"),
+        (("--guardrail", "judge"), "no verdicts of judge are recorded"),
+        (("--guardrail", "airs:staging"), "no verdicts of AIRS, profile staging are recorded"),
     ],
 )
 def test_another_guardrail_than_the_recorded_ones(
@@ -212,19 +222,19 @@ def test_another_guardrail_than_the_recorded_ones(
     result = run(*COMMAND, *options)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
-    assert "recorded are those of: AIRS, profile prod, revision 3" in result.err
+    assert "recorded are those of: AIRS, profile prod" in result.err
 
 
 def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanned: Scanned) -> None:
     scanned.scan("Tax", settings=JUDGE)
-    renamed = replace(JUDGE, identity="judge, model-2, template 1a2b")
+    renamed = judge_settings("model-2")
     scanned.scan("Tax", settings=renamed, triggered=_five(scanned.prompts))
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
     assert "has given a verdict on 5 of these prompts" in result.err
     assert "others have verdicts too: a judge: model-1" in result.err
     assert "(--guardrail chooses)" in result.err
-    assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "model-1").out
+    assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "judge:model-1").out
 
 
 def test_other_prompts_than_the_scanned_ones_are_refused(
@@ -296,7 +306,7 @@ def test_labels_that_changed_since_are_not_compared(
         (("topic.yaml",), "Missing option '--prompts'"),
         (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
         (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
-        (("topic.yaml", "--prompts", "tax.csv", "--scanner", "local"), "is not one of"),
+        (("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"), "write airs:PROFILE"),
         (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
     ],
 )

@@ -20,12 +20,13 @@ from guardtui.cli import gates, github
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, State
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.reports.base import ReportInput
 from tests.examples import up_to
+from tests.guardrails import engine_settings
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
 
@@ -47,7 +48,7 @@ def evaluation_of(right: list[bool], missing: int = 0) -> Evaluation:
         {len(right) + k: "timed out" for k in range(missing)},
     )
     keys = np.arange(count, dtype=np.uint64)
-    scanner = ScannerSettings("local", "one")
+    scanner = engine_settings("one")
     return Evaluation(Topic(name="t"), scanner, "set", keys, expected, verdicts)
 
 

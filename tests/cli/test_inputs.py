@@ -59,21 +59,11 @@ def test_a_set_without_intents_takes_the_topics(folder: Path, run: Run) -> None:
     assert "prompts.csv:2 is block" in contradiction.err
 
 
-def test_a_large_set_without_intents_takes_the_topics(folder: Path, run: Run) -> None:
-    lines = "\n".join(map(json.dumps, json.loads(without_intent())))
-    (folder / "p.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    words = ("eval", "topic.yaml", "--prompts", "p.jsonl.gz", "--out", "big", "--jobs", "1")
-    done = run(*words, *ENGINE)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["intent"] == "block"
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("open", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
         (("serve", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
-        (("eval", "topic.yaml", "--prompts", "-", "--out", "big"), "cannot be cut into shards"),
         (("eval", "topic.yaml", "--prompts", "-"), "standard input: the file is empty"),
     ],
 )

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.report_reader import session_file
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
+from tests.guardrails import engine_settings
 
 from .conftest import POSITIVE, TOPIC, Run, prompts_csv
 
@@ -39,7 +40,7 @@ def session(folder: Path) -> SessionStore:
         )
         evaluation = Evaluation(
             topic.model_copy(update={"description": "x" * (number + 1)}),
-            ScannerSettings("local", "static-1", 0.5, "shipped"),
+            engine_settings("1", 0.5, "shipped"),
             prompts.fingerprint,
             prompts.keys,
             prompts.expected,
@@ -119,7 +120,6 @@ def test_export_of_an_unknown_iteration(
     [
         (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
         (("judge-template", "-o", "none/x.txt"), "none/x.txt: no folder none\n  create it first"),
-        (("merge", "none"), "none: not a folder of shards: set.json is missing\n  name the folder"),
         (
             ("eval", "topic.yaml", "--prompts", "twice.csv"),
             "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",
@@ -149,7 +149,7 @@ def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> 
     result = run(*line, "--baseline", "last", "--format", "json")
     comparison = json.loads(result.out)["comparison"]
     assert (result.code, comparison["baseline_iteration"]) == (0, 1)
-    assert "different scanners" in comparison["caveats"][0]
+    assert "different guardrails" in comparison["caveats"][0]
     numbered = run(*line, "--baseline", "2", "--format", "json")
     assert json.loads(numbered.out)["comparison"]["baseline_iteration"] == 2
 

@@ -58,7 +58,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
 
 def test_json_has_all_of_it(run: Run, sample: Path) -> None:
     found = document(run, *QUICK)
-    assert (found["schema_version"], found["objective"]) == (2, "engine")
+    assert (found["kind"], found["objective"]) == ("refinement", "engine")
     assert found["confidence"] == 0.8
     assert found["topic"]["description"] == "Advice on filing personal income tax returns"
     count = len((sample / "tax.csv").read_text("utf-8").splitlines()) - 1
@@ -106,7 +106,7 @@ def test_single_proposes_the_edits_of_the_app(run: Run, sample: Path) -> None:
 
 def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
     found = document(run, *SINGLE, "--threshold", "0.9")
-    assert found["scanner"]["threshold"] == 0.9
+    assert found["guardrail"]["threshold"] == 0.9
     report = run(
         "eval", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static", "--threshold", "0.9",
         "--format", "json",
@@ -204,7 +204,12 @@ def test_edits_are_chosen_by_a_forecast_where_a_guardrail_has_answered(
         scanned.scan(description)
     found = document(run, *SINGLE, "--objective", "forecast", code=4)
     assert found["objective"] == "forecast"
-    assert found["scanner"]["identity"] == "airs, profile prod"
+    assert found["guardrail"] == {
+        "kind": "airs",
+        "profile": "prod",
+        "threshold": None,
+        "threshold_source": "",
+    }
     assert found["no_proposal"]["rejected"] is None or (
         found["no_proposal"]["rejected"]["interval"][0] <= 0
     )

@@ -66,11 +66,6 @@ def test_topics_of_an_audit_share_the_choice(partly: Path, run: Run) -> None:
     [
         (("check", "topic.yaml", "--sheet", "S"), "--sheet needs --prompts"),
         (("compare", "a.json", "b.json", "--sheet", "S"), "need --prompts"),
-        (
-            ("eval", "topic.yaml", "--prompts", "partly.csv", "--shards", "2", "--out", "set",
-             "--unlabelled", "false"),
-            "do not fit shards",
-        ),
         (("eval", "topic.yaml", "--prompts", "partly.csv", "--sheet", "S"), "--sheet is for Excel"),
     ],
 )  # fmt: skip

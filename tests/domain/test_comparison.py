@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.domain.comparison import ABSENT, Change, compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
+from tests.guardrails import engine_settings
 
-SETTINGS = ScannerSettings("local", "test-1", 0.5, "shipped")
+SETTINGS = engine_settings("test-1", 0.5, "shipped")
 
 rows = st.dictionaries(
     st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-2, -1, 0, 1])), max_size=25
@@ -140,15 +142,15 @@ def test_another_intent_is_no_comparison_of_coverage() -> None:
 
 def test_incomparable_evaluations_have_caveats() -> None:
     table = {1: (True, 1), 2: (False, 0)}
-    moved = ScannerSettings("local", "test-1", 0.6, "by hand")
-    other = ScannerSettings("local", "test-2", 0.5, "shipped")
+    moved = engine_settings("test-1", 0.6, "by hand")
+    other = engine_settings("test-2", 0.5, "shipped")
     assert compare(evaluation(table), evaluation(table)).caveats == ()
     assert (
         "different thresholds: 0.500 then, 0.600 now"
         in compare(evaluation(table), evaluation(table, moved)).caveats
     )
     assert any(
-        "different scanners" in text
+        "different guardrails" in text
         for text in compare(evaluation(table), evaluation(table, other)).caveats
     )
     assert any(

@@ -11,13 +11,11 @@ from guardtui.domain import errors
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSetError
 from guardtui.files.problems import ContentError, FileError
+from guardtui.large_sets.workers import WorkersError
 from guardtui.reports.base import ReportError
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.base import ScannerError
 from guardtui.session.store import StoreError
-from guardtui.shards.executors import ExecutorError
-from guardtui.shards.merge import IncompleteError
-from guardtui.shards.shard import ShardError
 from guardtui.tui.run import UnsavedError
 
 PACKAGE = Path(guardtui.__file__).parent
@@ -41,6 +39,6 @@ def test_every_error_outside_the_scorer_library_is_in_the_documented_tree() -> N
 
 def test_bad_input_exits_with_2_and_what_was_not_completed_with_3() -> None:
     bad_input = (InputError, FileError, ContentError, PromptSetError, StoreError, ReportError)
-    not_completed = (ScannerError, AirsError, IncompleteError, ExecutorError, UnsavedError)
-    assert {error.exit_code for error in (*bad_input, ShardError)} == {2}
+    not_completed = (ScannerError, AirsError, WorkersError, UnsavedError)
+    assert {error.exit_code for error in bad_input} == {2}
     assert {error.exit_code for error in (*not_completed, GuardtuiError)} == {3}

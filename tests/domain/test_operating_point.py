@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics as oracle
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     LABELS_AT_LEAST,
@@ -26,6 +26,7 @@ from guardtui.domain.operating_point import (
 )
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
+from tests.guardrails import airs_settings, engine_settings
 
 SHIPPED = 0.5
 
@@ -43,7 +44,7 @@ def evaluation(
     triggered = matches if intent is Intent.BLOCK else ~matches
     return Evaluation(
         Topic(name="a topic", intent=intent),
-        ScannerSettings("local", "engine-1", threshold, source),
+        engine_settings("engine-1", threshold, source),
         "prompts-1",
         np.arange(len(scores), dtype=np.uint64) * np.uint64(7) + np.uint64(3)
         if keys is None
@@ -171,7 +172,7 @@ def test_after_an_edit_the_folds_still_judge_by_the_thresholds_of_the_fit() -> N
 
 
 @pytest.mark.parametrize(
-    "change", [{"prompt_set": "prompts-2"}, {"settings": ScannerSettings("local", "engine-2", 0.9)}]
+    "change", [{"prompt_set": "prompts-2"}, {"settings": engine_settings("engine-2", 0.9)}]
 )
 def test_threshold_without_a_fit_has_no_cross_validated_coverage(change: dict[str, object]) -> None:
     shipped = separated()
@@ -235,8 +236,8 @@ def test_verdicts_of_others_and_of_other_engines_are_not_judged_again() -> None:
     current = fitted(shipped, fit_threshold(shipped, SHIPPED)).settings
     verdicts = replace(shipped.verdicts, triggered=1 - shipped.verdicts.triggered)
     joint = replace(shipped, verdicts=verdicts)  # other topics of a profile stop prompts too
-    remote = replace(shipped, settings=ScannerSettings("airs", "airs, profile prod"))
-    older = replace(shipped, settings=replace(shipped.settings, identity="engine-0"))
+    remote = replace(shipped, settings=airs_settings("prod"))
+    older = replace(shipped, settings=engine_settings("engine-0", 0.5, "shipped"))
     for recorded in (joint, remote, older):
         assert judged_alike(recorded, current) is recorded
 
@@ -271,5 +272,5 @@ def test_separation_is_the_area_whatever_threshold_and_intent() -> None:
             one = evaluation(shipped.verdicts.score, shipped.expected, threshold, intent=intent)
             assert one.separation is not None
             assert one.separation.area == pytest.approx(area)
-    remote = replace(shipped, settings=ScannerSettings("airs", "airs, profile prod"))
+    remote = replace(shipped, settings=airs_settings("prod"))
     assert remote.separation is None

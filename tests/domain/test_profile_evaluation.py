@@ -13,7 +13,6 @@ from sklearn.metrics import jaccard_score
 
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.profile import NO_ALLOW
-from guardtui.domain.profile_answers import matches_told, seems_closed
 from guardtui.domain.profile_conflicts import ConflictKind
 from guardtui.domain.profile_evaluation import (
     CONTRADICTORY,
@@ -271,44 +270,6 @@ def test_repeated_rows_are_counted_and_may_contradict() -> None:
     assert repeats == 2
     with pytest.raises(ValueError, match="labels"):
         labels_over(rows, expected[:2], 4)
-
-
-def told(
-    intents: dict[str, Intent],
-    stopped: list[int],
-    blocked: dict[int, tuple[str, ...]],
-    allowed: dict[int, tuple[str, ...]],
-    closed: bool,
-) -> dict[str, list[int]]:
-    topics = [Topic(name=name, intent=intent) for name, intent in intents.items()]
-    result = matches_told(topics, np.array(stopped, np.int8), blocked, allowed, closed=closed)
-    return {topic.name: one.tolist() for topic, one in zip(topics, result, strict=True)}
-
-
-def test_only_named_topics_match() -> None:
-    result = told({"a": BLOCK, "b": BLOCK}, [1, 0, -1], {0: ("a",), 2: ("b",)}, {}, closed=False)
-    assert result == {"a": [1, 0, -1], "b": [0, 0, -1]}
-
-
-def test_a_stop_without_a_named_topic_is_the_default_or_unknown() -> None:
-    stopped = np.array([1, 0], np.int8)
-    assert seems_closed(stopped, {})
-    assert not seems_closed(stopped, {0: ("a",)})
-    assert told({"a": BLOCK, "b": ALLOW}, [1], {}, {}, closed=True) == {"a": [0], "b": [0]}
-    assert told({"a": BLOCK}, [1], {}, {}, closed=False) == {"a": [-1]}
-
-
-def test_a_single_unnamed_allow_topic_follows_from_the_verdict() -> None:
-    one = {"flights": ALLOW, "harm": BLOCK}
-    two = {**one, "hotels": ALLOW}
-    # Nothing passes a closed profile but by an allow topic.
-    assert told(one, [0, 1], {}, {}, closed=True)["flights"] == [1, 0]
-    assert told(two, [0, 1], {}, {}, closed=True)["flights"] == [-1, 0]
-    # Nor does what a block topic matches pass an open one.
-    assert told(one, [0], {0: ("harm",)}, {}, closed=False)["flights"] == [1]
-    # A service that names allow topics at all would have named it.
-    assert told(one, [0, 0], {}, {1: ("flights",)}, closed=False)["flights"] == [0, 1]
-    assert told(one, [0], {}, {}, closed=False)["flights"] == [-1]
 
 
 LABELS = st.lists(st.booleans(), min_size=1, max_size=12)

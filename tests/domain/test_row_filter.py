@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, WORDS, FilterRows, parse_filter
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
+from tests.guardrails import engine_settings
 
 TEXTS = ("Pay less tax", "pay LESS, -regression fn", "soup", "score>0.4 http://x.y", "[a] \\d+ “q”")
 EXPECTED = (True, True, False, False, True)
@@ -38,13 +39,20 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> FilterRows:
     path.write_text("\n".join(["prompt,expected,intent,category,Owner", *lines]), "utf-8")
     prompts = load_prompts(path)
     now, before = (evaluation(prompts, answers) for answers in (NOW, BEFORE))
-    return FilterRows(prompts, now, compare(before, now))
+    return FilterRows(prompts, now, compare(before, now), Labels())
+
+
+class Labels:
+    """Labels of which the first is in doubt, and the last confirmed."""
+
+    suspect = np.array([True, False, False, False, False])
+    confirmed = np.array([False, False, False, False, True])
 
 
 def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
     return Evaluation(
         Topic(),
-        ScannerSettings("local", "x", 0.5),
+        engine_settings("x", 0.5),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,
@@ -89,6 +97,9 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         ("stopped=nobody", []),
         ("mistakes", [1, 2]),
         ("right", [0, 3]),
+        ("suspect", [0]),
+        ("suspects -pay", []),
+        ("confirmed", [4]),
         ("regression", [1]),
         ("-regression mistake", [2]),
         ("fixes", [0]),
@@ -121,7 +132,7 @@ def test_lets_through(rows: FilterRows, line: str, passing: list[int]) -> None:
 
 def test_without_a_baseline_nothing_changed(rows: FilterRows) -> None:
     alone = FilterRows(rows.prompts, rows.evaluation)
-    for line in ("regression", "fix", "was:fn"):
+    for line in ("regression", "fix", "was:fn", "suspect", "confirmed"):
         assert not parse_filter(line).mask(alone).any()
 
 

@@ -207,11 +207,11 @@ def test_promptfoo_problems_are_reported_together() -> None:
         prompt_column="prompt",
     )
     assert [line.split(": ")[0] for line in problems] == [
-        "t.yaml:2", "t.yaml:9", "t.yaml:4", "t.yaml:6", "t.yaml:7",
+        "t.yaml:2", "t.yaml:4", "t.yaml:6", "t.yaml:7", "t.yaml:9",
     ]  # fmt: skip
     assert "names another file" in problems[0]
-    assert "contradict" in problems[2]
-    assert "no variable is named 'prompt' (existing: other)" in problems[3]
+    assert "contradict" in problems[1]
+    assert "no variable is named 'prompt' (existing: other)" in problems[2]
     (undecided,) = problems_of("t.yaml", "tests: [{vars: {prompt: a}}]\n")
     assert "no assertion determines" in undecided
     (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
@@ -373,7 +373,7 @@ def test_nemo_interactions() -> None:
     ]
     assert reading.rows[0].extra["id"] == "tax"
     assert len(json.loads(reading.rows[1].extra["messages"])) == 3
-    assert "1 input has several messages" in reading.notes[0]
+    assert "1 row has several messages" in reading.notes[0]
     as_json = json.dumps(
         {
             "interactions": [
@@ -405,30 +405,16 @@ def test_nemo_intents_with_examples() -> None:
     assert "no intent is named 'bye'" in problems_of("user.co", COLANG, true=("bye",))[0]
 
 
-def test_nemo_labelled_lines() -> None:
+def test_other_files_of_nemo_are_read_by_the_mapping_of_columns() -> None:
     text = lines_of(
         {"user_input": "hack?", "user_input_label": True},
         {"user_input": "sky?", "user_input_label": False},
     )
-    rows, _ = read("processed.jsonl", text)
+    columns = {"prompt_column": "user_input", "expected_column": "user_input_label"}
+    rows, _ = read("processed.jsonl", text, **columns)
     assert rows == [(1, "hack?", True), (2, "sky?", False)]
-    (told,) = problems_of("p.jsonl", '{"user_input": "a", "user_input_label": 1}\n')
-    assert "p.jsonl:1: 'user_input_label' is neither true nor false" in told
-
-
-def test_nemo_folder(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "harmful.txt").write_text("evade tax\n\nhide money\n", "utf-8")
-    (tmp_path / "sub" / "helpful.txt").write_text("why is the sky blue\n", "utf-8")
-    (tmp_path / "config.yml").write_text("models: []\n", "utf-8")
-    source = ForeignInput(tmp_path)
-    assert recognised(source) == "nemo"
-    rows = reader_of("nemo").read(source, ImportOptions(), Problems()).rows
-    assert [(row.path.name, row.line, row.expected) for row in rows] == [
-        ("harmful.txt", 1, True),
-        ("harmful.txt", 3, True),
-        ("helpful.txt", 1, False),
-    ]
+    rows, _ = read("harmful.txt", "evade tax\n\nhide money\n", label=True)
+    assert rows == [(1, "evade tax", True), (3, "hide money", True)]
 
 
 def test_plain_lists_are_read() -> None:

@@ -12,7 +12,8 @@ import pytest
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import parse_prompts, read_rows
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.files.prompt_rows import read_rows
 
 ROWS: list[dict[str, Any]] = [
     {"prompt": "Can I deduct my desk?", "expected": True, "note": "é"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 from pathlib import Path
@@ -17,8 +16,9 @@ import guardtui.files.prompt_blocks as prompt_blocks_module
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_blocks import file_digest, prompt_blocks
-from guardtui.files.prompt_files import RawRows, load_prompts, read_rows
+from guardtui.files.prompt_blocks import is_long, prompt_blocks
+from guardtui.files.prompt_files import RawRows, load_prompts
+from guardtui.files.prompt_rows import read_rows
 
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"])
@@ -108,13 +108,61 @@ def test_block_errors_name_the_line_of_the_file(tmp_path: Path, content: bytes, 
         assert says in str(caught.value)
 
 
-def test_ragged_rows_name_the_line_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [5, 40, 1000])
+def test_long_file_is_read_like_a_short_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     path = tmp_path / "prompts.csv"
-    path.write_text("intent,prompt,expected\nblock,a,true\nblock,b\n", encoding="utf-8")
-    for size in (5, 1000):
-        with pytest.raises(PromptSetError) as caught:
-            list(prompt_blocks(path, size))
-        assert str(caught.value).startswith(f"{path}:3: 2 fields where the header has 3")
+    path.write_bytes(written([(str(number), "yes" if number % 3 else "no") for number in range(9)]))
+    small = load_prompts(path)
+    assert not is_long(path)
+    read_in_blocks_of(size, monkeypatch)
+    assert is_long(path)
+    large = load_prompts(path)
+    assert large.frame.equals(small.frame)
+    assert (large.fingerprint, large.findings) == (small.fingerprint, small.findings)
+
+
+@pytest.mark.parametrize("size", [5, 40, 1000])
+def test_all_errors_of_a_long_file_are_reported_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text(
+        "intent,prompt,expected\nblock,a,true\nblock,b\nblock,c,maybe\nblock,d\nblock,,no\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(PromptSetError) as small:
+        load_prompts(path)
+    read_in_blocks_of(size, monkeypatch)
+    with pytest.raises(PromptSetError) as large:
+        load_prompts(path)
+    assert str(large.value) == str(small.value)
+    assert str(large.value).startswith(f"{path}:3: 2 fields where the header has 3")
+
+
+def test_reading_ends_at_the_greatest_number_of_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text("intent,prompt,expected\n" + "block,b\n" * 50, encoding="utf-8")
+    monkeypatch.setattr(prompt_blocks_module, "ERRORS_AT_MOST", 3)
+    read_in_blocks_of(24, monkeypatch)
+    with pytest.raises(PromptSetError) as caught:
+        load_prompts(path, Intent.BLOCK)
+    assert 3 <= caught.value.total < 50
+
+
+def test_missing_file_is_not_long(tmp_path: Path) -> None:
+    assert not is_long(tmp_path / "none.csv")
+    assert not is_long(tmp_path)
+
+
+def read_in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read every file in blocks of this number of bytes."""
+    monkeypatch.setattr(prompt_blocks_module, "BLOCK_BYTES", size if size < 100 else 1)
+    usual = prompt_blocks_module.prompt_blocks
+    monkeypatch.setattr(prompt_blocks_module, "prompt_blocks", lambda path: usual(path, size))
 
 
 def test_unclosed_quote_ends_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,12 +185,6 @@ def test_truncated_parquet_file_is_reported(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(FileError, match="damaged"):
         list(prompt_blocks(path))
-
-
-def test_file_digest_is_its_sha256(tmp_path: Path) -> None:
-    path = tmp_path / "one"
-    path.write_bytes(b"abc")
-    assert file_digest(path) == hashlib.sha256(b"abc").hexdigest()
 
 
 @pytest.mark.parametrize("size", [5, 17, 40, 1000])

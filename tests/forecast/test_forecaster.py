@@ -9,16 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecaster, ForecastError, fit, guardrails
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.guardrails import airs_settings, engine_settings, judge_settings
 
-AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
-JUDGE = ScannerSettings("judge", "judge, model-1")
+AIRS = airs_settings("prod", "3")
+JUDGE = judge_settings("model-1", template="")
 TOPIC = Topic(
     name="Tax advice",
     description="Personal tax advice",
@@ -123,7 +125,7 @@ def test_likely_flips_come_first(reader: EngineReader) -> None:
 
 def test_the_guardrails_that_answered_are_listed_the_newest_first() -> None:
     prompts = prompt_set()
-    local = ScannerSettings("local", "static-1", 0.5)
+    local = engine_settings("1", 0.5)
     given = [evaluation(prompts, settings=guardrail) for guardrail in (AIRS, JUDGE, local)]
     newer = replace(AIRS, revision="4")
     assert guardrails(given) == [JUDGE, AIRS]
@@ -176,7 +178,7 @@ def test_lost_answers_are_left_out_and_counted(reader: EngineReader) -> None:
         ),
         ([evaluation(prompt_set(), triggered=[0] * 60)], "triggered on 0 and let pass 60"),
         (
-            [evaluation(prompt_set(), settings=replace(AIRS, identity="airs, profile other"))],
+            [evaluation(prompt_set(), settings=airs_settings("other", "3"))],
             "AIRS has not answered",
         ),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.estimates import RateEstimate
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
@@ -18,11 +18,12 @@ from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import ForecastError, fit
 from guardtui.forecast.trust import MOVED, Trust, check_forecasts
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.guardrails import engine_settings
 
 from .test_forecaster import AIRS, JUDGE, TOPIC, evaluation, prompt_set
 
 THRESHOLD = 0.5
-ENGINE = ScannerSettings("local", "static-1", THRESHOLD, "by hand")
+ENGINE = engine_settings("1", THRESHOLD, "by hand")
 DESCRIPTIONS = ("Personal tax advice", "Tax", "Advice on income tax", "Bread", "Tax refunds")
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic, describe_changes
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.reports.base import ReportInput
 from guardtui.session.session import Decision, Iteration
+from tests.guardrails import engine_settings
 
 HOSTILE = (
     "```\n# head\n![x](http://evil.example/a.png) <script>alert(1)</script> | cell",
@@ -65,7 +66,7 @@ def evaluation_of(
     )
     return Evaluation(
         topic=topic,
-        settings=ScannerSettings("local", "static-1", 0.5, "shipped"),
+        settings=engine_settings("1", 0.5, "shipped"),
         prompt_set=prompts.fingerprint,
         keys=prompts.keys[:count],
         expected=prompts.expected[:count],

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic, describe_changes
 from guardtui.domain.verdicts import Usage, Verdicts
@@ -77,7 +78,7 @@ def hostile_report(prompts: PromptSet, texts: list[str]) -> ReportInput:
             Usage(3, 40, 5, 0.5) if told else None,
             repeats if told else None,
         )
-        settings = ScannerSettings(some(), some(), 0.5, some(), some())
+        settings = ScannerSettings(Guardrail(some(), some(), version=some()), 0.5, some(), some())
         return Evaluation(
             topic(), settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
         )

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.profile import any_of, decided
-from guardtui.domain.profile_evaluation import ProfileEvaluation, ProfileMember
+from guardtui.domain.profile_evaluation import ProfileEvaluation
+from guardtui.domain.profile_labels import ProfileMember
 from guardtui.domain.topic import Intent, Topic
-from guardtui.reports.audit_base import FORMATS, AuditReport, format_of_name, load_writer
-from guardtui.reports.base import ReportError
+from guardtui.reports.audit import AuditReport, audit_document
+from guardtui.reports.audit_json import audit_json
+from guardtui.reports.formats import DOCUMENT_FORMATS, render
 from tests.examples import up_to
+from tests.guardrails import engine_settings
 from tests.reports.html.reading import read
 
 HOSTILE = (
@@ -49,23 +51,25 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     stopped[-1] = -1
     errors = {count - 1: note or "failed"}
     evaluation = ProfileEvaluation(prompts, members, False, stopped, errors, {0: note})
-    settings_ = ScannerSettings("local", f"engine {name}", 0.5, "shipped")
+    settings_ = engine_settings(f"engine {name}", 0.5, "shipped")
     return AuditReport(evaluation, settings_, f"profile {name}", (note,) if note else ())
 
 
-@pytest.mark.parametrize("form", FORMATS)
+def written(form: str, made: AuditReport) -> str:
+    return audit_json(made) if form == "json" else render(audit_document(made), form)
+
+
+@pytest.mark.parametrize("form", DOCUMENT_FORMATS)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_are_inert(form: str, text: str) -> None:
-    made = load_writer(form)(report([text, "x", text + "2", "y"], text, text))
+    made = written(form, report([text, "x", text + "2", "y"], text, text))
     made.encode("utf-8")  # no half characters
     controls = re.sub("[\n\t]" if form == "html" else "\n", "", made)
     assert not re.search("[\x00-\x1f\x7f-\x9f]", controls)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", made)
     if form == "html":
         # Scripts are those of the page, and none of them is foreign.
-        assert made.count("<script") == load_writer(form)(report(["a", "b", "c", "d"])).count(
-            "<script"
-        )
+        assert made.count("<script") == written(form, report(["a", "b", "c", "d"])).count("<script")
         assert "<img" not in made
         assert "<b>" not in made
     if form == "md":
@@ -77,9 +81,9 @@ def test_hostile_texts_are_inert(form: str, text: str) -> None:
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8, unique=True), st.text())
 @settings(max_examples=up_to(60), deadline=None)
 def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], name: str) -> None:
-    for form in FORMATS:
-        first = load_writer(form)(report(prompts, name))
-        assert first == load_writer(form)(report(prompts, name))
+    for form in DOCUMENT_FORMATS:
+        first = written(form, report(prompts, name))
+        assert first == written(form, report(prompts, name))
         if form == "json":
             assert [one["prompt"] for one in json.loads(first)["results"]] == prompts
         if form == "table":
@@ -89,25 +93,25 @@ def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], na
 def test_the_first_sentence_names_the_guardrail() -> None:
     made = report(["a prompt", "another"])
     sentence = measured_by(made.settings)
-    assert load_writer("table")(made).startswith(f"{sentence}\n")
-    lead = read(load_writer("html")(made)).all("header")[0].all("p")[0]
+    assert written("table", made).startswith(f"{sentence}\n")
+    lead = read(written("html", made)).all("header")[0].all("p")[0]
     assert lead.text.startswith(f"{sentence} ")
-    markdown = load_writer("md")(made).splitlines()[2]
+    markdown = written("md", made).splitlines()[2]
     assert markdown.replace("`", "").startswith(f"{sentence} ")
 
 
 def test_figures_agree_between_forms() -> None:
     made = report([f"prompt {row}" for row in range(12)])
-    result = json.loads(load_writer("json")(made))
+    result = json.loads(written("json", made))
     composite = result["composite"]
     measured = composite["measured"]["counts"]
     counts = (
         f"TP {measured['tp']}, FN {measured['fn']}, FP {measured['fp']}, TN {measured['tn']}, "
         f"no verdict {measured['errors']}"
     )
-    assert counts in load_writer("table")(made)
-    assert counts in load_writer("md")(made)
-    assert counts in load_writer("html")(made)
+    assert counts in written("table", made)
+    assert counts in written("md", made)
+    assert counts in written("html", made)
     codes = [one["outcome"] for one in result["results"]]
     assert codes.count("TP") == measured["tp"]
     assert codes.count("FP") == measured["fp"]
@@ -128,12 +132,3 @@ def test_figures_agree_between_forms() -> None:
         assert sum(bool(row["stopped"]) for row in rows) == one["stopped"]
         for name, count in one["matched"].items():
             assert sum(name in row["matched"] for row in rows) == count
-
-
-def test_endings_and_unknown_formats() -> None:
-    endings = {
-        name: format_of_name(name) for name in ("a.HTML", "a.htm", "a.md", "a.txt", "a.pdf", "a")
-    }
-    assert list(endings.values()) == ["html", "html", "md", "table", None, None]
-    with pytest.raises(ReportError, match="choose one of"):
-        load_writer("pdf")

@@ -155,7 +155,7 @@ def test_usage_of_a_judge_is_recorded(told_report: ReportInput) -> None:
     )
     report = replace(told_report, evaluation=replace(told_report.evaluation, verdicts=verdicts))
     log = log_of(report)
-    usage = log["stats"]["model_usage"]["guardtui/local"]
+    usage = log["stats"]["model_usage"]["guardtui/engine"]
     assert (usage["input_tokens"], usage["output_tokens"]) == (40, 5)
     assert usage["total_cost"] == 0.5
     explanation = log["samples"][0]["scores"]["guardrail"]["explanation"]

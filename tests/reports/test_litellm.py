@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import VerdictColumns
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.scanners.decision.template import default_template, parse_template
+from tests.guardrails import decision_settings, engine_settings
 
 TOPIC = Topic(name="Tax: advice", description="Advice\non “taxes” 🦊", examples=("When?", "How?"))
 OWN = parse_template("[question]\nIs it about {description}?\n[true]\nYes, it is.\n", "")
@@ -29,8 +31,13 @@ def report(settings: ScannerSettings, topic: Topic = TOPIC, template: str = "") 
 
 
 def decided(template_id: str, threshold: float = 0.35) -> ScannerSettings:
-    identity = f"decision, decide-1, answered by decide-1-2026-11-01, template {template_id}"
-    return ScannerSettings("decision", identity, threshold, "fitted to 200 labels")
+    return decision_settings(
+        "decide-1",
+        threshold,
+        "fitted to 200 labels",
+        answered_by="decide-1-2026-11-01",
+        template=template_id,
+    )
 
 
 def written(given: ReportInput) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -63,7 +70,7 @@ def test_the_question_of_an_own_template_is_the_one_that_was_asked() -> None:
 
 
 def test_without_a_decision_model_it_says_what_is_missing() -> None:
-    given = report(ScannerSettings("local", "static-1", 0.5, "shipped"))
+    given = report(engine_settings("1", 0.5, "shipped"))
     text = load_writer("litellm")(given)
     assert "# Not measured by a decision model" in text
     params, check = written(given)

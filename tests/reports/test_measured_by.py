@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.reports.base import ReportInput
 from guardtui.reports.compared import compared_report
 from guardtui.reports.formats import load_writer
 from guardtui.session.evaluation_refs import RecordedEvaluation
+from tests.guardrails import airs_settings
 from tests.reports.html.reading import read
 
-AIRS = ScannerSettings("airs", "airs, profile prod\x1b[31m", revision="3")
+AIRS = airs_settings("prod\x1b[31m", "3")
 SAID = "Measured by AIRS, profile {}, revision {}."
 
 

@@ -143,7 +143,12 @@ def test_a_piece_replaced_anywhere(
     [("score", x) for x in ("1e400", "NaN", "1e39", "-0.1", "true", '"1"')]
     + [("matched", x) for x in ('"example 9"', '"example 0"', '"example -5"', '"foo"', "1", "[]")]
     + [("threshold", x) for x in ("NaN", "1e999", '"0.5"', "true", "2")]
-    + [("prompt_set_fingerprint", "7"), ("identity", "null"), ("schema_version", "true")],
+    + [
+        ("prompt_set_fingerprint", "7"),
+        ("kind", "null"),
+        ("revision", "7"),
+        ("schema_version", "true"),
+    ],
 )
 def test_values_that_no_report_has(
     report: ReportInput, tmp_path: Path, key: str, value: str

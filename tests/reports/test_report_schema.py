@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.reports.base import ReportInput
-from guardtui.reports.json_data import SCHEMA_VERSION
 from guardtui.reports.json_report import report_schema, write
+from guardtui.session.report_reader import SCHEMA_VERSION
 from tests.examples import up_to
 
 from .conftest import evaluation_of

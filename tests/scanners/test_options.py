@@ -23,10 +23,10 @@ def test_option_of_another_scanner_is_unfit_and_its_own_is_not(scanner: str) -> 
 
 @pytest.mark.parametrize("value", [None, (), False])
 def test_default_value_counts_as_not_given(value: object) -> None:
-    assert unfit_option("local", {"retries": value}) is None
+    assert unfit_option("engine", {"retries": value}) is None
 
 
 def test_zero_counts_as_given() -> None:
-    option = unfit_option("local", {"retries": 0})
+    option = unfit_option("engine", {"retries": 0})
     assert option is not None
     assert option.name == "--retries"

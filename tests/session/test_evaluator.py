@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import (
@@ -23,6 +23,7 @@ from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator
 from guardtui.session.workspace import sample_folder
+from tests.guardrails import other_settings
 
 PROMPTS = load_prompts(sample_folder() / "tax-advice.csv")
 
@@ -31,7 +32,7 @@ class Slow:
     """A scanner that waits to be let go, and answers yes to every other prompt."""
 
     live = True
-    settings = ScannerSettings("slow", "slow-1")
+    settings = other_settings("slow", "slow-1")
 
     def __init__(self) -> None:
         self.go: dict[str, asyncio.Event] = {}
@@ -222,14 +223,14 @@ async def test_settings_changed_during_a_scan_do_not_apply_to_its_verdicts() -> 
     scanner = Slow()
     evaluator = Evaluator(scanner)
     task = await begun(evaluator, scanner, "t")
-    scanner.settings = ScannerSettings("slow", "slow-2")
+    scanner.settings = other_settings("slow", "slow-2")
     asked = scanner.started
     scanner.started = asyncio.Event()
     scanner.go["t"].set()
     evaluation = await task
     assert asked.is_set()
     assert scanner.started.is_set()  # asked once more
-    assert getattr(evaluation, "settings", None) == ScannerSettings("slow", "slow-2")
+    assert getattr(evaluation, "settings", None) == other_settings("slow", "slow-2")
 
 
 # --- scanners that are asked ---------------------------------------------------------------
@@ -242,7 +243,7 @@ class Asked:
     """A remote scanner that answers yes to a row each time it is let, in the order asked."""
 
     live = False
-    settings = ScannerSettings("remote", "remote-1")
+    settings = other_settings("remote", "remote-1")
 
     def __init__(self) -> None:
         self.permits = asyncio.Semaphore(0)

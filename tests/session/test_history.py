@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.session.history import (
     Figures,
@@ -15,9 +15,10 @@ from guardtui.session.history import (
     recorded_history,
 )
 from guardtui.session.session import Decision, Session
+from tests.guardrails import airs_settings, engine_settings
 from tests.session.test_session import TOPIC, record
 
-ENGINE = ScannerSettings("local", "static-1", 0.5, "shipped")
+ENGINE = engine_settings("1", 0.5, "shipped")
 
 
 def described(text: str) -> Topic:
@@ -100,7 +101,7 @@ def test_a_measured_definition_that_was_recorded_is_listed_once() -> None:
 
 
 def test_rates_are_compared_only_where_they_are_measured_alike() -> None:
-    airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+    airs = airs_settings("prod", "3")
 
     def entry(settings: ScannerSettings, prompt_set: str = "p") -> HistoryEntry:
         return history([], [measured("tax", "2026-01-01", settings, prompt_set)])[0]

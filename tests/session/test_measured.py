@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.session.history import (
     MEASURED_AT_MOST,
@@ -16,10 +16,11 @@ from guardtui.session.history import (
     read_measured,
 )
 from guardtui.session.store import SessionStore
+from tests.guardrails import airs_settings, engine_settings
 
-ENGINE = ScannerSettings("local", "static-1, x", 0.5, "fitted to 30 labels")
+ENGINE = engine_settings("1, x", 0.5, "fitted to 30 labels")
 FIGURES = '{"coverage": %s, "true_positive_rate": %s, "true_negative_rate": 1, "prompts": %s}'
-AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
+AIRS = airs_settings("prod", "3")
 
 
 def measured(
@@ -68,9 +69,9 @@ def test_oldest_entries_are_deleted_beyond_the_limit(tmp_path: Path) -> None:
         ("topic", "[]"),
         ("scanner", '{"nme": 1}'),
         ("scanner", "3"),
-        ("scanner", '{"name": "local", "identity": null}'),
-        ("scanner", '{"name": "local", "identity": "", "threshold": "x"}'),
-        ("scanner", '{"name": "local", "identity": "", "threshold": 7}'),
+        ("scanner", '{"guardrail": {"kind": null}}'),
+        ("scanner", '{"guardrail": {"kind": "engine"}, "threshold": "x"}'),
+        ("scanner", '{"guardrail": {"kind": "engine"}, "threshold": 7}'),
         ("figures", '{"coverage": 1}'),
         ("figures", FIGURES % ("0.5", "-1", "20")),
         ("figures", FIGURES % ("NaN", "1", "20")),

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.scorer import Metric, SampleScore, Value, coverage, regressions
 from guardtui.session.own_metrics import OwnMetric, own_figures, verdict_scores
+from tests.guardrails import engine_settings
 
 PROMPTS = parse_prompts(
     Path("prompts.csv"),
@@ -31,7 +32,7 @@ def evaluated(*triggered: int, prompts: PromptSet = PROMPTS) -> Evaluation:
     count = len(triggered)
     return Evaluation(
         TOPIC,
-        ScannerSettings("local", "engine"),
+        engine_settings("engine"),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.profile_evaluation import evaluate_scans
 from guardtui.domain.profile_labels import TopicPrompts, all_prompts, prompts_of_one
 from guardtui.domain.prompts import PromptSet
@@ -21,6 +20,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.profile_scans import ProfileScan, WithCompanions
 from guardtui.session.workspace import sample_folder
+from tests.guardrails import other_settings
 
 PROMPTS = load_prompts(sample_folder() / "tax-advice.csv")
 OWN = Topic(name="Tax", description="tax advice", examples=("one", "two"))
@@ -34,7 +34,7 @@ class Counting:
     live = True
 
     def __init__(self) -> None:
-        self.settings = ScannerSettings("counting", "counting-1", 0.5)
+        self.settings = other_settings("counting", "counting-1", 0.5)
         self.scanned: list[str] = []
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
@@ -92,9 +92,9 @@ def test_settings_name_the_companions_in_any_order() -> None:
     assert alone == scanner.inner.settings
     scanner.use([WEAPONS, RECIPES])
     together = scanner.settings
-    assert together.identity != alone.identity
-    assert "Recipes (allow, " in together.identity
-    assert replace(together, identity=alone.identity) == alone
+    assert together.guardrail != alone.guardrail
+    assert "Recipes (allow, " in together.guardrail.text()
+    assert replace(together, guardrail=alone.guardrail) == alone
     scanner.use([RECIPES, WEAPONS])
     assert scanner.settings == together
     scanner.use([RECIPES, WEAPONS.model_copy(update={"description": "x"})])
@@ -110,7 +110,7 @@ async def test_a_companion_added_during_a_scan_is_in_the_verdicts() -> None:
 
     scanner = WithCompanions(Adding())
     evaluation = await Evaluator(scanner).evaluate(OWN, PROMPTS)
-    assert "Weapons" in evaluation.settings.identity
+    assert "Weapons" in evaluation.settings.guardrail.text()
     assert ("Weapons",) in evaluation.verdicts.stopped_by.values()
 
 
@@ -158,10 +158,10 @@ async def test_the_embedded_scanner_scans_companions_once(tmp_path: Path) -> Non
 
 async def test_a_stated_default_decides_prompts_that_no_topic_matches() -> None:
     scanner = WithCompanions(Counting(), [WEAPONS], closed=True)
-    assert scanner.settings.identity.endswith("; default block")
+    assert scanner.settings.guardrail.otherwise == "block"
     assert (await scanner.scan(OWN, PROMPTS, no_report)).triggered.all()
     scanner.use([WEAPONS], closed=False)
-    assert scanner.settings.identity.endswith("; default allow")
+    assert scanner.settings.guardrail.otherwise == "allow"
     assert not (await scanner.scan(OWN, PROMPTS, no_report)).triggered.all()
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.domain.comparison import Change, compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.verdicts import Verdicts
@@ -25,6 +25,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.session import prompt_file
 from guardtui.session.session import Decision, Session
 from guardtui.session.workspace import Workspace
+from tests.guardrails import engine_settings
 from tests.session.test_session import TOPIC, evaluation
 
 TEXTS = [f"tax {number}" for number in range(4)] + [f"soup {number}" for number in range(4)]
@@ -64,7 +65,7 @@ def answered(prompts: PromptSet, triggered: set[int]) -> Evaluation:
     count = len(prompts)
     answers = np.array([row in triggered for row in range(count)], np.int8)
     verdicts = Verdicts(answers, np.zeros(count, np.float32), np.zeros(count, np.int16))
-    settings = ScannerSettings("local", "test", 0.5, "shipped")
+    settings = engine_settings("test", 0.5, "shipped")
     return Evaluation(
         TOPIC, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )

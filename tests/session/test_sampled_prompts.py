@@ -1,72 +1,75 @@
-"""A large set opened as a session's prompts: a sample, that nobody edits."""
+"""A large prompt file opened as a session's prompts: a sample, that nobody edits."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from guardtui.domain.prompt_edit import Remove
 from guardtui.files.problems import FileError
+from guardtui.session import sampled_prompts
 from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.sampled_prompts import load_prompts_of
-from guardtui.session.workspace import Workspace
-from guardtui.shards.large_set import cut, open_set
-from tests.shards.conftest import write_prompts
-
-TOPIC = "name: Tax\ndescription: Advice on taxes\nexamples: [a deduction, VAT]\n"
+from guardtui.session.workspace import UnknownPromptsError, Workspace
+from tests.large_sets.large_prompts import TOPIC, write_prompts
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A topic with 120 prompts, where more than 100 are a large set."""
     monkeypatch.setenv("GUARDTUI_DATA", str(tmp_path / "data"))
-    (tmp_path / "topic.yaml").write_text(TOPIC, encoding="utf-8")
-    cut(write_prompts(tmp_path / "prompts.csv"), tmp_path / "set", 3)
+    (tmp_path / "topic.yaml").write_text(TOPIC.replace("intent: block\n", ""), encoding="utf-8")
+    write_prompts(tmp_path / "prompts.csv", 120)
+    monkeypatch.setattr(sampled_prompts, "LARGE", 100)
+    draw = sampled_prompts.draw
+    monkeypatch.setattr(sampled_prompts, "draw", lambda prompts: draw(prompts, 40))
     return tmp_path
 
 
 def test_session_of_a_large_set_is_restored(folder: Path) -> None:
-    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
-    assert workspace.large is not None
-    large, sample = workspace.large
-    assert (large.rows, len(workspace.prompts)) == (120, 120)
-    assert sample.text == "all 120 prompts"
-    assert workspace.topic_file.topic.intent is large.intent
+    workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
+    sample = workspace.sample
+    assert sample is not None
+    assert (sample.of, len(workspace.prompts)) == (120, 40)
+    command = f"guardtui eval {folder}/topic.yaml --prompts {folder}/prompts.csv"
+    assert workspace.opening_note == f"sample of 40 of 120 prompts; all: {command}"
+    assert workspace.topic_file.topic.intent is workspace.prompts.intent
+    (folder / "prompts.csv").touch()
     assert workspace.changed_prompts() is None
     remember_opened(workspace)
-    assert last_opened() == (folder / "topic.yaml", folder / "set")
+    assert last_opened() == (folder / "topic.yaml", folder / "prompts.csv")
     again = Workspace.open(folder / "topic.yaml")
-    assert again.large is not None
+    assert again.sample is not None
     assert again.prompts.frame.equals(workspace.prompts.frame)
     assert load_prompts_of(folder / "topic.yaml", again.store).frame.equals(workspace.prompts.frame)
 
 
-def test_prompts_of_a_sample_cannot_be_edited(folder: Path) -> None:
-    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
-    before = {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
-    with pytest.raises(FileError, match=r"are of a large set(.|\n)*change prompts\.csv"):
-        workspace.edit_prompts(Remove(frozenset()))
-    assert {path: path.read_bytes() for path in (folder / "set").rglob("*.*")} == before
-
-
-def test_prompt_file_path_opens_a_prompt_file(folder: Path) -> None:
+def test_sample_cannot_be_edited(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
-    assert workspace.large is None
-    assert load_prompts_of(folder / "topic.yaml", workspace.store).frame.equals(
-        workspace.prompts.frame
-    )
-
-
-def test_undo_on_a_sample_is_rejected(folder: Path) -> None:
-    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
-    assert "are of a large set" in workspace.prompts_refusal
-    with pytest.raises(FileError, match="are of a large set"):
+    before = (folder / "prompts.csv").read_bytes()
+    assert "a sample of 40 of 120 prompts, which cannot be edited" in workspace.prompts_refusal
+    with pytest.raises(FileError, match=r"cannot be edited here\n  edit the file with another"):
+        workspace.edit_prompts(Remove(frozenset()))
+    with pytest.raises(FileError, match="cannot be edited here"):
         workspace.undo_prompts()
-    assert Workspace.open(folder / "topic.yaml", folder / "prompts.csv").prompts_refusal == ""
+    assert (folder / "prompts.csv").read_bytes() == before
 
 
-def test_set_with_missing_rows_names_their_shards(folder: Path) -> None:
-    for shard in open_set(folder / "set").all_shards()[1:]:
-        open_set(folder / "set").rows_path(shard).unlink()
-    with pytest.raises(FileError, match=r"rows of 2 of 3 shards are missing: 1-2\n  cut them"):
-        Workspace.open(folder / "topic.yaml", folder / "set")
+def test_smaller_set_is_no_sample(folder: Path) -> None:
+    write_prompts(folder / "prompts.csv", 100)
+    workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
+    assert (workspace.sample, workspace.opening_note, workspace.prompts_refusal) == (None, "", "")
+    assert len(workspace.prompts) == 100
+
+
+def test_session_that_remembers_a_folder_of_shards_needs_a_prompt_file(folder: Path) -> None:
+    (folder / "set").mkdir()
+    (folder / "set" / "set.json").write_text(json.dumps({"schema_version": 1}), "utf-8")
+    workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
+    workspace.store.use_prompt_file(str(folder / "set"))
+    with pytest.raises(UnknownPromptsError, match="name one"):
+        Workspace.open(folder / "topic.yaml")
+    (folder / "prompts.csv").rename(folder / "topic.csv")
+    assert Workspace.open(folder / "topic.yaml").prompts_path == folder / "topic.csv"

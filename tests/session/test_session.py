@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.session.session import PLATEAU, Decision, Session
+from tests.guardrails import engine_settings
 
 TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
 
@@ -20,7 +21,7 @@ def evaluation(topic: Topic, hits: int, of: int = 10) -> Evaluation:
     nothing = np.zeros(2 * of, np.float32)
     return Evaluation(
         topic,
-        ScannerSettings("local", "test", 0.5, "shipped"),
+        engine_settings("test", 0.5, "shipped"),
         "prompts",
         np.arange(2 * of, dtype=np.uint64),
         expected,

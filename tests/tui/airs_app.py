@@ -100,14 +100,14 @@ class Play:
     def shown(self) -> str:
         """Which scanner's verdicts are on the screen."""
         return (
-            "" if self.main.state.evaluation is None else self.main.state.evaluation.settings.name
+            "" if self.main.state.evaluation is None else self.main.state.evaluation.settings.kind
         )
 
     @property
     def scans(self) -> list[Iteration]:
         """The recorded iterations of AIRS."""
         recorded = self.main.services.session.iterations
-        return [one for one in recorded if one.evaluation.settings.name == "airs"]
+        return [one for one in recorded if one.evaluation.settings.kind == "airs"]
 
 
 @asynccontextmanager

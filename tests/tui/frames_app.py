@@ -145,7 +145,7 @@ def at_work(worker: Worker[object]) -> bool:
     return not worker.is_finished and worker.group not in (
         "dialog",
         "decide",
-        "next step",
+        "ideas",
         "measured",
     )
 

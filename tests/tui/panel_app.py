@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace
+from tests.guardrails import settings_of
 
 
 def opened(folder: Path, topic: str, rows: list[tuple[str, bool]]) -> Path:
@@ -31,7 +33,7 @@ def judged(
     answers: str,
     *,
     topic: Topic | None = None,
-    identity: str = "",
+    settings: ScannerSettings | None = None,
     errors: dict[int, str] | None = None,
     notes: dict[int, str] | None = None,
     reasons: dict[int, str] | None = None,
@@ -43,7 +45,7 @@ def judged(
     codes = np.array([{"y": 1, "n": 0}.get(letter, -1) for letter in answers], np.int8)
     return Evaluation(
         topic or workspace.session.topic,
-        ScannerSettings(name, identity or f"{name}, made by hand"),
+        settings or settings_of(name),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

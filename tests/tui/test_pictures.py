@@ -102,7 +102,7 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
         known = shown is not None and shown.topic == main.services.session.topic
         # Edits are never measured here: their pause lasts a day.
         waits = (
-            worker for worker in pilot.app.workers if worker.group not in ("next step", "measured")
+            worker for worker in pilot.app.workers if worker.group not in ("ideas", "measured")
         )
         return known and all(worker.is_finished for worker in waits)
 

@@ -44,18 +44,22 @@ class Problems:
     """Collects problems, each with file and line."""
 
     def __init__(self) -> None:
-        self._found: list[str] = []
+        self._found: list[tuple[str, int, str]] = []
 
     def add(self, path: Path, message: str, line: int | None = None) -> None:
         location = str(path) if line is None else f"{path}:{line}"
-        self._found.append(f"{location}: {message}")
+        self._found.append((str(path), line or 0, f"{location}: {message}"))
 
     def raise_any(self) -> None:
         """Raise ForeignError if there is any problem."""
         if not self._found:
             return
         more = len(self._found) - LISTED
-        shown = self._found[:LISTED] + ([f"… and {more} problems more"] if more > 0 else [])
+        # Sorted by place; those of one place stay in their order.
+        found = sorted(self._found, key=lambda problem: problem[:2])
+        shown = [text for _, _, text in found[:LISTED]] + (
+            [f"… and {more} problems more"] if more > 0 else []
+        )
         raise ForeignError("\n".join(shown))
 
 
@@ -110,14 +114,6 @@ class ImportOptions:
         )
 
 
-def left_out_note(count: int) -> list[str]:
-    """Return a note on the prompts that were left out because they have no label."""
-    if not count:
-        return []
-    prompts, verb = ("1 prompt has", "is") if count == 1 else (f"{count} prompts have", "are")
-    return [f"{prompts} no label and {verb} left out"]
-
-
 def _is_empty(value: Any) -> bool:
     """Return whether a label is missing: null, not a number, or blank."""
     return value is None or value != value or (isinstance(value, str) and not value.strip())
@@ -157,16 +153,12 @@ class ForeignPrompts:
 
 
 class ForeignInput:
-    """A file, or a folder of files; read and parsed once for all formats."""
+    """A file; read and parsed once for all formats."""
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         """Store the arguments; with `content`, the path is not read."""
         self.path = path
         self._content = content
-
-    @cached_property
-    def is_folder(self) -> bool:
-        return self._content is None and self.path.is_dir()
 
     @cached_property
     def content(self) -> bytes:
@@ -239,8 +231,7 @@ def reader_of(name: str) -> FormatReader:
 
 def recognised(source: ForeignInput) -> str:
     """Return the name of the format of the input. Raises ForeignError and FileError."""
-    if not source.is_folder:
-        source.content  # noqa: B018 - raises FileError for an unreadable file
+    source.content  # noqa: B018 - raises FileError for an unreadable file
     formats = [
         name for name in FORMATS if name not in _IF_NO_OTHER and _recognises(name, source)
     ] or [name for name in _IF_NO_OTHER if _recognises(name, source)]

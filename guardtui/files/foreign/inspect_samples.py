@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from guardtui.domain.topic import Intent
-from guardtui.files.foreign.base import (
-    ForeignInput,
-    ForeignPrompts,
-    ForeignRow,
-    ImportOptions,
-    Problems,
-    left_out_note,
-)
+from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
+from guardtui.files.foreign.mapping import Entry, mapped
 from guardtui.files.inspect_logs import LogSample, is_inspect_log, read_inspect_log
 from guardtui.files.source_positions import text_of
 
@@ -23,69 +17,74 @@ OPTIONS = ("expected_column", "true", "unlabelled")
 
 def recognises(source: ForeignInput) -> bool:
     """Return whether the content is a zip with a log header, or JSON that starts like a log."""
-    return not source.is_folder and is_inspect_log(source.path, source.content)
+    return is_inspect_log(source.path, source.content)
 
 
-def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
+def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each sample, from the first epoch that contains it.
 
     The label is the metadata value named by `expected_column`, else the metadata `expected`, else
     the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
     """
     log = read_inspect_log(source.path, source.content)
-    rows: list[ForeignRow] = []
-    seen: set[object] = set()
-    intents: set[object] = set()
-    repeated = left_out = 0
-    for sample in log.samples:
-        name = sample.value["id"]
-        if name in seen:
-            repeated += 1
-            continue
-        seen.add(name)
+    samples = {sample.value["id"]: sample for sample in reversed(log.samples)}
+    first = [sample for sample in log.samples if samples[sample.value["id"]] is sample]
+    entries = []
+    for sample in first:
         prompt, problem = sample.input()
-        metadata = sample.value.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        value, location, lacking = _label(sample, metadata, mapped)
+        label, name, lacking = _label(sample, _metadata(sample), options)
         if problem:
             problems.add(source.path, f"{sample.location} {problem}", sample.line)
-            continue
-        if mapped.leaves_out(value):
-            left_out += 1
-            continue
-        label = mapped.label_of(value)
-        if label is None or (lacking and mapped.unlabelled is None):
-            reason = lacking or f"{location}: {mapped.not_a_label(value)}"
-            problems.add(source.path, f"{sample.location}: {reason}", sample.line)
-            continue
-        if metadata.get("should_trigger") is not None:
-            intents.add(metadata.get("intent"))
-        line = sample.line or sample.number
-        rows.append(
-            ForeignRow(source.path, line, prompt, label, _columns(sample, metadata, location))
-        )
-    notes = left_out_note(left_out)
-    if repeated:
-        samples = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
+        elif lacking and options.unlabelled is None:
+            problems.add(source.path, f"{sample.location}: {lacking}", sample.line)
+        else:
+            entries.append(
+                Entry(
+                    source.path,
+                    sample.line or sample.number,
+                    prompt,
+                    label,
+                    label_name=f"{sample.location}: {name}",
+                    columns=_columns(sample, _metadata(sample), name),
+                )
+            )
+    notes = []
+    if repeated := len(log.samples) - len(first):
+        several = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
         epochs = "further epoch" if repeated == 1 else "further epochs"
-        notes.append(f"{samples} {epochs}: each prompt is taken once")
+        notes.append(f"{several} {epochs}: each prompt is taken once")
     if log.status != "success":
         notes.append(f"the status of the log is {log.status!r:.40}: it may lack samples")
+    return mapped(entries, options, problems, _intent(first), notes)
+
+
+def _intent(samples: Iterable[LogSample]) -> Intent | None:
+    """Return the intent of samples that guardtui wrote, if all have the same one."""
+    intents = {
+        _metadata(sample).get("intent")
+        for sample in samples
+        if _metadata(sample).get("should_trigger") is not None
+    }
     intent = intents.pop() if len(intents) == 1 else None
-    return ForeignPrompts(rows, Intent(intent) if intent in ("block", "allow") else None, notes)
+    return Intent(intent) if intent in ("block", "allow") else None
+
+
+def _metadata(sample: LogSample) -> Mapping[str, Any]:
+    metadata = sample.value.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _label(
-    sample: LogSample, metadata: Mapping[str, Any], mapped: ImportOptions
+    sample: LogSample, metadata: Mapping[str, Any], options: ImportOptions
 ) -> tuple[object, str, str]:
     """Return the value of the label, its name, and why it is missing or ""."""
-    wanted = mapped.expected_column
+    wanted = options.expected_column
     if wanted and wanted != "target":
         if wanted in metadata:
             return metadata[wanted], wanted, ""
         names = ", ".join(metadata) or "none"
         return None, wanted, f"the metadata has no {wanted!r:.60} (existing: {names:.200})"
-    if not wanted and "expected" in metadata and not mapped.true:
+    if not wanted and "expected" in metadata and not options.true:
         return metadata["expected"], "expected", ""
     target = sample.value.get("target")
     if isinstance(target, list):

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from guardtui.files.foreign.base import (
-    ForeignInput,
-    ForeignPrompts,
-    ForeignRow,
-    ImportOptions,
-    Problems,
-    left_out_note,
-)
-from guardtui.files.source_positions import json_lines, text_of
+from dataclasses import replace
+
+from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
+from guardtui.files.foreign.mapping import Entry, mapped
+from guardtui.files.foreign.table import entries_of
 
 TITLE = "a dataset of openai-guardrails' evaluation tool (JSONL)"
 OPTIONS = ("guardrail", "unlabelled")
 
-_KNOWN = ("id", "data", "expected_triggers")
+_TRIGGERS = "expected_triggers"
 
 
 def recognises(source: ForeignInput) -> bool:
     """Return whether the first line is an object with `expected_triggers`."""
-    return not source.is_folder and "expected_triggers" in source.first_object
+    return _TRIGGERS in source.first_object
 
 
-def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
+def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each line: `data` is the prompt, `expected_triggers` the labels.
 
     `guardrail` selects one of several guardrails. `unlabelled` says what a prompt without a label
@@ -33,53 +29,44 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     Source: openai-guardrails-python, src/guardrails/evals/core/types.py (`Sample`), and README.md
     in the same folder.
     """
+    named = replace(options, prompt_column="data", expected_column=_TRIGGERS)
     samples = []
-    names: dict[str, None] = {}
-    for line, value in json_lines(source.text):
-        problem = ""
-        if isinstance(value, ValueError):
-            problem = str(value)
-        elif not isinstance(value, dict):
-            problem = "this line is not a JSON object"
-        elif not isinstance(value.get("data"), str):
-            problem = "'data', the prompt, is missing or not text"
-        elif not isinstance(value.get("expected_triggers"), dict):
-            problem = "'expected_triggers' is missing or not an object of names and true or false"
-        elif invalid := [
-            name for name, fires in value["expected_triggers"].items() if type(fires) is not bool
-        ]:
-            problem = f"the trigger of {invalid[0]!r:.60} is neither true nor false"
-        if problem:
-            problems.add(source.path, problem, line)
-            continue
-        names.update(dict.fromkeys(value["expected_triggers"]))
-        samples.append((line, value))
-    wanted = mapped.guardrail
-    shown = ", ".join(names) or "none"
+    for entry in entries_of(source, named, problems)[0]:
+        if problem := _problem(entry):
+            problems.add(source.path, problem, entry.line)
+        else:
+            samples.append(entry)
+    names = dict.fromkeys(name for sample in samples for name in sample.label)
+    wanted = options.guardrail
     if not wanted and len(names) == 1:
         wanted = next(iter(names))
-    if wanted not in names:
-        if samples:
-            which = f"no guardrail is named {wanted!r:.60}" if wanted else "which guardrail?"
-            problems.add(source.path, f"{which} (existing: {shown:.300}): name it with --guardrail")
+    if samples and wanted not in names:
+        which = f"no guardrail is named {wanted!r:.60}" if wanted else "which guardrail?"
+        shown = ", ".join(names) or "none"
+        problems.add(source.path, f"{which} (existing: {shown:.300}): name it with --guardrail")
         return ForeignPrompts([])
-    rows = []
-    left_out = 0
-    for line, value in samples:
-        triggers = value["expected_triggers"]
-        fires = mapped.label_of(triggers.get(wanted))
-        if fires is None and mapped.leaves_out(None):
-            left_out += 1
-            continue
-        if fires is None:
-            message = f"'expected_triggers' lacks {wanted!r:.60}: {mapped.not_a_label(None)}"
-            problems.add(source.path, message, line)
-            continue
-        extra = {name: text_of(item) for name, item in value.items() if name not in _KNOWN}
-        extra = {"id": text_of(value.get("id")), **extra}
-        for name, other in triggers.items():
-            if name != wanted:
-                extra[f"expected_triggers.{name}"] = text_of(other)
-        expected = mapped.expected(fires)
-        rows.append(ForeignRow(source.path, line, value["data"], expected, extra))
-    return ForeignPrompts(rows, None, left_out_note(left_out))
+    return mapped((_entry(sample, wanted, options) for sample in samples), options, problems)
+
+
+def _entry(sample: Entry, wanted: str, options: ImportOptions) -> Entry:
+    fires = sample.label.get(wanted)
+    others = {
+        f"{_TRIGGERS}.{name}": other for name, other in sample.label.items() if name != wanted
+    }
+    return replace(
+        sample,
+        label=fires,
+        expected=None if fires is None else options.expected(fires),
+        label_name=f"{_TRIGGERS}.{wanted:.60}",
+        columns={**sample.columns, **others},
+    )
+
+
+def _problem(sample: Entry) -> str:
+    """Return why a line is not a sample, or ""."""
+    if not isinstance(sample.prompt, str):
+        return "'data', the prompt, is missing or not text"
+    if not isinstance(sample.label, dict):
+        return f"{_TRIGGERS!r} is missing or not an object of names and true or false"
+    invalid = [name for name, fires in sample.label.items() if type(fires) is not bool]
+    return f"the trigger of {invalid[0]!r:.60} is neither true nor false" if invalid else ""

@@ -10,16 +10,10 @@ from typing import Any
 
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PROMPT_BYTES
-from guardtui.files.foreign.base import (
-    ForeignInput,
-    ForeignPrompts,
-    ForeignRow,
-    ImportOptions,
-    Problems,
-    left_out_note,
-)
+from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
+from guardtui.files.foreign.mapping import Entry, mapped
 from guardtui.files.problems import FileError, json_problem
-from guardtui.files.prompt_files import read_rows
+from guardtui.files.prompt_rows import read_rows
 from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
 from guardtui.files.table_formats import SEPARATORS, header_fields
 from guardtui.files.yaml_documents import line_of
@@ -58,7 +52,7 @@ class _Test:
 
 def recognises(source: ForeignInput) -> bool:
     """Return whether there are special CSV columns, `vars` in a list of tests, or `tests`."""
-    if source.is_folder or source.ending in (".parquet", ".eval", ".co"):
+    if source.ending in (".parquet", ".eval", ".co"):
         return False
     if source.ending in (".csv", ".tsv"):
         return bool(_special_columns(source))
@@ -93,7 +87,7 @@ def _is_config(document: Any) -> bool:
     return isinstance(first, dict) and "vars" in first
 
 
-def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
+def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a row for each test; several rows if the prompt's variable is a list.
 
     The prompt is the variable named by `prompt_column`, else the only one, else the one called
@@ -109,38 +103,48 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
     cell, and src/evaluatorHelpers.ts (`resolveVariables`) for variables in variables.
     """
     tests = list(_tests(source, problems))
-    name = _prompt_variable(source, tests, mapped, problems)
-    rows: list[ForeignRow] = []
-    left_out = 0
-    if not mapped.expected_column and any(test.asserts for test in tests):
-        mapped = replace(mapped, unlabelled=mapped.unlabelled or Unlabelled.LEAVE_OUT)
+    name = _prompt_variable(source, tests, options, problems)
+    if not options.expected_column and any(test.asserts for test in tests):
+        options = replace(options, unlabelled=options.unlabelled or Unlabelled.LEAVE_OUT)
+    entries: list[Entry] = []
     for test in tests if name else ():
-        if name not in test.vars:
+        if name in test.vars:
+            entries += _entries(source, test, name, options, problems)
+        else:
             names = ", ".join(test.vars) or "none"
-            problems.add(
-                source.path, f"no variable is named {name!r} (existing: {names:.200})", test.line
+            message = f"no variable is named {name!r} (existing: {names:.200})"
+            problems.add(source.path, message, test.line)
+    return mapped(entries, options, problems)
+
+
+def _entries(
+    source: ForeignInput, test: _Test, name: str, options: ImportOptions, problems: Problems
+) -> Iterator[Entry]:
+    """Yield an entry for each prompt of a test."""
+    try:
+        label, label_name = _label(test, options)
+    except ValueError as error:
+        problems.add(source.path, str(error), test.line)
+        return
+    value = test.vars[name]
+    for prompt in value if isinstance(value, list) else [value]:
+        if isinstance(prompt, str):
+            prompt = _resolved(name, {**test.vars, name: prompt})
+        if isinstance(prompt, dict | list):
+            message = f"the variable {name!r} is not text: name another with --prompt-column"
+            problems.add(source.path, message, test.line)
+        elif isinstance(prompt, str) and prompt.startswith("file://"):
+            problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
+        else:
+            yield Entry(
+                source.path,
+                test.line,
+                prompt,
+                label,
+                expected=None if label_name else label,
+                label_name=label_name,
+                columns=_columns(test, {name, label_name}),
             )
-            continue
-        label, used, problem = _label(test, mapped)
-        if label is None and not problem:
-            left_out += 1
-            continue
-        if label is None:
-            problems.add(source.path, problem, test.line)
-            continue
-        value = test.vars[name]
-        extra = _columns(test, {name, used})
-        for prompt in value if isinstance(value, list) else [value]:
-            if isinstance(prompt, str):
-                prompt = _resolved(name, {**test.vars, name: prompt})
-            if isinstance(prompt, dict | list):
-                message = f"the variable {name!r} is not text: name another with --prompt-column"
-                problems.add(source.path, message, test.line)
-            elif isinstance(prompt, str) and prompt.startswith("file://"):
-                problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
-            else:
-                rows.append(ForeignRow(source.path, test.line, text_of(prompt), label, extra))
-    return ForeignPrompts(rows, None, left_out_note(left_out))
 
 
 def _resolved(name: str, variables: Mapping[str, Any]) -> str:
@@ -344,15 +348,15 @@ def _assertion(text: str) -> dict[str, Any]:
 
 
 def _prompt_variable(
-    source: ForeignInput, tests: list[_Test], mapped: ImportOptions, problems: Problems
+    source: ForeignInput, tests: list[_Test], options: ImportOptions, problems: Problems
 ) -> str:
     """Return the name of the prompt's variable; "" with a problem if it is unclear."""
-    if mapped.prompt_column or not tests:
-        return mapped.prompt_column
+    if options.prompt_column or not tests:
+        return options.prompt_column
     names: dict[str, None] = {}
     for test in tests:
         names.update(dict.fromkeys(test.vars))
-    names.pop(mapped.expected_column, None)
+    names.pop(options.expected_column, None)
     usual = [name for name in names if name.lower() in _PROMPTS]
     candidates = list(names) if len(names) == 1 else usual
     if len(candidates) == 1:
@@ -365,61 +369,51 @@ def _prompt_variable(
     return ""
 
 
-def _label(test: _Test, mapped: ImportOptions) -> tuple[bool | None, str, str]:
-    """Return the label, the name of its variable, and why the label is missing.
+def _label(test: _Test, options: ImportOptions) -> tuple[Any, str]:
+    """Return the value of the label and its name, or the label by assertions and "".
 
-    Without a label and a reason, the test is left out.
+    None stands for a test that may go without a label. Raises ValueError.
     """
-    wanted = mapped.expected_column
-    if wanted:
+    if wanted := options.expected_column:
         name = wanted.removeprefix("metadata.").removeprefix("vars.")
         for values in (test.vars, test.metadata):
             if name in values:
-                value = values[name]
-                if mapped.leaves_out(value):
-                    return None, name, ""
-                return mapped.label_of(value), name, f"{name}: {mapped.not_a_label(value)}"
+                return values[name], name
         names = ", ".join([*test.vars, *test.metadata]) or "none"
-        return None, "", f"no variable or metadata {name!r} (existing: {names:.200})"
-    if not test.asserts and mapped.unlabelled is Unlabelled.FALSE:
-        return False, "", ""
-    if not test.asserts and mapped.unlabelled is Unlabelled.LEAVE_OUT:
-        return None, "", ""
+        raise ValueError(f"no variable or metadata {name!r} (existing: {names:.200})")
+    if not test.asserts and options.unlabelled in (Unlabelled.FALSE, Unlabelled.LEAVE_OUT):
+        return None, ""
     labels = {
         label
         for assertion in test.asserts
-        if (label := _asserted_label(assertion, mapped)) is not None
+        if (label := _asserted_label(assertion, options)) is not None
     }
     if len(labels) == 1:
-        return labels.pop(), "", ""
+        return labels.pop(), ""
     if labels:
-        return (
-            None,
-            "",
-            "its assertions contradict each other: name the label source (--expected-column)",
+        raise ValueError(
+            "its assertions contradict each other: name the label source (--expected-column)"
         )
     kinds = ", ".join(text_of(assertion.get("type")) for assertion in test.asserts) or "none"
-    return (
-        None,
-        "",
+    raise ValueError(
         f"no assertion determines the label (existing: {kinds:.200}): "
-        "name a variable or metadata with --expected-column, or an assertion's value with --true",
+        "name a variable or metadata with --expected-column, or an assertion's value with --true"
     )
 
 
-def _asserted_label(assertion: Mapping[str, Any], mapped: ImportOptions) -> bool | None:
+def _asserted_label(assertion: Mapping[str, Any], options: ImportOptions) -> bool | None:
     """Return the label given by one assertion, or None."""
     kind, value = assertion.get("type"), assertion.get("value")
-    if mapped.true:
-        return mapped.label_of(value) if isinstance(value, str | bool | int | float) else None
+    if options.true:
+        return options.label_of(value) if isinstance(value, str | bool | int | float) else None
     if not isinstance(kind, str):
         return None
     config = assertion.get("config")
     if kind == "guardrails" and isinstance(config, dict) and config.get("purpose") == "redteam":
-        return mapped.expected(True)
+        return options.expected(True)
     if kind in _FIRES:
-        return mapped.expected(_FIRES[kind])
-    return mapped.label_of(value) if kind == "equals" else None
+        return options.expected(_FIRES[kind])
+    return options.label_of(value) if kind == "equals" else None
 
 
 def _columns(test: _Test, used: set[str]) -> dict[str, str]:

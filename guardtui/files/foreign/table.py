@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from typing import Any
 
 from guardtui.domain.topic import Intent
-from guardtui.files.chats import ChatMessage, looks_like_chat, read_chat
-from guardtui.files.foreign.base import (
-    ForeignInput,
-    ForeignPrompts,
-    ForeignRow,
-    ImportOptions,
-    Problems,
-    left_out_note,
-)
+from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
+from guardtui.files.foreign.mapping import Entry, conversation_of, mapped
 from guardtui.files.json_rows import json_rows
 from guardtui.files.output_tables import read_table
 from guardtui.files.source_positions import text_of
@@ -34,8 +25,6 @@ def recognises(source: ForeignInput) -> bool:
 
     Text with commas is a table only by its name; JSON is one if every row is an object.
     """
-    if source.is_folder:
-        return False
     kind = detect_format(source.path, source.content)
     if kind is TableFormat.DELIMITED:
         return source.ending in _DELIMITED
@@ -45,29 +34,66 @@ def recognises(source: ForeignInput) -> bool:
     return bool(rows) and all(isinstance(value, dict) for value in rows)
 
 
-def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> ForeignPrompts:
+def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
     """Read a prompt from each row, by default from the columns `prompt` and `expected`.
 
-    Of a list of messages, the user's last one is the prompt; several are kept as a column. With
-    `label`, no label column is needed, and the column of prompts must be named.
+    With `label`, no label column is needed, and the column of prompts must be named.
     """
-    wanted = {"--prompt-column": mapped.prompt_column or "prompt"}
-    if mapped.label is None:
-        wanted["--expected-column"] = mapped.expected_column or "expected"
+    entries, intent = entries_of(source, options, problems)
+    return mapped(entries, options, problems, intent)
+
+
+def entries_of(
+    source: ForeignInput, options: ImportOptions, problems: Problems
+) -> tuple[list[Entry], Intent | None]:
+    """Return the rows with the columns that `options` name, and the intent if all have one."""
+    wanted = {"--prompt-column": options.prompt_column or "prompt"}
+    if options.label is None:
+        wanted["--expected-column"] = options.expected_column or "expected"
     needed = [name.strip().lower() for name in wanted.values()]
-    columns, lines, errors = read_table(source.path, source.content, needed, mapped.sheet)
+    columns, lines, errors = read_table(source.path, source.content, needed, options.sheet)
     for error in errors:
         problems.add(source.path, error.message, error.lines[0] if error.lines else None)
     if errors and not columns:  # no row can be read, so the columns are unknown
-        return ForeignPrompts([])
+        return [], None
+    chosen = _chosen(source, options, wanted, columns, problems)
+    if len(chosen) < len(wanted):
+        return [], None
+    others = [name for name in columns if name not in chosen]
+    intent = _intent(columns, others)
+    values = _conversations(columns[chosen[0]])
+    labels = columns[chosen[1]] if len(chosen) > 1 else [None] * len(lines)
+    entries = [
+        Entry(
+            source.path,
+            line,
+            values[index],
+            labels[index],
+            prompt_name=chosen[0],
+            label_name=chosen[-1],
+            columns={name: columns[name][index] for name in others},
+        )
+        for index, line in enumerate(lines)
+    ]
+    return entries, intent
+
+
+def _chosen(
+    source: ForeignInput,
+    options: ImportOptions,
+    wanted: dict[str, str],
+    columns: dict[str, list[Any]],
+    problems: Problems,
+) -> list[str]:
+    """Return the columns of prompt and label; fewer, with a problem, if one is missing."""
     present = ", ".join(columns) or "none"
-    if mapped.label is not None and not mapped.prompt_column:
+    if options.label is not None and not options.prompt_column:
         problems.add(
             source.path,
             f"this is a table, not a plain list (columns: {present:.300}): "
             f"name the column of the prompts with --prompt-column{_OR_PART}",
         )
-        return ForeignPrompts([])
+        return []
     names = {name.strip().lower(): name for name in reversed(columns)}
     chosen = []
     for option, name in wanted.items():
@@ -76,42 +102,20 @@ def read(source: ForeignInput, mapped: ImportOptions, problems: Problems) -> For
             problems.add(
                 source.path,
                 f"no column is named {name!r:.60} (existing: {present:.300}): "
-                f"name it with {option}{_OR_PART * (mapped.label is not None)}",
+                f"name it with {option}{_OR_PART * (options.label is not None)}",
             )
         else:
             chosen.append(column)
-    if len(chosen) < len(wanted):
-        return ForeignPrompts([])
     if len(set(chosen)) < len(chosen):
         problems.add(source.path, "prompt and label are one column: name two")
-        return ForeignPrompts([])
-    others = [name for name in columns if name not in chosen]
-    intent = _intent(columns, names.get("intent"), others)
-    prompts = _Prompts(chosen[0], columns[chosen[0]])
-    rows = []
-    left_out = 0
-    for index, line in enumerate(lines):
-        value = columns[chosen[1]][index] if len(chosen) > 1 else None
-        label = mapped.label if mapped.label is not None else mapped.label_of(value)
-        if label is None and mapped.leaves_out(value):
-            left_out += 1
-            continue
-        if label is None:
-            problems.add(source.path, f"{chosen[1]}: {mapped.not_a_label(value)}", line)
-            continue
-        try:
-            prompt, conversation = prompts.at(index)
-        except ValueError as error:
-            problems.add(source.path, f"{chosen[0]}: {error}", line)
-            continue
-        extra = {name: text_of(columns[name][index]) for name in others}
-        rows.append(ForeignRow(source.path, line, prompt, label, extra | conversation))
-    return ForeignPrompts(rows, intent, [*left_out_note(left_out), *prompts.notes()])
+        return []
+    return chosen
 
 
-def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -> Intent | None:
+def _intent(columns: dict[str, list[Any]], others: list[str]) -> Intent | None:
     """Return the intent if all rows give the same one; its column is then removed from `others`."""
-    if own not in others:
+    own = next((name for name in others if name.strip().lower() == "intent"), None)
+    if own is None:
         return None
     given = {text_of(value).strip().lower() for value in columns[own]}
     if len(given) != 1 or (word := given.pop()) not in ("block", "allow"):
@@ -120,65 +124,11 @@ def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -
     return Intent(word)
 
 
-@dataclass(slots=True)
-class _Prompts:
-    """The values of the prompt column: texts, or conversations."""
-
-    name: str
-    values: list[Any]
-    several: int = 0
-
-    def __post_init__(self) -> None:
-        texts = [value for value in self.values if isinstance(value, str) and value.strip()]
-        # CSV cells are text: if every cell is a JSON conversation, parse them all.
-        if texts and all(map(_conversation, texts)):
-            self.values = [
-                _conversation(value) or value if isinstance(value, str) else value
-                for value in self.values
-            ]
-
-    def at(self, index: int) -> tuple[str, dict[str, str]]:
-        """Return the prompt of a row, and its conversation as a column if it is longer.
-
-        Raises ValueError.
-        """
-        value = self.values[index]
-        if isinstance(value, dict) or (isinstance(value, list) and not looks_like_chat(value)):
-            kind = "an object" if isinstance(value, dict) else "a list without roles"
-            raise ValueError(f"this is {kind}, neither a text nor a list of messages")
-        if not isinstance(value, list):
-            return text_of(value), {}
-        messages = read_chat(value)
-        prompt = _last_of_user(messages)
-        if len(messages) == 1:
-            return prompt, {}
-        self.several += 1
-        return prompt, {self.name: text_of(value)}
-
-    def notes(self) -> list[str]:
-        """Return notes for the author."""
-        if not self.several:
-            return []
-        rows = "1 row has" if self.several == 1 else f"{self.several} rows have"
-        return [f"{rows} several messages: the user's last one is the prompt"]
-
-
-def _last_of_user(messages: tuple[ChatMessage, ...]) -> str:
-    """Return the user's last message. Raises ValueError if none or not only text."""
-    last = next((message for message in reversed(messages) if message.role == "user"), None)
-    if last is None:
-        raise ValueError("no message in this list is the user's")
-    if last.media:
-        raise ValueError(f"the user's last message holds {last.media[0]!r:.40}, not only text")
-    return last.text
-
-
-def _conversation(text: str) -> list[Any] | None:
-    """Return the messages that a text holds as JSON, or None."""
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if looks_like_chat(value) else None
+def _conversations(values: list[Any]) -> list[Any]:
+    """Return the values, as conversations if every text among them is one in JSON."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    if not texts or not all(map(conversation_of, texts)):
+        return values
+    return [
+        conversation_of(value) or value if isinstance(value, str) else value for value in values
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.topic import Topic
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import inert
@@ -70,6 +71,11 @@ class AirsConnection:
     def profile(self) -> str:
         """Name of the profile as given; not inert."""
         return self.settings.profile
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The profile as a guardrail."""
+        return self.settings.guardrail(self._choice.name)
 
     @property
     def title(self) -> str:

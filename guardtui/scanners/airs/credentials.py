@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.guardrail import AIRS, Guardrail
 from guardtui.domain.text import display_text
 from guardtui.http.address import Endpoint
+from guardtui.http.errors import inert
 from guardtui.http.secret import Credential, Secret, bearer
 from guardtui.scanners.airs.config_files import broken, read_object
 from guardtui.scanners.airs.errors import AirsError
@@ -27,6 +29,7 @@ REGIONS = {
     "sg": "https://service-sg.api.aisecurity.paloaltonetworks.com",
 }
 """Scan endpoints by the region of the deployment profile."""
+_USUAL_REGION = "us"
 MANAGEMENT = "https://api.apps.paloaltonetworks.com/aisec"
 """Default of `airs-cli` 7; the older `airs` used api.sase.paloaltonetworks.com."""
 TOKENS = "https://auth.apps.paloaltonetworks.com/oauth2/access_token"
@@ -168,6 +171,21 @@ class AirsSettings:
             tenant_file="" if tenant is None else str(path),
             overridden=tuple(overridden) if chosen.named else (),
             unselected=chosen.unselected,
+        )
+
+    def guardrail(self, profile: str) -> Guardrail:
+        """Return a security profile as scanned with these settings."""
+        name, endpoint = inert(profile), self.scan_endpoint
+        if endpoint.loopback:
+            # A service on this machine is the sandbox, which must not be mistaken for AIRS.
+            return Guardrail(AIRS, profile=name, sandbox=True)
+        regions = {Endpoint.parse(url).url: region for region, url in REGIONS.items()}
+        region = regions.get(endpoint.url, endpoint.url)
+        return Guardrail(
+            AIRS,
+            profile=name,
+            region="" if region == _USUAL_REGION else region,
+            tenant=inert(self.tenant),
         )
 
     def scan_credential(self) -> Credential:

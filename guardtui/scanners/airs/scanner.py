@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
@@ -95,10 +95,7 @@ class AirsScanner:
     def settings(self) -> ScannerSettings:
         number = "" if self._number is None else f"{self._number} "
         revision = f"{number}({inert(self._revision)})" if self._revision else ""
-        # A service on this machine is the sandbox, which must not be mistaken for AIRS.
-        location = " on this machine" if self._airs.scan_endpoint.loopback else ""
-        identity = f"airs{location}, profile {inert(self._choice.name)}"
-        return ScannerSettings("airs", identity, revision=revision)
+        return ScannerSettings(self._airs.guardrail(self._choice.name), revision=revision)
 
     @property
     def concurrency(self) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
@@ -35,7 +34,7 @@ from guardtui.scanners.expense import (
     given_prices,
     limits_text,
 )
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.model_address import ModelAddress, addresses_revision
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun
 
@@ -94,20 +93,15 @@ class DecisionScanner:
     @property
     def settings(self) -> ScannerSettings:
         name, answering = self.model.name, self.answers.answering
-        identity = f"decision, {inert(name)[:60]}"
-        if answering not in ("", name):
-            identity += f", answered by {inert(answering)[:80]}"
-        if self.api is not Api.DECISIONS:
-            identity += f", {self.api}"
-        identity += f", template {self.template.id}"
-        # Many services use the same model names, so the revision identifies the address.
-        mark = hashlib.blake2b(self.model.full.encode(), digest_size=4).hexdigest()
+        guardrail = Guardrail(
+            DECISION,
+            models=(inert(name),),
+            answered_by="" if answering == name else inert(answering),
+            api="" if self.api is Api.DECISIONS else str(self.api),
+            template=self.template.id,
+        )
         return ScannerSettings(
-            "decision",
-            identity,
-            self.threshold,
-            self._threshold_source,
-            revision=f"addresses {mark}",
+            guardrail, self.threshold, self._threshold_source, addresses_revision([self.model])
         )
 
     def use_threshold(self, threshold: float, source: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import JUDGE, Guardrail, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, Verdicts
@@ -27,14 +26,13 @@ from guardtui.scanners.expense import CallExpense, estimate_expense
 from guardtui.scanners.judge.asking import JudgeModel, first_dialect
 from guardtui.scanners.judge.reading import AnswerForm
 from guardtui.scanners.judge.template import JudgeTemplate, default_template
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.model_address import ModelAddress, addresses_revision
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun, without_verdict
 
 CONCURRENCY = 5
 _BASE = 0.5
 """Seconds before the first retry."""
-_SHOWN_NAMES = 3
 
 
 class JudgeScanner:
@@ -88,17 +86,15 @@ class JudgeScanner:
 
     @property
     def settings(self) -> ScannerSettings:
-        names = [inert(model.name)[:60] for model in self._models]
-        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-        identity = f"judge, {', '.join(names[:_SHOWN_NAMES])}{more}, template {self.template.id}"
-        if self._form.spec != "answer":
-            identity += f", {inert(self._form.spec)[:60]}"
-        if self._options:
-            identity += f", {inert(json.dumps(self._options, sort_keys=True))[:120]}"
-        # Many services use the same model names, so the revision identifies the addresses.
-        addresses = "\n".join(model.full for model in self._models)
-        mark = hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()
-        return ScannerSettings("judge", identity, revision=f"addresses {mark}")
+        options = inert(json.dumps(self._options, sort_keys=True)) if self._options else ""
+        guardrail = Guardrail(
+            JUDGE,
+            models=tuple(inert(model.name) for model in self._models),
+            template=self.template.id,
+            form="" if self._form.spec == "answer" else inert(self._form.spec),
+            options=options,
+        )
+        return ScannerSettings(guardrail, revision=addresses_revision(self._models))
 
     def hold(self, held: bool) -> None:
         """Pause or resume sending; calls in flight are completed."""

@@ -10,7 +10,7 @@ ENCODERS = ("pair", "minilm", "static")
 ENCODER = ScannerOption(
     "--encoder",
     "encoder",
-    "Encoder of the local scanner: pair (16 languages; the default), minilm (English) or "
+    "Encoder of the engine: pair (16 languages; the default), minilm (English) or "
     "static (fastest).",
     choices=ENCODERS,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ from guardtui.scanners.base import Progress, Report
 from guardtui.scanners.local.encoder import Encoder
 from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
 from guardtui.scanners.local.scoring import ScoringModel
-from guardtui.scanners.local.vectors import VectorCache, encode_chunks, text_key
+from guardtui.scanners.local.vectors import EncodeChunks, VectorCache, encode_chunks, text_key
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Rows: TypeAlias = "NDArray[np.intp]"
@@ -26,7 +27,12 @@ MANY = 2_000
 PARTS = (500, 2_000, 4_000, 8_000, 16_000)
 """Numbers of embedded prompts at which a part is published; further parts change figures little."""
 
-_SLICE = 10_000  # prompts whose texts are held at a time
+_SLICE = 10_000  # prompts whose cached vectors are held at a time
+_AHEAD = 50_000  # prompts whose texts are held while they are embedded
+_TAKE_EVERY = 0.25
+"""Seconds of work whose vectors are taken together: fewer and larger products are faster."""
+_SAVE_EVERY = 2.0
+"""Seconds between two writes to the cache, for the same reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +81,14 @@ def embed_prompts(
     report: Report,
     stopped: Stopped,
     grown: Grown | None = None,
+    encode: EncodeChunks = encode_chunks,
 ) -> PromptVectors | None:
     """Return the vectors of a prompt set; None if stopped, with the finished work cached.
 
-    `grown` gets the vectors so far at each of `PARTS`, while other prompts remain.
+    `grown` gets the vectors so far at each of `PARTS`, while other prompts remain. `encode` embeds
+    those that are not cached.
     """
-    work = _Work(encoder, scoring, cache, prompts, report, behind=grown is not None)
+    work = _Work(encoder, scoring, cache, prompts, report, encode, behind=grown is not None)
     if not work.read(stopped):
         return None
     start = 0
@@ -108,11 +116,12 @@ class _Work:
         cache: VectorCache,
         prompts: PromptSet,
         report: Report,
+        encode: EncodeChunks,
         *,
         behind: bool,
     ) -> None:
         """With `behind`, embedding threads have a lower priority than the screen."""
-        self._behind = behind
+        self._encode, self._behind = encode, behind
         self._encoder, self._scoring, self._cache = encoder, scoring, cache
         self._texts, self._report = prompts.prompts, report
         total = len(prompts)
@@ -142,23 +151,21 @@ class _Work:
     def encode(self, rows: Rows, stopped: Stopped) -> bool:
         """Embed and cache the missing vectors of these rows; return False if stopped."""
         missing = rows[self._missing[rows]]
-        for start in range(0, len(missing), _SLICE):
-            part = missing[start : start + _SLICE]
-            for chunk, texts, vectors in self._encoded(part, stopped):
-                self._put(part[chunk], vectors)
-                self._cache.write([text_key(text) for text in texts], vectors)
-                self._tell()
+        for start in range(0, len(missing), _AHEAD):
+            part = missing[start : start + _AHEAD]
+            texts = self._texts[part].to_list()
+            unsaved = _Unsaved(self._cache)
+            chunks = self._encode(self._encoder, texts, stopped=stopped, behind=self._behind)
+            try:
+                for positions, vectors in _joined(chunks):
+                    self._put(part[positions], vectors)
+                    unsaved.add([text_key(texts[position]) for position in positions], vectors)
+                    self._tell()
+            finally:
+                unsaved.save()
             if self.misses(part):
                 return False
         return True
-
-    def _encoded(
-        self, rows: Rows, stopped: Stopped
-    ) -> Iterator[tuple[list[int], Sequence[str], Floats]]:
-        texts = self._texts[rows].to_list()
-        chunks = encode_chunks(self._encoder, texts, stopped=stopped, behind=self._behind)
-        for chunk, vectors in chunks:
-            yield chunk, [texts[row] for row in chunk], vectors
 
     def misses(self, rows: Rows) -> bool:
         """Return whether any of these rows has no vector."""
@@ -180,3 +187,41 @@ class _Work:
     def _tell(self) -> None:
         total = len(self._missing)
         self._report(Progress("embedding prompts", self._done, total, known=self._known))
+
+
+def _joined(chunks: Iterable[tuple[list[int], Floats]]) -> Iterator[tuple[list[int], Floats]]:
+    """Yield chunks of positions with their vectors [n, d], those of a short time as one."""
+    positions: list[int] = []
+    parts: list[Floats] = []
+    since = time.monotonic()
+    for more, vectors in chunks:
+        positions += more
+        parts.append(vectors)
+        if time.monotonic() - since >= _TAKE_EVERY:
+            yield positions, np.concatenate(parts)
+            positions, parts, since = [], [], time.monotonic()
+    if parts:
+        yield positions, np.concatenate(parts)
+
+
+class _Unsaved:
+    """Vectors that are not in the cache yet."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        self._cache = cache
+        self._keys: list[bytes] = []
+        self._parts: list[Floats] = []
+        self._since = time.monotonic()
+
+    def add(self, keys: list[bytes], vectors: Floats) -> None:
+        """Add vectors [n, d] with their keys, and save all if the last time is long ago."""
+        self._keys += keys
+        self._parts.append(vectors)
+        if time.monotonic() - self._since >= _SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Write them to the cache."""
+        if self._keys:
+            self._cache.write(self._keys, np.concatenate(self._parts))
+        self._keys, self._parts, self._since = [], [], time.monotonic()

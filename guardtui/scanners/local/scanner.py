@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.evaluation import ENGINE, Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -40,6 +41,7 @@ from guardtui.scanners.local.scoring import (
     topic_texts,
 )
 from guardtui.scanners.local.vectors import (
+    EncodeChunks,
     VectorCache,
     cache_folder,
     encode_chunks,
@@ -100,8 +102,8 @@ class LocalScanner:
     """Scores prompts by semantic similarity, offline, as a proxy for a cloud guardrail.
 
     `threshold` is a score from 0 to 1, by default the shipped one; a fitted one is another for each
-    definition. `identity` of its settings changes with the weights and the constants, so scores of
-    equal identities compare.
+    definition. `encode` embeds prompts that are not cached. The guardrail of its settings changes
+    with the weights and the constants, so scores of equal ones compare.
     """
 
     live = True
@@ -112,6 +114,7 @@ class LocalScanner:
         threshold: Threshold = None,
         threshold_source: str = BY_HAND,
         cache: Path | None = None,
+        encode: EncodeChunks = encode_chunks,
     ) -> None:
         if encoder not in ENCODERS:
             raise ScannerError(f"unknown encoder {encoder!r}: choose one of {', '.join(ENCODERS)}")
@@ -119,6 +122,7 @@ class LocalScanner:
         self._threshold = threshold
         self._threshold_source = threshold_source
         self._cache_folder = cache
+        self._encode = encode
         self._lock = threading.Lock()
         self._loaded: tuple[Encoder, ScoringModel, VectorCache] | None = None
         self._prepared: _Prepared | None = None
@@ -128,11 +132,12 @@ class LocalScanner:
     def settings(self) -> ScannerSettings:
         """Settings for any prompts; a fitted threshold is None until prompts are evaluated."""
         _, scoring, _ = self.load()
+        guardrail = Guardrail(ENGINE, encoder=scoring.encoder, version=scoring.version)
         if self._threshold is None:
-            return ScannerSettings(ENGINE, scoring.id, self.shipped_threshold, SHIPPED)
+            return ScannerSettings(guardrail, self.shipped_threshold, SHIPPED)
         if self._threshold == FITTED:
-            return ScannerSettings(ENGINE, scoring.id, None, FITTED)
-        return ScannerSettings(ENGINE, scoring.id, self._threshold, self._threshold_source)
+            return ScannerSettings(guardrail, None, FITTED)
+        return ScannerSettings(guardrail, self._threshold, self._threshold_source)
 
     def settings_for(self, prompts: PromptSet) -> ScannerSettings:
         """Return the settings for these prompts: too few labels are judged at the shipped one."""
@@ -364,7 +369,9 @@ class LocalScanner:
         if self._loaded is None:
             raise RuntimeError("the scanner is not loaded")
         encoder, scoring, cache = self._loaded
-        vectors = embed_prompts(encoder, scoring, cache, prompts, report, stopped, grown)
+        vectors = embed_prompts(
+            encoder, scoring, cache, prompts, report, stopped, grown, self._encode
+        )
         if vectors is None:
             return None
         empty = np.empty((0, len(prompts)), np.float32)

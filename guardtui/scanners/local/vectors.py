@@ -9,10 +9,10 @@ import sqlite3
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ _CALM = 5  # nice value of threads that embed behind a screen
 _FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
 
 Floats: TypeAlias = "NDArray[np.float32]"
+_Result = TypeVar("_Result")
 
 
 def cache_folder() -> Path:
@@ -105,6 +106,7 @@ class VectorCache:
         database = sqlite3.connect(self._file, timeout=5)
         try:
             database.execute("PRAGMA synchronous=NORMAL")
+            database.execute("PRAGMA cache_size=-32768")  # KiB, for the index of many keys
             with database:
                 yield database
         finally:
@@ -189,6 +191,24 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, UnicodeDecodeError)  # raised for damaged names of tables
 
 
+class EncodeChunks(Protocol):
+    """Embeds texts in chunks, somewhere."""
+
+    def __call__(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        *,
+        stopped: Callable[[], bool],
+        behind: bool = False,
+    ) -> Iterator[tuple[list[int], Floats]]:
+        """Yield positions in `texts` with their vectors [n, d], rounded; ends early if stopped.
+
+        A vector depends on its text alone, and not on the chunk. With `behind`, threads of this
+        process have a low priority, so that others, such as the screen, come first.
+        """
+
+
 def encode_chunks(
     encoder: Encoder,
     texts: Sequence[str],
@@ -196,14 +216,11 @@ def encode_chunks(
     stopped: Callable[[], bool],
     behind: bool = False,
 ) -> Iterator[tuple[list[int], Floats]]:
-    """Yield positions in `texts` with their vectors [n, d], rounded; ends early if stopped.
+    """Embed in threads of this process; see `EncodeChunks`.
 
-    Each core works on a chunk; the encoders release the interpreter while they compute. With
-    `behind`, the threads have a low priority, so that others, such as the screen, come first.
+    Each core works on a chunk; the encoders release the interpreter while they compute.
     """
-    # Texts of similar length in one chunk make larger batches of equal length.
-    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
-    chunks = [order[start : start + encoder.chunk] for start in range(0, len(order), encoder.chunk)]
+    chunks = chunks_of(encoder, texts)
 
     def vectors(rows: list[int]) -> Floats:
         return rounded(encoder.encode([texts[row] for row in rows]))
@@ -217,18 +234,35 @@ def encode_chunks(
         return
     calm = _yield_to_others if behind else None
     with ThreadPoolExecutor(workers, thread_name_prefix="encoder", initializer=calm) as pool:
-        ahead: deque[tuple[list[int], Future[Floats]]] = deque()
-        for rows in chunks:
-            if stopped():
-                break
-            ahead.append((rows, pool.submit(vectors, rows)))
-            if len(ahead) > workers:
-                rows, job = ahead.popleft()
-                yield rows, job.result()
-        while ahead:
-            rows, job = ahead.popleft()
-            if not (stopped() and job.cancel()):  # chunks in work are finished
-                yield rows, job.result()
+        yield from in_order(chunks, lambda rows: pool.submit(vectors, rows), workers, stopped)
+
+
+def chunks_of(encoder: Encoder, texts: Sequence[str]) -> list[list[int]]:
+    """Return the positions of texts, in chunks for the encoder."""
+    # Texts of similar length in one chunk make larger batches of equal length.
+    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    return [order[start : start + encoder.chunk] for start in range(0, len(order), encoder.chunk)]
+
+
+def in_order(
+    chunks: Iterable[list[int]],
+    submit: Callable[[list[int]], Future[_Result]],
+    ahead: int,
+    stopped: Callable[[], bool],
+) -> Iterator[tuple[list[int], _Result]]:
+    """Yield chunks with their results in order, with `ahead` more submitted; early if stopped."""
+    waiting: deque[tuple[list[int], Future[_Result]]] = deque()
+    for rows in chunks:
+        if stopped():
+            break
+        waiting.append((rows, submit(rows)))
+        if len(waiting) > ahead:
+            rows, job = waiting.popleft()
+            yield rows, job.result()
+    while waiting:
+        rows, job = waiting.popleft()
+        if not (stopped() and job.cancel()):  # chunks in work are finished
+            yield rows, job.result()
 
 
 def _yield_to_others() -> None:

@@ -1,1 +1,1 @@
-"""What to change next: suggested edits, lint, and the list of all advice."""
+"""What to change next: ideas, the effect of each part, lint."""

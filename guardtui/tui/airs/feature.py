@@ -1,20 +1,14 @@
-"""The topics in AIRS on the main screen: the list with its keys, and reverting an apply."""
+"""The topics in AIRS on the main screen: viewed and copied, and changes with their progress."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
-
-from textual.screen import Screen
 
 from guardtui.app.connections import Connections
 from guardtui.app.ports import Author, Jobs
-from guardtui.app.remote_topics import RemoteTopics, Show
+from guardtui.app.remote_topics import Change, RemoteTopics
 from guardtui.app.state import ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
-from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.models import CustomTopic
-from guardtui.tui.airs.dialogs import RemoteTopicsDialog
 
 _OPENING = "dialog"
 _CHANGING = "remote"
@@ -22,21 +16,17 @@ _CHANGING = "remote"
 
 
 class AirsTopicsFeature:
-    """Shows the topics of the tenant, and changes them one at a time.
-
-    Progress is shown in the list, or in the scan line after the list is closed.
-    """
+    """Shows the topics of the tenant, and changes them one at a time."""
 
     def __init__(
         self,
-        screen: Screen[Any],
         store: Store,
         connections: Connections,
         topics: RemoteTopics,
         author: Author,
         jobs: Jobs,
     ) -> None:
-        self._screen, self._store, self._connections = screen, store, connections
+        self._store, self._connections = store, connections
         self._topics, self._author, self._jobs = topics, author, jobs
 
     @property
@@ -50,103 +40,36 @@ class AirsTopicsFeature:
 
     def revert(self) -> None:
         """Revert the newest apply of this session."""
-        self._jobs.start(self._revert(), group=_OPENING, exclusive=True)
+        self._jobs.start(self._changed(self._revert), group=_CHANGING)
 
     async def _show_topics(self) -> None:
-        connection = await self._managing()
-        if connection is None:
-            return
-        dialog = RemoteTopicsDialog(
-            connection.title,
-            lambda: self._topics.here,
-            lambda: self._topics.read(connection),
-            lambda name, topic: self._act(connection, dialog, name, topic),
-        )
-        self._screen.app.push_screen(dialog)
-
-    async def _revert(self) -> None:
-        connection = await self._managing()
-        if connection is not None:
-            self._change(None, lambda show: self._topics.revert(connection, show))
-
-    async def _managing(self) -> AirsConnection | None:
+        change: Change | None = None
         try:
-            return await self._topics.managing()
+            connection = await self._topics.managing()
+            if connection is not None:
+                change = await self._topics.choose(connection, self._show_step)
         except GuardtuiError as error:
-            self._show_step("")
             self._connections.warn(str(error), error=True)
-            return None
+        self._show_step("")
+        if change is not None:
+            self._jobs.start(self._changed(change), group=_CHANGING)
 
-    def _act(
-        self,
-        connection: AirsConnection,
-        dialog: RemoteTopicsDialog,
-        name: str,
-        topic: CustomTopic | None,
-    ) -> None:
-        """Run the action of a key of the list."""
-        topics = self._topics
-        if name == "apply":
-            self._change(dialog, lambda show: topics.apply(connection, show))
-        elif name == "create":
-            self._change(dialog, lambda show: topics.create(connection, dialog.listing, show))
-        elif name == "revert":
-            self._change(dialog, lambda show: topics.revert(connection, show))
-        elif topic is None:
-            dialog.show_status("There is no topic to choose.")
-        elif name == "delete":
-            self._change(dialog, lambda show: topics.delete(connection, topic, show))
-        else:
-            self._jobs.start(self._take_over(dialog, topic), group=_CHANGING)
+    async def _revert(self, show: Callable[[str], None]) -> str:
+        connection = await self._topics.managing()
+        return "" if connection is None else await self._topics.revert(connection, show)
 
-    async def _take_over(self, dialog: RemoteTopicsDialog, topic: CustomTopic) -> None:
-        listing = dialog.listing
-        intent = None if listing is None else listing.intent(topic)
-        if await self._topics.take_over(topic, intent, dialog.show_status):
-            dialog.action_close()
-
-    # --- a change -------------------------------------------------------------------------
-
-    def _change(
-        self, dialog: RemoteTopicsDialog | None, change: Callable[[Show], Awaitable[str]]
-    ) -> None:
+    async def _changed(self, change: Change) -> None:
+        """Make a change with its steps in the line of the scan, and report it."""
         if refusal := self._topics.refusal:
-            self._report(dialog, refusal, problem=True)
-        else:
-            self._jobs.start(self._changed(dialog, change), group=_CHANGING)
-
-    async def _changed(
-        self, dialog: RemoteTopicsDialog | None, change: Callable[[Show], Awaitable[str]]
-    ) -> None:
-        """Make a change, report it, and load the list again."""
-
-        def show(text: str, *, problem: bool = False) -> None:
-            if dialog is not None and not dialog.is_left:
-                dialog.show_status(text, problem=problem)
-            else:
-                self._show_step(text)
-
-        done, problem = "", False
+            self._connections.warn(refusal, error=True)
+            return
         try:
-            done = await change(show)
+            done = await change(self._show_step)
         except GuardtuiError as error:
-            done, problem = str(error), True
-        if done and dialog is not None and not dialog.is_left:
-            # Load again after a failure too: part of the change may have been made.
-            dialog.load(done, problem=problem)
-            self._show_step("")
+            self._connections.warn(str(error), error=True)
         else:
-            self._report(dialog, done, problem=problem)
-
-    def _report(
-        self, dialog: RemoteTopicsDialog | None, text: str, *, problem: bool = False
-    ) -> None:
-        if dialog is not None and not dialog.is_left:
-            dialog.show_status(text, problem=problem)
-        elif text and problem:
-            self._connections.warn(text, error=True)
-        elif text:
-            self._author.notify(text, title="AIRS", seconds=10)
+            if done:
+                self._author.notify(done, title="AIRS", seconds=10)
         self._show_step("")
 
     def _show_step(self, text: str) -> None:

@@ -67,13 +67,30 @@ _NOT_SELECTED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OtherVerdict:
+    """Latest verdict of a guardrail that is not shown, from the iteration `number`.
+
+    `current`: it is on the definition that is shown.
+    """
+
+    guardrail: str
+    number: int
+    outcome: Outcome
+    current: bool
+    score: float | None = None
+    stopped_by: Sequence[str] = ()
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
 
-    `note` is a doubt about the verdict, `stopped_by` the topics that stopped the prompt, `reason`
-    that of a judge. With `forecast` the score is the probability that the guardrail triggers;
-    `with_others`: other topics of the profile may be the reason.
+    `others` are verdicts of other guardrails. `note` is a doubt about the verdict, `stopped_by` the
+    topics that stopped the prompt, `reason` that of a judge. With `forecast` the score is the
+    probability that the guardrail triggers; `with_others`: other topics of the profile may be the
+    reason.
     """
 
     prompt: str
@@ -92,6 +109,7 @@ class PromptDetail:
     reason: str = ""
     forecast: bool = False
     with_others: bool = False
+    others: Sequence[OtherVerdict] = ()
 
     @property
     def copied(self) -> str:
@@ -203,6 +221,7 @@ def detail_text(
         lines.append(words)
     if detail.history:
         lines.append(history_strip(detail.history, width))
+    lines += map(_other, detail.others)
     if not first:
         lines.append(prompt)
     start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
@@ -265,6 +284,25 @@ def _notes(detail: PromptDetail) -> list[Text]:
         line.append(display_start(detail.reason, _REASON_CHARACTERS, newlines=True))
         lines.append(line)
     return lines
+
+
+def _other(verdict: OtherVerdict) -> Text:
+    """Return the verdict of another guardrail in a line."""
+    line = Text()
+    line.append(f"{display_start(verdict.guardrail, _NAME_CHARACTERS)} ", "$text-muted")
+    line.append(
+        f"{_SIGNS[verdict.outcome]} {verdict.outcome.name}", _STYLES.get(verdict.outcome, "")
+    )
+    definition = "" if verdict.current else ", another definition"
+    line.append(f"  #{verdict.number}{definition}", "$text-muted")
+    if verdict.score is not None:
+        line.append(f"  score {verdict.score:.2f}")
+    if verdict.stopped_by:
+        names = (display_start(name, _NAME_CHARACTERS) for name in verdict.stopped_by[:_NAMES])
+        line.append(f"  stopped by: {', '.join(names)}")
+    if verdict.reason:
+        line.append(f"  {display_start(verdict.reason, _NOTE_CHARACTERS)}")
+    return line
 
 
 def _reason(detail: PromptDetail) -> Text | None:

@@ -10,7 +10,8 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Checkbox, Input, Label, OptionList, Static
+from textual.content import Content
+from textual.widgets import Button, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.app.reporting import ReportRequest, ReportSubject
@@ -20,6 +21,7 @@ from guardtui.reports.formats import VARIANTS, format_of
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.desktop_open import open_file, open_refusal
 
@@ -75,7 +77,8 @@ class ExportDialog(Modal[str | None]):
         self._about = Static("", id="export-about", markup=False)
         self._list = OptionList(id="export-formats", markup=False, compact=True)
         self._file = LineInput(id="export-name", compact=True)
-        self._variant = Checkbox(value=variant, id="export-variant", compact=True)
+        self._with_variant = variant
+        self._variant = ToggleButton(id="export-variant", compact=True)
         self._status = Static("", id="export-status", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -121,10 +124,7 @@ class ExportDialog(Modal[str | None]):
 
     def _propose(self) -> None:
         """Propose a free name; a name typed by the author only gets the ending of the format."""
-        variant = VARIANTS.get(self._format)
-        self._variant.display = variant is not None
-        if variant is not None:
-            self._variant.label = f"{variant.about} · x"
+        self._show_variant()
         if self._format == PICTURE:
             self._file.disabled = True
             return
@@ -147,11 +147,18 @@ class ExportDialog(Modal[str | None]):
         self._proposed = self._file.value = free_name(stem, ending, self._taken)
         self._file.cursor_position = len(self._proposed)
 
+    def _show_variant(self) -> None:
+        variant = VARIANTS.get(self._format)
+        self._variant.display = variant is not None
+        if variant is not None:
+            state = "on " if self._with_variant else "off"
+            self._variant.label = Content(f"x  {state}  {variant.about}")
+
     @on(OptionList.OptionHighlighted)
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option.id is not None and event.option.id != self._format:
             self._format = event.option.id
-            self._variant.value = False
+            self._with_variant = False
             self._propose()
 
     def action_subject(self, step: int) -> None:
@@ -161,10 +168,12 @@ class ExportDialog(Modal[str | None]):
             self._subject = index
             self._show_subject()
 
+    @on(Button.Pressed)
     def action_variant(self) -> None:
         """Switch the variant of the format on or off."""
         if self._variant.display and not self._busy:
-            self._variant.toggle()
+            self._with_variant = not self._with_variant
+            self._show_variant()
 
     # --- writing --------------------------------------------------------------------------
 
@@ -178,7 +187,7 @@ class ExportDialog(Modal[str | None]):
             self.dismiss(PICTURE)
             return
         name = self._file.value.strip()
-        variant = self._variant.display and self._variant.value
+        variant = self._variant.display and self._with_variant
         wanted = ReportRequest(self._format, self.subject, name, variant)
         if not name:
             self.failed("write a name for the file")

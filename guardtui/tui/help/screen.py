@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rich.text import Text
@@ -12,39 +11,46 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from guardtui.tui.help.panes import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.help.layout import add_markdown, add_rows
+from guardtui.tui.help.panes import (
+    OVERVIEW,
+    introduction,
+    pane_of,
+    panes,
+    table_rows,
+    with_keys,
+    words,
+)
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names, menu_name
 from guardtui.tui.textual_compat import keymap_of
 
-_KEY_CELLS = 20
 _USUAL_WIDTH = 110
-_NARROWEST = 20
 
 Keymap = Mapping[str, str] | None
 """Keys that the author set, by the id of the binding."""
 
 
 def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
-    """Return the help of a pane: what it shows, its keys, its terms, and global keys.
+    """Return the help of a pane: what it shows, its keys, its terms, more, and global keys.
 
     `width` in cells is what the lists are wrapped to; paragraphs are left to the screen.
     """
-    known = PANES[pane]
+    known = panes()[pane]
     text = Text()
     text.append(f"{known.title}\n\n", "bold")
-    text.append(f"{_flowing(known.prose)}\n")
+    add_markdown(text, with_keys(known.prose, keymap), width)
     text.append("\nKeys here\n", "bold")
-    _rows(text, width, known.keys)
+    add_rows(text, width, known.keys)
     for scope in known.scopes:
         _actions(text, scope, keymap, width)
-    if pane == "filter":
-        text.append("\nThe filter\n", "bold")
-        _rows(text, width, FILTER_EXAMPLES)
     if known.words:
         text.append("\nWords\n", "bold")
-        _rows(text, width, ((word, WORDS[word]) for word in known.words))
+        add_rows(text, width, ((word, words()[word]) for word in known.words))
+    if known.more:
+        text.append("\n")
+        add_markdown(text, with_keys(known.more, keymap), width)
     if pane in OVERVIEW:
         text.append(f"\n{SCOPE_TITLES[SCREEN]}\n", "bold")
         _actions(text, SCREEN, keymap, width)
@@ -53,24 +59,20 @@ def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) ->
 
 def help_text(keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
     """Return the full help: introduction, every key, the filter, every term, every pane."""
-    text = Text(f"{_flowing(INTRODUCTION)}\n")
+    text = Text()
+    add_markdown(text, introduction(), width)
     for scope, title in SCOPE_TITLES.items():
         text.append(f"\n{title}\n", "bold")
         _actions(text, scope, keymap, width)
-    _rows(text, width, (("Tab, Enter", "Go to the next field"), ("^p", "The command palette")))
+    add_rows(text, width, (("Tab, Enter", "Go to the next field"), ("^p", "The command palette")))
     text.append("\nThe filter\n", "bold")
-    _rows(text, width, FILTER_EXAMPLES)
+    add_rows(text, width, table_rows(panes()["filter"].more))
     text.append("\nWords\n", "bold")
-    _rows(text, width, WORDS.items())
+    add_rows(text, width, words().items())
     for pane in OVERVIEW:
-        text.append(f"\n{PANES[pane].title}\n", "bold")
-        text.append(f"{_flowing(PANES[pane].prose)}\n")
+        text.append(f"\n{panes()[pane].title}\n", "bold")
+        add_markdown(text, with_keys(panes()[pane].prose, keymap), width)
     return text
-
-
-def _flowing(prose: str) -> str:
-    """Return paragraphs without line breaks: the screen wraps them."""
-    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in prose.split("\n\n"))
 
 
 def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
@@ -81,18 +83,7 @@ def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
         )
         for action in in_scope(scope)
     )
-    _rows(text, width, rows)
-
-
-def _rows(text: Text, width: int, rows: Iterable[tuple[str, str]]) -> None:
-    """Append two columns; a name that is too long for the first gets its own line."""
-    indent = _KEY_CELLS + 3
-    for name, meaning in rows:
-        text.append(f"  {name:<{_KEY_CELLS}} ", "bold")
-        if len(name) > _KEY_CELLS:
-            text.append("\n" + " " * indent)
-        lines = textwrap.wrap(meaning, max(_NARROWEST, width - indent)) or [""]
-        text.append(f"\n{' ' * indent}".join(lines) + "\n")
+    add_rows(text, width, rows)
 
 
 class HelpScreen(TextPage):

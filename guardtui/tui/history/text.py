@@ -11,7 +11,7 @@ from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.figures import bracketed, capitalized, rate_text
-from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import CHANGES
@@ -54,7 +54,7 @@ _COLUMNS = (
     _Column("95 %", 14, 96),
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
-    _Column("scanner", 9, 96),
+    _Column("guardrail", 10, 96),
     _Column("time", 12),
     _Column("zone", 6, 72),
 )
@@ -134,7 +134,7 @@ def entry_line(
         "95 %": (_interval(entry), "$text-muted"),
         "TPR": (_about(entry, entry.true_positive_rate), ""),
         "TNR": (_about(entry, entry.true_negative_rate), ""),
-        "scanner": (display_start(entry.settings.name, 8), "$text-muted"),
+        "guardrail": (_name(entry.settings), "$text-muted"),
         "time": (created[5:16], "$text-muted"),
         "zone": (created[17:22], "$text-muted"),
     }
@@ -143,6 +143,10 @@ def entry_line(
         shown, look = cells[column.title]
         line.append(f"{shown:<{column.cells}}", look)
     return line.append(entry.what_changed)
+
+
+def _name(settings: ScannerSettings) -> str:
+    return display_start(settings.guardrail.title or settings.kind, 9)
 
 
 def _columns(width: int) -> list[_Column]:
@@ -169,7 +173,7 @@ def history_marks(session: Session) -> dict[str, list[str]]:
 
 def _about(entry: HistoryEntry, rate: float | None) -> str:
     """Return a rate, with "≈" for that of a forecast."""
-    return f"{'≈' if entry.settings.name == FORECAST else ''}{rate_text(rate)}"
+    return f"{'≈' if entry.settings.is_forecast else ''}{rate_text(rate)}"
 
 
 def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
@@ -181,8 +185,9 @@ def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
     text.append(f"  coverage {_about(entry, entry.coverage)} {_interval(entry)}".rstrip())
     text.append(f"  TPR {_about(entry, entry.true_positive_rate)}")
     text.append(f"  TNR {_about(entry, entry.true_negative_rate)}")
-    text.append(f"\n{local_time(entry.created)}  {display_text(entry.settings.name)}")
-    text.append(f", {display_start(entry.settings.identity, 60)}", "$text-muted")
+    text.append(f"\n{local_time(entry.created)}  ")
+    forecast = "forecast of " if entry.settings.is_forecast else ""
+    text.append(f"{forecast}{display_start(entry.settings.guardrail.text(), 70)}", "$text-muted")
     if entry.iteration is None:
         text.append("  measured while editing: no verdicts", "$text-warning")
     return text.append(f"\n{entry.what_changed}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from guardtui.app.connections import NO_MODEL
 from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
@@ -12,16 +11,10 @@ from guardtui.app.services import Services
 
 NEEDS_ALL = frozenset(
     {
-        "refine",
-        "show_agreement",
+        "ideas",
         "show_effects",
         "show_lint",
-        "show_panel",
-        "show_suspects",
         "show_sweep",
-        "suggest",
-        "try_wordings",
-        "what_if",
     }
 )
 """Actions that measure all prompts: they wait until every prompt is embedded."""
@@ -45,10 +38,7 @@ class Availability:
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
-            "suggest": self._no_model,
-            "try_wordings": lambda: services.wording_runs.refusal,
-            "show_agreement": self._nothing_judged,
-            "show_forecast_trust": self._nothing_judged,
+            "show_trust": self._nothing_judged,
         }
 
     def refusal(self, name: str) -> str:
@@ -68,14 +58,9 @@ class Availability:
             return ""
         return "No regressions: nothing that was right is wrong now."
 
-    def _no_model(self) -> str:
-        if self._services.connections.options.wording_model is not None:
-            return ""
-        return NO_MODEL
-
     def _nothing_judged(self) -> str:
         recorded = self._services.session.iterations
-        judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
+        judged = any(iteration.evaluation.settings.kind in REMOTE for iteration in recorded)
         if judged or self._services.scans.results.last() is not None:
             return ""
         return NOTHING_JUDGED

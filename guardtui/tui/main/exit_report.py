@@ -10,7 +10,7 @@ from guardtui.domain.metrics import missing_counts
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import Workspace
-from guardtui.tui.main.sample_text import prompt_count_text
+from guardtui.tui.main.prompt_count import prompt_count_text
 
 _RATES = (
     ("coverage", "coverage"),

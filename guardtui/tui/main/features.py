@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from guardtui.app.services import Services
-from guardtui.tui.advice.next_steps import NextStepFeature
+from guardtui.tui.advice.ideas import IdeaFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
@@ -23,8 +23,6 @@ from guardtui.tui.main.workspace import WorkspaceFeature
 from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonFeature
-from guardtui.tui.scanner_comparison.suspects import SuspectsFeature
 from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.tour.feature import TourFeature
 
@@ -44,17 +42,13 @@ ON_DEMAND = {
     "new_topic": "topics.feature:TopicsFeature",
     "open_topic": "topics.feature:TopicsFeature",
     "recent_topics": "topics.feature:TopicsFeature",
-    "refine": "advice.refinement:RefinementFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
-    "show_agreement": "guardrail.agreement:AgreementFeature",
     "show_check": "prompts.check_page:CheckFeature",
-    "show_effects": "advice.refinement:RefinementFeature",
-    "show_forecast_trust": "guardrail.forecast_trust:ForecastTrustFeature",
+    "show_effects": "advice.effects:EffectFeature",
     "show_history": "history.dialog:HistoryFeature",
     "show_lint": "advice.lint_page:LintFeature",
     "show_sweep": "threshold.sweep:ThresholdFeature",
-    "try_wordings": "advice.wording_run:WordingRunFeature",
-    "what_if": "advice.refinement:RefinementFeature",
+    "show_trust": "guardrail.trust:TrustFeature",
 }
 """Module below `guardtui.tui` and class of the feature that runs an action, by action."""
 
@@ -96,7 +90,6 @@ class Features:
         guardrail = GuardrailFeature(services, window)
         self.scanning = ScanFeature(services, window, guardrail)
         self.tour = TourFeature(window)
-        panel = ScannerComparisonFeature(services, window)
         self.loaded: dict[str, Feature] = {}
         """Features of `ON_DEMAND` that were needed so far, by their entry."""
         at_start: Sequence[Feature] = (
@@ -109,7 +102,6 @@ class Features:
             self.scanning,
             guardrail,
             AirsTopicsFeature(
-                screen,
                 services.store,
                 services.connections,
                 services.remote_topics,
@@ -117,9 +109,7 @@ class Features:
                 window,
             ),
             self.files,
-            NextStepFeature(services, window),
-            panel,
-            SuspectsFeature(services, window, panel),
+            IdeaFeature(services, window),
             self.tour,
             ToolsFeature(window),
         )

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from guardtui.domain.topic import Topic
 from guardtui.tui.detail.pane import DetailPane
-from guardtui.tui.editor.next_step_line import NextStepLine
+from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
 from guardtui.tui.metrics.pane import MetricsPane
@@ -54,7 +54,7 @@ class Panes:
         self.scan = ScanPane()
         self.header = Static("", id="header", markup=False)
         self.summary = Static("", id="summary", markup=False)
-        self.next_line = NextStepLine()
+        self.next_line = NextLine()
         self.progress = Static("", id="progress", markup=False)
 
     def compose(self) -> ComposeResult:

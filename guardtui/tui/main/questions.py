@@ -10,11 +10,9 @@ from textual.screen import ModalScreen
 
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
 from guardtui.app.scan_plan import FlipPlan, ScanPlan
-from guardtui.app.wording_requests import TypeWordings
-from guardtui.app.wording_runs import WordingPlan
+from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.text import display_text
-from guardtui.tui.advice.wording_plan import WordingPlanDialog
-from guardtui.tui.advice.wordings_dialog import WordingsDialog
+from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.airs import dialogs as airs_dialogs
 from guardtui.tui.kit import dialogs
 from guardtui.tui.scan.dialogs import ScanDialog

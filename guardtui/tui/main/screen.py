@@ -350,6 +350,10 @@ class MainScreen(Screen[None]):
     def edit_prompts(self, event: messages.EditPrompts) -> None:
         self._loaded.files.edit_prompts(event.edit)
 
+    @on(messages.ConfirmLabels)
+    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
+        self.rows.confirm(event.keys)
+
     @on(messages.UndoPromptEdit)
     def undo_prompt_edit(self) -> None:
         self._loaded.files.edit_prompts(None)

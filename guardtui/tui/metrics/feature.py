@@ -18,7 +18,7 @@ from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.session.session import PLATEAU
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
-from guardtui.tui.main.sample_text import prompt_count_text, sample_text
+from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import Dashboard, summary
 
@@ -111,7 +111,7 @@ def _badge(state: AppState) -> str:
     settings, connection = state.evaluation.settings, state.connection
     text = " ".join(filter(None, badge(settings)))
     now = None if connection is None else connection.revision
-    if settings.name != AIRS or now is None or revision_of(settings) in ("", str(now)):
+    if settings.kind != AIRS or now is None or revision_of(settings) in ("", str(now)):
         return text
     return f"{text}, no longer in effect"
 
@@ -179,8 +179,8 @@ class MetricsFeature:
             partial=state.partial,
             forecast=state.forecast,
             figures=state.figures,
-            sample=sample_text(workspace),
-            proportional=workspace.large is None or workspace.large[1].proportional,
+            sample="" if workspace.sample is None else workspace.sample.text,
+            proportional=workspace.sample is None or workspace.sample.proportional,
         )
 
     def _shipped(self, evaluation: Evaluation) -> float | None:
@@ -188,6 +188,6 @@ class MetricsFeature:
         settings = evaluation.settings
         if settings.threshold is None:
             return None  # the engine may not be loaded
-        if settings.name == DECISION:
+        if settings.kind == DECISION:
             return THRESHOLD
         return self._services.engine.scanner.shipped_threshold

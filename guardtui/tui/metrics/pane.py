@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
-from guardtui.domain.guardrail import FORECAST, badge, revision_of
+from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, ThresholdFit, is_fitted_with
 from guardtui.domain.significance import Difference
@@ -446,19 +446,19 @@ def _edit(shown: Dashboard) -> Text:
     """Return what differs from the baseline."""
     settings = shown.evaluation.settings
     changed = ", ".join(shown.changes) or "unchanged"
-    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
+    preview = "preview" if settings.kind in (ENGINE, FORECAST) else "not recorded"
     state = "" if shown.recorded else f" · {preview}"
     return Text(f"edit: {changed}{state}", "$text-muted")
 
 
 def _scanner(shown: Dashboard) -> Text:
-    """Return the scanner."""
+    """Return the guardrail."""
     settings = shown.evaluation.settings
-    scanner = settings.identity
+    guardrail = settings.guardrail.text()
     if revision := revision_of(settings):
-        scanner += f", revision {revision}"
-    kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
-    return Text(f"{kind}{scanner}", "$text-muted")
+        guardrail += f", revision {revision}"
+    forecast = "forecast of " if settings.is_forecast else ""
+    return Text(f"{forecast}{guardrail}", "$text-muted")
 
 
 def sparkline(values: Sequence[float | None], most: int = BARS) -> str:

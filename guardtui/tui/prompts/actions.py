@@ -24,7 +24,7 @@ from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import EXAMPLES_AT_MOST
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.kit.prompt_lines import CHARACTERS, prompt_lines
-from guardtui.tui.messages import AddExamples, EditPrompts, UndoPromptEdit
+from guardtui.tui.messages import AddExamples, ConfirmLabels, EditPrompts, UndoPromptEdit
 from guardtui.tui.prompts.clipboard_rows import prompts_as_lines, rows_as_tsv
 from guardtui.tui.prompts.dialog import ColumnField, PromptDialog, PromptText
 from guardtui.tui.system.clipboard import copy_to_system
@@ -160,6 +160,11 @@ class PromptActions:
 
     def relabel(self) -> None:
         self._edit("Flip the label", "Flip", Relabel)
+
+    def confirm_labels(self) -> None:
+        rows = self._chosen_rows()
+        if rows is not None and len(rows):
+            self._pane.post_message(ConfirmLabels(self._keys(rows)))
 
     def remove_prompts(self) -> None:
         self._edit("Remove", "Remove", Remove)

@@ -23,7 +23,6 @@ from guardtui.scanners.base import ScannerError
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
-from guardtui.tui.main.sample_text import sample_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.prompts.category_list import CategoryList
 from guardtui.tui.prompts.check_text import (
@@ -100,7 +99,8 @@ class CheckFeature:
         column = prompts.category_column
         if column is not None and state.evaluation is not None:
             categories = metrics_by_group(state.evaluation.codes, *prompts.groups(column))
-        subject = f"the {sample_text(workspace)}" if sample_text(workspace) else "the prompts"
+        sample = workspace.sample
+        subject = "the prompts" if sample is None else f"the {sample.text}"
         page = CheckPage(f"Check of the definition and {subject}", entries, categories)
         chosen = await self._window.show(page)
         if chosen is None:

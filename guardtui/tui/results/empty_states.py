@@ -12,6 +12,11 @@ def empty_text(results: Results) -> str:
     """Return why these results have no rows."""
     view, counts = results.view, results.counts
     group = FILTERS[view.filter]
+    if view.search.strip().lower() in ("suspect", "suspects") and view.filter == "all":
+        return (
+            "No label is in doubt: at least two independent guardrails must contradict it. The "
+            "engine is one of them; scan with others to know more."
+        )
     if view.search:
         others = "" if view.filter == "all" else ", 7 looks among all prompts"
         return f"Nothing in {group} passes the filter line: Esc takes it away{others}."

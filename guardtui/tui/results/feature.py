@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from guardtui.app.other_guardrails import OtherGuardrails
+from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
@@ -16,7 +18,8 @@ from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.base import ScannerError
-from guardtui.tui.detail.pane import PromptDetail
+from guardtui.session.other_verdicts import OtherVerdicts
+from guardtui.tui.detail.pane import OtherVerdict, PromptDetail
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.results.model import Results, ResultsView, build_results
@@ -37,6 +40,7 @@ class ResultsFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._table, self._detail = window.panes.results, window.panes.detail
+        self._others = OtherGuardrails(services.workspace, services.engine)
         self.results: Results | None = None
         self._of: tuple[Evaluation, PromptSet] | None = None
         """The source of the results; the state may already be newer."""
@@ -46,6 +50,7 @@ class ResultsFeature:
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Build the rows of another evaluation or prompt set."""
         same = new.evaluation is old.evaluation and new.comparison is old.comparison
+        same &= new.iterations is old.iterations
         if not same or new.evaluated is not old.evaluated:
             self.build(self._table.view)
 
@@ -58,7 +63,11 @@ class ResultsFeature:
         evaluation, comparison, prompts = state.evaluation, state.comparison, state.evaluated
         if evaluation is None or prompts is None:
             return
-        build = partial(build_results, prompts, evaluation, comparison, view)
+        others, doubts = self._others.verdicts(state), None
+        if view.search:
+            with problems_shown(self._window):
+                doubts = self._others.doubts(state)
+        build = partial(build_results, prompts, evaluation, comparison, view, others, doubts)
         # Few rows are built before the next frame, so that no pane is behind the others.
         quick = len(prompts) <= AT_ONCE and not view.search
         results = build() if quick else await asyncio.to_thread(build)
@@ -67,6 +76,15 @@ class ResultsFeature:
             self.results, self._of = results, (evaluation, prompts)
             self._table.show(results)
             self.show_detail(self._table.table.cursor_row_id)
+
+    def confirm(self, keys: frozenset[int]) -> None:
+        """Confirm these labels as right or, if all are, undo that."""
+        with problems_shown(self._window):
+            which = "The label is" if len(keys) == 1 else f"{len(keys)} labels are"
+            said = "confirmed" if self._others.confirm(keys) else "open again"
+            self._window.notify(f"{which} {said}.")
+            if self._table.view.search:
+                self.build(self._table.view)
 
     def to_regression(self, step: int) -> None:
         """Go to the next regression (1) or the previous one (-1), from any pane."""
@@ -102,15 +120,36 @@ class ResultsFeature:
             error=verdicts.errors.get(row, ""),
             note=verdicts.notes.get(row, ""),
             stopped_by=verdicts.stopped_by.get(row, ()),
-            forecast=evaluation.settings.name == FORECAST,
+            forecast=evaluation.settings.kind == FORECAST,
             with_others=self._with_others(),
             reason=verdicts.reasons.get(row, ""),
             topic=evaluation.topic,
+            others=tuple(self._other_verdicts(self.results.others, row_id, row)),
             history=[
                 (iteration.number, _outcome_of(iteration.evaluation, row_id))
                 for iteration in self._services.state.iterations[-HISTORY_SHOWN:]
             ],
         )
+
+    def _other_verdicts(
+        self, others: OtherVerdicts | None, key: int, row: int
+    ) -> Iterator[OtherVerdict]:
+        for guardrail in () if others is None else others.guardrails:
+            source = guardrail.source(key)
+            if source is None:
+                continue
+            iteration, there = source
+            verdicts = iteration.evaluation.verdicts
+            score = float(verdicts.score[there])
+            yield OtherVerdict(
+                guardrail.title,
+                iteration.number,
+                Outcome(int(guardrail.codes[row])),
+                current=bool(guardrail.current[row]),
+                score=None if np.isnan(score) else score,
+                stopped_by=verdicts.stopped_by.get(there, ()),
+                reason=verdicts.reasons.get(there, "") or verdicts.notes.get(there, ""),
+            )
 
     def _with_others(self) -> bool:
         """Return whether other topics of the profile stop prompts too."""

@@ -15,13 +15,15 @@ from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.row_filter import FilterRows, parse_filter
+from guardtui.domain.row_filter import FilterRows, KnowsLabels, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.tui.results.other_columns import is_of_others, other_cells, sort_values
 from guardtui.tui.table.rows import Cell, OrderedRows
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
+    from guardtui.session.other_verdicts import OtherVerdicts
 
 FILTERS: dict[str, str] = {  # text on the screen, by name
     "mistakes": "mistakes",
@@ -111,7 +113,8 @@ class Results(OrderedRows):
     """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
 
     `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter;
-    `columns` the keys of the columns whose cells are given, in their order.
+    `columns` the keys of the columns whose cells are given, in their order; `others` the verdicts
+    of guardrails that are not shown.
     """
 
     prompts: PromptSet
@@ -121,6 +124,7 @@ class Results(OrderedRows):
     order: NDArray[np.intp]
     counts: dict[str, int]
     columns: tuple[str, ...] = COLUMNS
+    others: OtherVerdicts | None = None
 
     def with_columns(self, columns: tuple[str, ...]) -> Results:
         """Return the same rows with other columns."""
@@ -179,6 +183,8 @@ class Results(OrderedRows):
 
     def _column(self, key: str, rows: NDArray[np.intp]) -> list[Cell]:
         """Return the cells of a column for these rows of the prompt set."""
+        if self.others is not None and is_of_others(key):
+            return other_cells(self.others, key, rows)
         return _CELLS[key](self, rows)
 
 
@@ -262,7 +268,12 @@ def _part_cell(matched: int) -> Cell:
 
 
 def build_results(
-    prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None, view: ResultsView
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    comparison: Comparison | None,
+    view: ResultsView,
+    others: OtherVerdicts | None = None,
+    labels: KnowsLabels | None = None,
 ) -> Results:
     """Filter, search and sort; only numpy and polars, so it can run in a thread.
 
@@ -283,11 +294,15 @@ def build_results(
     if view.search:
         with contextlib.suppress(FilterError):
             chosen = parse_filter(view.search, prompts.extra_columns)
-            mask &= chosen.mask(FilterRows(prompts, evaluation, comparison))
+            mask &= chosen.mask(FilterRows(prompts, evaluation, comparison, labels))
     order = np.flatnonzero(mask)
-    order = _sorted(order, view, prompts, evaluation, comparison)
+    if others is not None and is_of_others(view.sort):
+        index = np.argsort(sort_values(others, view.sort, order), kind="stable")
+        order = order[index[::-1] if view.descending else index]
+    else:
+        order = _sorted(order, view, prompts, evaluation, comparison)
     counts = _counts(evaluation, comparison)
-    return Results(prompts, evaluation, comparison, view, order, counts)
+    return Results(prompts, evaluation, comparison, view, order, counts, others=others)
 
 
 def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, int]:
@@ -313,7 +328,7 @@ def _sorted(
     comparison: Comparison | None,
 ) -> NDArray[np.intp]:
     if view.sort == "change":
-        if comparison is not None and evaluation.settings.name == FORECAST:
+        if comparison is not None and evaluation.settings.kind == FORECAST:
             order = _by_probability(order, evaluation, comparison)
         elif comparison is not None:
             changes = comparison.changes.take(order)

@@ -24,6 +24,7 @@ from guardtui.tui.results.column_layout import allowed_widths, table_columns
 from guardtui.tui.results.empty_states import NOT_YET, empty_text
 from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
+from guardtui.tui.results.other_columns import other_columns
 from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.table.frame_table import FrameTable
 
@@ -121,8 +122,10 @@ class ResultsPane(Vertical):
             self.table.drop_marks(np.setdiff1d(marked, results.evaluation.keys).tolist())
 
     def _draw(self, results: Results) -> None:
-        self.results = results.with_columns(results.filled_columns)
-        self.table.set_columns(table_columns(self.results.columns))
+        others = other_columns(results.others, self.size.width)
+        columns = (*table_columns(results.filled_columns), *others)
+        self.results = results.with_columns(tuple(column.key for column in columns))
+        self.table.set_columns(columns)
         # Until the author selects a prompt, the first one is selected: regressions come first.
         self.table.set_source(self.results, keep_row=self._chosen)
         self._show_filters()
@@ -167,6 +170,10 @@ class ResultsPane(Vertical):
         """Return the previous group, unless the author has chosen another one since."""
         before, self._group_before = self._group_before, None
         return self.view.filter if before is None or self.view.filter != "all" else before
+
+    def on_resize(self) -> None:
+        if self.results is not None and self.results.others is not None:
+            self._draw(self.results)
 
     # --- settings of the session ----------------------------------------------------------
 
@@ -324,6 +331,9 @@ class ResultsPane(Vertical):
 
     def action_relabel(self) -> None:
         self._prompts.relabel()
+
+    def action_confirm_labels(self) -> None:
+        self._prompts.confirm_labels()
 
     def action_remove_prompts(self) -> None:
         self._prompts.remove_prompts()

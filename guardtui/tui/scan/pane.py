@@ -54,7 +54,7 @@ def with_counts_of(evaluation: Evaluation | None, status: ScanStatus | None) -> 
     if status is None or progress is None or evaluation is None or status.check is not None:
         return status
     metrics = evaluation.metrics
-    of_scan = evaluation.settings.name in REMOTE and 0 < metrics.open < metrics.prompts
+    of_scan = evaluation.settings.kind in REMOTE and 0 < metrics.open < metrics.prompts
     if not of_scan or metrics.prompts != progress.total or progress.phase.startswith("epoch"):
         return status
     counted = replace(progress, done=metrics.prompts - metrics.open, errors=metrics.errors)

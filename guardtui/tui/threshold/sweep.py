@@ -300,7 +300,7 @@ class _DecisionThreshold:
 
     def __init__(self, services: Services, scan: Evaluation) -> None:
         self._scans, self.threshold = services.scans, scan.settings.threshold
-        self._before = services.scans.results.threshold.chosen(scan.settings.identity)
+        self._before = services.scans.results.threshold.chosen(scan.settings.guardrail)
 
     def move(self, to: float) -> None:
         self._scans.use_threshold(to, keep=False)
@@ -337,7 +337,7 @@ class ThresholdFeature:
         evaluation = await self._scored()
         if evaluation is None:
             return
-        if evaluation.settings.name == DECISION:
+        if evaluation.settings.kind == DECISION:
             moves: _MovableThreshold = _DecisionThreshold(self._services, evaluation)
         else:
             moves = _EngineThreshold(self._services, evaluation)
@@ -382,12 +382,12 @@ class ThresholdFeature:
             self._window.notify("A scan is under way: let it end, or stop it first.")
             return None
         scan = services.scans.results.standing()
-        if scan is not None and scan.settings.name == DECISION:
+        if scan is not None and scan.settings.kind == DECISION:
             return scan
         if scan is not None:
             keys = self._window.keys_of("swap_preview")
             self._window.notify(
-                f"The verdicts shown are those of {scan.settings.name}, which have no scores: only "
+                f"The verdicts shown are those of {scan.settings.kind}, which have no scores: only "
                 f"the embedded engine has a threshold to move. {keys} shows its preview.",
                 seconds=10,
             )

@@ -19,6 +19,7 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
+from tests.guardrails import settings_of
 from tests.reports.conftest import TOPIC, evaluation_of
 
 pytest.importorskip("aiohttp")
@@ -207,7 +208,7 @@ async def test_hostile_texts_do_not_act(tmp_path: Path, report: ReportInput) -> 
     prompts = load_prompts(path)
     topic = TOPIC.model_copy(update={"name": EVIL[0], "description": EVIL[1], "examples": EVIL})
     evaluation = evaluation_of(prompts, (1, 0, 1, 0, 1, 0, -1, 0, 1), topic)
-    settings = replace(evaluation.settings, identity=EVIL[2], revision=EVIL[3])
+    settings = replace(settings_of(EVIL[2]), revision=EVIL[3])
     hostile = replace(
         report,
         topic=topic,

@@ -24,6 +24,7 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.session import Decision, Iteration
 from tests.examples import up_to
+from tests.guardrails import settings_of
 from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED, evaluation_of
 
 from .reading import Element, data, read
@@ -275,7 +276,7 @@ def test_hostile_texts_do_not_act(report: ReportInput, first: str, second: str) 
         stopped_by={0: (first, second)},
         reasons={1: first},
     )
-    settings = replace(report.evaluation.settings, name=first, identity=second, revision=first)
+    settings = replace(settings_of(first, second), revision=first)
     evaluation = replace(report.evaluation, topic=topic, verdicts=verdicts, settings=settings)
     baseline = evaluation_of(prompts, topic=before)
     changed = replace(

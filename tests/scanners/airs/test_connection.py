@@ -15,7 +15,6 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import UndoRecord
 from guardtui.scanners.airs.policy_paths import PolicyPath
-from guardtui.scanners.airs.profile_state import read_profile_state
 
 from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
 
@@ -60,24 +59,6 @@ async def test_equal_pinned_texts_have_equal_fingerprints(
     plan = await stranger.look(TAX_TOPIC)
     assert plan is not None
     assert (plan.changes, plan.unknown) == (("topic Tax advice: revision 1 → 3",), 1)
-
-
-async def test_profile_is_compared_by_the_texts_it_pins(
-    stage: Stage, connection: AirsConnection
-) -> None:
-    other = TAX_TOPIC.model_copy(update={"description": "Advice on business tax"})
-    await connection.apply(TAX_TOPIC)
-    await connection.revert((await connection.apply(other)).before)
-    there = await read_profile_state(connection)
-    assert there is not None
-    assert there.differences([TAX_TOPIC]) == []
-    assert there.differences([other]) == [
-        "topic Tax advice has another text in the profile than in its file"
-    ]
-    there = await read_profile_state(AirsConnection(connection.settings, clock=stage.clock))
-    assert there is not None
-    (told,) = there.differences([TAX_TOPIC])
-    assert "pinned at revision 1, whose text AIRS does not return" in told
 
 
 async def test_path_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guardtui.domain.guardrail import AIRS, Guardrail
 from guardtui.http.secret import Secret
 from guardtui.scanners.airs.credentials import MANAGEMENT, REGIONS, TOKENS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -173,3 +175,28 @@ def test_empty_variable_is_reported(tmp_path: Path) -> None:
     )
     chosen = AirsSettings.load({"region": "de"}, variables, tmp_path / "none.json")
     assert chosen.notices() == ()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "guardrail"),
+    [
+        (REGIONS["us"], Guardrail(AIRS, profile="prod")),
+        (REGIONS["de"], Guardrail(AIRS, profile="prod", region="de")),
+        (f"{REGIONS['de']}/", Guardrail(AIRS, profile="prod", region="de")),
+        (
+            "https://airs.example/v1?key=secret",
+            Guardrail(AIRS, profile="prod", region="https://airs.example/v1"),
+        ),
+        ("http://127.0.0.1:9/x", Guardrail(AIRS, profile="prod", sandbox=True)),
+        ("http://localhost:8000", Guardrail(AIRS, profile="prod", sandbox=True)),
+    ],
+)
+def test_a_guardrail_is_a_profile_of_a_region_or_address(
+    endpoint: str, guardrail: Guardrail
+) -> None:
+    assert load({"scan_endpoint": endpoint}).guardrail("prod") == guardrail
+
+
+def test_a_guardrail_names_the_tenant_that_it_is_of() -> None:
+    settings = replace(load(), tenant="acme\x1b")
+    assert settings.guardrail("prod") == Guardrail(AIRS, profile="prod", tenant="acme␛")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.domain.guardrail import AIRS, Guardrail
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
@@ -84,8 +85,8 @@ async def test_verdicts_equal_those_of_the_engine(stage: Stage, name: str) -> No
     assert not verdicts.errors
     assert progress[-1] == Progress("scanning", len(prompts), len(prompts), 0)
     assert not airs.live
-    assert (airs.settings.name, airs.settings.threshold) == ("airs", None)
-    assert airs.settings.identity == "airs on this machine, profile sandbox"
+    assert (airs.settings.kind, airs.settings.threshold) == ("airs", None)
+    assert airs.settings.guardrail == Guardrail(AIRS, profile="sandbox", sandbox=True)
     assert airs.settings.revision == f"{done.profile.revision} ({done.profile.profile_id})"
 
 

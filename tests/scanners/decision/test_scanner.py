@@ -196,9 +196,9 @@ async def test_answering_model_is_part_of_the_settings(tmp_path: Path) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving(faults=["newer-model=1"]) as service:
         scanner = service.scanner(cache=cache)
-        assert "answered by" not in scanner.settings.identity
+        assert not scanner.settings.guardrail.answered_by
         await scan(scanner, TOPIC, prompts)
-        assert f"answered by {NAME}-2026-11-01" in scanner.settings.identity
+        assert scanner.settings.guardrail.answered_by == f"{NAME}-2026-11-01"
         again = service.scanner(cache=cache)
         assert again.settings == scanner.settings
         assert again.known(TOPIC, prompts).all()
@@ -218,8 +218,8 @@ async def test_cached_answers_of_an_older_model_are_not_mixed_in(
         # The first answer shows that another model answers now: all are asked.
         assert service.stats["requests"] == len(PROMPTS)
         assert not verdicts.errors
-        assert NAME in scanner.settings.identity
-        assert "2026-11-01" in scanner.settings.identity
+        assert scanner.settings.guardrail.model == NAME
+        assert "2026-11-01" in scanner.settings.guardrail.answered_by
 
 
 async def test_model_change_during_a_scan_mixes_no_answers(tmp_path: Path) -> None:

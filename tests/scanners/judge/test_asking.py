@@ -189,7 +189,7 @@ async def test_author_options_are_never_omitted(tmp_path: Path) -> None:
         assert verdicts.errors == dict.fromkeys((0, 1), "HTTP 400: seed is not supported")
         assert [options(one)["seed"] for one in server.received] == [7, 7]
         assert options(server.received[0])["temperature"] == 0.5
-        assert '"seed": 7' in scanner.settings.identity
+        assert '"seed": 7' in scanner.settings.guardrail.options
 
 
 @pytest.mark.parametrize(
@@ -371,4 +371,4 @@ async def test_author_pattern_reads_answers(tmp_path: Path) -> None:
         scanner = judge(server, form=AnswerForm.parse("pattern:<verdict>(yes|no)</verdict>"))
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
         assert verdicts_of(verdicts) == TRUE
-        assert "pattern:<verdict>" in scanner.settings.identity
+        assert "pattern:<verdict>" in scanner.settings.guardrail.form

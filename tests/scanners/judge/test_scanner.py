@@ -323,10 +323,12 @@ def test_settings_identify_all_dependencies_of_verdicts() -> None:
     models = [ModelAddress("http://127.0.0.1/v1", name) for name in ("a", "b\x1b[0m", "c", "d")]
     settings = JudgeScanner(models, options={"seed": 1}, form=AnswerForm.parse("graded")).settings
     template = default_template().id
-    assert settings.name == "judge"
-    assert settings.identity.startswith("judge, a, b")
-    assert settings.identity.endswith(f' and 1 more, template {template}, graded, {{"seed": 1}}')
-    assert "\x1b" not in settings.identity
+    assert settings.kind == "judge"
+    assert settings.guardrail.text().startswith("judge a, b")
+    assert settings.guardrail.text().endswith(
+        f' and 1 more, template {template}, graded, {{"seed": 1}}'
+    )
+    assert "\x1b" not in "".join(settings.guardrail.models)
     assert settings.threshold is None
 
 

@@ -146,7 +146,7 @@ def test_scan_that_waits_for_the_embedding_can_be_stopped(tmp_path: Path) -> Non
     scanner.load()
     prompts = prompt_set(30, 10)
     with scanner._lock:  # as while prompts are embedded
-        assert scanner.settings.name == "local"
+        assert scanner.settings.kind == "engine"
         assert scanner.scan_now(TOPIC, prompts, lambda progress: None, lambda: True) is None
         assert scanner.prompt_vectors(prompts, lambda progress: None, lambda: True) is None
     assert not scanner.has(prompts)

@@ -118,12 +118,12 @@ def test_allow_topic_triggers_on_other_prompts() -> None:
 def test_threshold_is_a_score() -> None:
     scanner = LocalScanner("static")
     default = scanner.settings
-    assert (default.threshold_source, default.name) == ("shipped", "local")
+    assert (default.threshold_source, default.kind) == ("shipped", "engine")
     scanner.use_threshold(0.9)
     verdicts = scan(scanner, TOPIC)
     np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)
     assert (scanner.settings.threshold, scanner.settings.threshold_source) == (0.9, "by hand")
-    assert scanner.settings.identity == default.identity
+    assert scanner.settings.guardrail == default.guardrail
 
 
 def test_added_prompt_triggers() -> None:

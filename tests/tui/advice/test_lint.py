@@ -21,7 +21,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.feature import worth_showing
 from guardtui.tui.editor.lint_lines import LintLines, lint_line
-from guardtui.tui.help.panes import PANES, pane_of
+from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.tui.frames_app import write_topic
@@ -184,7 +184,7 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
         assert any(f"    {difference}" in words for difference in Difference)
         assert "Advice on the definition" in frame(app)
         assert pane_of(app.focused or app.screen) == "lint"
-        assert "most useful first" in PANES["lint"].prose
+        assert "most useful first" in panes()["lint"].prose
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.focused is focused

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Checkbox, OptionList
+from textual.widgets import OptionList
 
 from guardtui.files.problems import FileError
 from guardtui.reports.base import ReportInput
@@ -100,17 +100,17 @@ async def test_a_report_is_written_beside_the_topic_and_its_path_is_shown(topic_
 async def test_the_switch_of_a_format_is_chosen_with_x_and_remembered(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)
-        assert not dialog.query_one(Checkbox).display  # HTML has none
+        assert not dialog.query_one("#export-variant").display  # HTML has none
         await choose(pilot, dialog, "csv")
         await pilot.press("x")
         await write(pilot, dialog)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         dialog = await opened(pilot, app)
-        assert (dialog._format, dialog.query_one(Checkbox).value) == ("csv", True)
+        assert dialog._format == "csv"
+        assert "x  on   with a byte order mark" in frame(app)
         await choose(pilot, dialog, "junit")
-        assert "only regressions fail" in frame(app)
-        assert not dialog.query_one(Checkbox).value
+        assert "x  off  only regressions fail" in frame(app)
 
     await drive(topic_path, run)
     report = (topic_path.parent / "tax-report-0.csv").read_bytes()

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import FORECAST
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
-from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.guardrail.trust import TrustPage
+from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, until
 
-AIRS = ScannerSettings("airs", "airs, profile [b]prod[/INST]\x1b", revision="3 (7f0c)")
+AIRS = airs_settings("[b]prod[/INST]\x1b", "3 (7f0c)")
 
 
 @pytest.fixture
@@ -38,22 +38,16 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
         workspace = main.services.workspace
         scan = replace(shown, settings=AIRS)
         workspace.session.record(workspace.write(scan, Decision.KEEP))
-        main.perform("show_forecast_trust")
-        await until(pilot, lambda: "from the second scan on" in told(app))
         workspace.session.record(workspace.write(scan, Decision.KEEP))
-        main.perform("show_forecast_trust")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        main.perform("show_trust")
+        await until(pilot, lambda: isinstance(app.screen, TrustPage))
         await pilot.pause()
         drawn = frame(app)
-        assert "How right forecasts were" in drawn
+        assert "How well scans were predicted" in drawn
         assert "held in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
         assert "[b]prod[/INST]␛" in drawn
         assert re.search(r"#2 += [01]\.\d{3} \[", drawn)
         assert "0.9 – 1.0" in drawn
-
-
-def told(app: GuardtuiApp) -> str:
-    return "\n".join(message.message for message in app.said.messages)
 
 
 async def test_an_edit_after_a_scan_shows_a_forecast(
@@ -73,7 +67,7 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
             pilot,
             lambda: (
                 main.state.evaluation is not None
-                and main.state.evaluation.settings.name == FORECAST
+                and main.state.evaluation.settings.kind == FORECAST
                 and main.state.evaluation.topic.description.endswith(" now")
                 and "coverage   ≈" in frame(app)
             ),

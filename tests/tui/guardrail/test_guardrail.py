@@ -116,7 +116,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert "scans ask Judge mock" in frame(app)
         await pilot.press("g")
         await until(pilot, lambda: main.state.evaluation is not None)
-        await until(pilot, lambda: main.state.evaluation.settings.name == "judge")  # type: ignore[union-attr]
+        await until(pilot, lambda: main.state.evaluation.settings.kind == "judge")  # type: ignore[union-attr]
         await until(pilot, lambda: not main.services.scans.under_way)
         assert KEY in app.secrets().values()
         assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
@@ -128,7 +128,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
             await pilot.press("space")
             await until(pilot, lambda kind=kind: kind in frame(app))  # type: ignore[misc]
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: main.state.evaluation.settings.name == "local")  # type: ignore[union-attr]
+        await until(pilot, lambda: main.state.evaluation.settings.kind == "engine")  # type: ignore[union-attr]
         assert main.state.connection is None
         assert len(main.services.session.iterations[-1].evaluation.keys) == len(ROWS)
     assert left_behind(topic_path.parent) == left_behind(own_folders) == []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -14,12 +16,28 @@ from textual.widgets import Static
 import guardtui.tui
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.panes import _BY_CLASS, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.help.layout import add_markdown
+from guardtui.tui.help.panes import (
+    _BY_CLASS,
+    OVERVIEW,
+    actions_named,
+    introduction,
+    pane_of,
+    panes,
+    words,
+)
 from guardtui.tui.help.screen import HelpScreen, context_text, help_text
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.registry.actions import ACTIONS, DETAIL, RESULTS, in_scope, key_names
+from guardtui.tui.registry.actions import (
+    ACTIONS,
+    DETAIL,
+    RESULTS,
+    SCOPE_TITLES,
+    in_scope,
+    key_names,
+)
 from tests.tui.stages import first_row_is_fast
 from tests.tui.tax_app import drive, frame, topic_path, until
 
@@ -53,7 +71,7 @@ async def test_f1_explains_the_pane_that_has_the_focus(
         main.query_one(selector).focus()
         await pilot.pause()
         await helped(pilot, app)
-        assert body(app).startswith(PANES[pane].title)
+        assert body(app).startswith(panes()[pane].title)
         await pilot.press("f1")
         await until(pilot, lambda: app.screen is main)
         assert main.focused is main.query_one(selector)
@@ -100,7 +118,7 @@ async def test_every_place_of_a_dialog_has_help(topic_path: Path, key: str, pane
         assert positions
         assert {pane_of(widget) for widget in positions} == {pane}
         await helped(pilot, app)
-        assert body(app).startswith(PANES[pane].title)
+        assert body(app).startswith(panes()[pane].title)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is dialog)
 
@@ -142,10 +160,51 @@ def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
 
 
 def test_references_of_the_help_exist() -> None:
-    for pane in PANES.values():
-        assert set(pane.words) <= set(WORDS)
-        assert pane.prose
-    assert set(_BY_CLASS.values()) | set(OVERVIEW) <= set(PANES)
+    names = {action.name for action in ACTIONS}
+    for name, pane in panes().items():
+        assert set(pane.words) <= set(words()), name
+        assert set(pane.scopes) <= set(SCOPE_TITLES), name
+        assert actions_named(pane) <= names, name
+        assert pane.prose, name
+        assert "\n" not in pane.title, name
+    assert introduction()
+    assert set(_BY_CLASS.values()) | set(OVERVIEW) <= set(panes())
+
+
+def test_no_help_names_a_key_of_an_action_by_hand() -> None:
+    function_key = re.compile(r"(?<![\w^+])(?:(?:Shift|Ctrl|alt)[+-])*F\d\d?\b")
+    wrong = {
+        name: found
+        for name, pane in panes().items()
+        if (found := set(function_key.findall(f"{pane.prose}\n{pane.more}")) - {"F1"})
+    }
+    assert wrong == {}  # write {name of the action}
+
+
+def test_no_sign_of_markdown_is_shown() -> None:
+    for name in panes():
+        text = context_text(name).plain
+        for sign in ("`", "**", "](", "|--", "\n#", "\n\n\n", "---"):
+            assert sign not in text, (name, sign)
+
+
+def test_markdown_is_laid_out_as_lines() -> None:
+    text = Text()
+    blocks = (
+        "One paragraph\nof [two](keys.md) lines.",
+        "## A `title`",
+        "- an item that is long\n- **b**",
+        "| a | b |\n|---|---|\n| `x \\| y` | what it is, at length |",
+        "```\n a\n\n b\n```",
+    )
+    add_markdown(text, "\n\n".join(blocks), 20)
+    assert text.plain.split("\n\n", 4) == [
+        "One paragraph of two lines.",
+        "A title",
+        "- an item that is\n  long\n- b",
+        f"  {'x | y':<20} what it is, at\n{'':23}length",
+        "   a\n\n   b\n",
+    ]
 
 
 def test_keys_of_the_pane_stand_before_those_that_work_everywhere() -> None:
@@ -158,6 +217,7 @@ def test_keys_of_the_pane_stand_before_those_that_work_everywhere() -> None:
 def test_the_authors_keys_are_shown() -> None:
     keep = next(action for action in ACTIONS if action.name == "keep")
     keymap = {keep.binding.id or "": "ctrl+k"}
+    assert "^k saves the definition" in context_text("definition", keymap).plain
     for text in (help_text(keymap).plain, context_text("detail", keymap).plain):
         line = next(line for line in text.splitlines() if f" {keep.title}: " in line)
         assert line.split()[0] == "^k"
@@ -171,7 +231,7 @@ async def test_the_full_list_is_a_key_away(topic_path: Path) -> None:
         await pilot.press("a")
         await pilot.pause()
         assert all(action.title in body(app) for action in ACTIONS)
-        assert all(word in body(app) for word in WORDS)
+        assert all(word in body(app) for word in words())
         await pilot.press("a")
         await pilot.pause()
         assert body(app).startswith("The definition")
@@ -185,7 +245,7 @@ async def test_a_list_is_wrapped_under_itself_on_a_small_screen(topic_path: Path
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await helped(pilot, app)
         width = app.screen.query_one("#help-body").scrollable_content_region.width
-        rows = body(app).split("Keys here")[1].splitlines()
+        rows = body(app).split("Keys here")[1].split("The next step")[0].splitlines()
         assert max(map(len, rows)) <= width
         shown = frame(app)
         await pilot.press("pagedown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.as_markdown import code_span
@@ -27,6 +29,7 @@ from guardtui.tui.history.text import chart_text, entry_line, head_line, local_t
 from guardtui.tui.kit.block_chart import columns
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
+from tests.guardrails import airs_settings, engine_settings
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import Run, drive, frame, main_screen, settled, topic_path, until
 
@@ -38,7 +41,7 @@ STEPS = (
     (Decision.DISCARD, "Personal tax advice and evasion of [/INST] \x1b]0;x\x07", (0,) * 8),
     (Decision.UNDECIDED, "Personal tax advice on money", (1, 0, 1, 1, 1, 0, 0, 0)),
 )
-FORECAST = ScannerSettings("forecast", "airs, profile prod\x1b[31m", revision="3")
+FORECAST = replace(airs_settings("prod\x1b[31m", "3"), is_forecast=True)
 
 
 def measured(
@@ -57,7 +60,7 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     count = len(triggered)
     return Evaluation(
         topic,
-        ScannerSettings("local", "static-1", 0.5, "shipped"),
+        engine_settings("1", 0.5, "shipped"),
         workspace.prompts.fingerprint,
         workspace.prompts.keys,
         workspace.prompts.expected,
@@ -331,7 +334,7 @@ def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
 
 @pytest.mark.parametrize("width", [40, 53, 72, 112])
 def test_lines_and_titles_have_the_same_columns(width: int) -> None:
-    entry = history([], [measured(settings=ScannerSettings("local", "static-1", 0.5, "shipped"))])
+    entry = history([], [measured(settings=engine_settings("1", 0.5, "shipped"))])
     line = entry_line(entry[0], width, marked=True, marks=("best",)).plain
     head = head_line(width).plain
     assert line.index("0.500") == head.index("coverage")

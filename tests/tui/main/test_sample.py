@@ -11,9 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session import sampled_prompts
 from guardtui.session.workspace import Workspace
-from guardtui.shards.large_set import LargeSet, cut
-from guardtui.shards.sample import Sample, draw
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.main.screen import MainScreen
@@ -21,7 +20,7 @@ from guardtui.tui.prompts.dialog import PromptDialog
 from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.tax_app import TOPIC, frame, ready, until
 
-COUNT, SHARDS, SAMPLED = 300, 3, 60
+COUNT, SAMPLED = 300, 60
 
 ABOUT = (
     "How do I pay less income tax",
@@ -43,12 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             belongs = number % 5 in (0, 2)
             text = f"{ABOUT[number % 5]} in the year {number}?"
             writer.writerow([text, str(belongs).lower(), "block", "odd" if number % 2 else "even"])
-    assert cut(tmp_path / "all.csv", tmp_path / "set", SHARDS) is not None
-
-    def small(large: LargeSet) -> Sample:
-        return draw(large, SAMPLED)
-
-    monkeypatch.setattr("guardtui.session.sampled_prompts.draw", small)
+    draw = sampled_prompts.draw
+    monkeypatch.setattr(sampled_prompts, "LARGE", COUNT - 1)
+    monkeypatch.setattr(sampled_prompts, "draw", lambda prompts: draw(prompts, SAMPLED))
     return tmp_path
 
 
@@ -67,7 +63,7 @@ Play = Callable[[Stage], Awaitable[None]]
 
 
 async def play(folder: Path, run: Play, size: tuple[int, int] = (120, 40)) -> None:
-    workspace = Workspace.open(folder / "tax.yaml", folder / "set")
+    workspace = Workspace.open(folder / "tax.yaml", folder / "all.csv")
     app = GuardtuiApp(workspace, LocalScanner("static"), threshold="shipped")
     async with app.run_test(size=size) as pilot:
         await run(Stage(pilot, app, await ready(pilot, app)))
@@ -76,9 +72,9 @@ async def play(folder: Path, run: Play, size: tuple[int, int] = (120, 40)) -> No
 @pytest.mark.parametrize(
     ("size", "told"),
     first_row_is_fast(
-        ((120, 40), "tax.yaml × set (sample of 60 of 300 prompts)"),
-        ((80, 24), "tax.yaml × set (sample of 60 of 300 prompts)"),
-        ((60, 20), "tax.yaml × set (sample 60/300)"),
+        ((120, 40), "tax.yaml × all.csv (sample of 60 of 300 prompts)"),
+        ((80, 24), "tax.yaml × all.csv (sample of 60 of 300 prompts)"),
+        ((60, 20), "tax.yaml × all.csv (sample 60/300)"),
     ),
 )
 async def test_the_screen_says_that_it_is_a_sample(
@@ -86,6 +82,8 @@ async def test_the_screen_says_that_it_is_a_sample(
 ) -> None:
     async def run(stage: Stage) -> None:
         assert told in frame(stage.app).splitlines()[0]
+        command = "all: guardtui eval "
+        await until(stage.pilot, lambda: any(command in message for message in stage.told))
         while "Metrics" not in frame(stage.app):
             await stage.pilot.press("f5")
         shown = frame(stage.app)
@@ -113,19 +111,15 @@ async def test_another_size_of_the_window_is_handled_too(folder: Path) -> None:
 
 @pytest.mark.parametrize("key", first_is_fast("t", "x", "d", "i", "I", "u"))
 async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> None:
-    def files() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
-
     async def run(stage: Stage) -> None:
-        before, prompts = files(), stage.main.services.workspace.prompts
+        before, prompts = (folder / "all.csv").read_bytes(), stage.main.services.workspace.prompts
         stage.main.panes.results.table.focus()
         await stage.pilot.press(key)
-        await until(stage.pilot, lambda: bool(stage.told))
-        assert "these prompts are of a large set" in stage.told[-1]
-        assert "change all.csv and evaluate it into another folder" in stage.told[-1]
+        refusal = "sample of 60 of 300 prompts, which cannot be edited here"
+        await until(stage.pilot, lambda: any(refusal in message for message in stage.told))
         assert not isinstance(stage.app.screen, PromptDialog)
         assert stage.main.services.workspace.prompts is prompts
-        assert files() == before
+        assert (folder / "all.csv").read_bytes() == before
 
     await play(folder, run)
 

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from guardtui.app.state import Connection, ScanStatus
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.topic import Topic
@@ -21,6 +21,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.metrics.pane import Dashboard, MetricsPane, dashboard_text, sparkline
 from guardtui.tui.scan.pane import scan_text, with_counts_of
+from tests.guardrails import airs_settings, engine_settings
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -86,7 +87,7 @@ def evaluated(positive: int, negative: int, wrong: int = 0) -> Evaluation:
     scores, parts = np.zeros(count, np.float32), np.zeros(count, np.int16)
     return Evaluation(
         Topic(name="t"),
-        ScannerSettings("local", "test-1", 0.5, "shipped"),
+        engine_settings("test-1", 0.5, "shipped"),
         "prompts",
         np.arange(count, dtype=np.uint64),
         expected,
@@ -101,7 +102,7 @@ def half_scanned() -> tuple[Evaluation, PartialRates]:
     codes[40:] = Triggered.NOT_ASKED
     part = replace(
         whole,
-        settings=ScannerSettings("airs", "AIRS, profile p"),
+        settings=airs_settings("p"),
         verdicts=replace(whole.verdicts, triggered=codes),
     )
     partial = partial_rates(part, whole.verdicts.triggered)
@@ -188,7 +189,7 @@ async def test_the_header_says_when_the_revision_of_the_figures_is_no_longer_in_
         store = main.services.store
         evaluation = store.state.evaluation
         assert evaluation is not None
-        settings = ScannerSettings("airs", "airs, profile p", revision="3 (452dbc34-d5e4)")
+        settings = airs_settings("p", "3 (452dbc34-d5e4)")
         scanned = replace(evaluation, settings=settings)
         for revision, told in ((3, "AIRS p r3"), (4, "AIRS p r3, no longer in effect")):
             connection = Connection("AIRS", "p at host", revision)

@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.tui.prompts.clipboard_rows import rows_as_tsv
 from guardtui.tui.results.model import Results, ResultsView, build_results
+from tests.guardrails import engine_settings
 
 PROMPTS = [
     '"quoted from the start',
@@ -40,7 +41,7 @@ def results(folder: Path) -> Results:
     ).write_csv(path)
     prompts = load_prompts(path)
     topic = Topic(name="t", description="d", examples=("a", "b"), intent=Intent.BLOCK)
-    settings = ScannerSettings("local", "x", 0.5, "shipped")
+    settings = engine_settings("x", 0.5, "shipped")
 
     def evaluation(answers: list[int], **others: object) -> Evaluation:
         verdicts = Verdicts(

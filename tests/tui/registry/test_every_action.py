@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,34 +19,30 @@ from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
 from guardtui.advice.candidates import Candidate, CandidateKind
-from guardtui.advice.model_objective import MeasuredWording, WordingSweep
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import HeldOut, Proposal
-from guardtui.advice.splits import Split
+from guardtui.advice.proposals import Proposal
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
-from guardtui.app.next_steps import NextStep, NextSteps, StepKind
+from guardtui.app.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import DeleteHeld, ShowTopic
+from guardtui.app.remote_topics import ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
-from guardtui.app.wording_requests import TypeWordings
-from guardtui.app.wording_runs import WordingDraft, WordingPlan, WordingRun
+from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.agreement import agreement
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.tui.advice.next_steps import NextStepList
-from guardtui.tui.advice.refinement import EffectList, ProposalList, SearchDialog
-from guardtui.tui.advice.wording_plan import WordingPlanDialog
-from guardtui.tui.advice.wording_run import WordingList, WordingRunDialog, WritingDialog
-from guardtui.tui.advice.wordings_dialog import WordingsDialog
-from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicTextDialog, delete_dialog
+from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.tui.advice.effects import EffectList
+from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.running import RunningDialog
+from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
+from guardtui.tui.airs.dialogs import TopicTextDialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
-from guardtui.tui.guardrail.agreement import AgreementDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.help.panes import OVERVIEW, PANES
+from guardtui.tui.guardrail.trust import TrustPage
+from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.kit.dialogs import (
@@ -69,8 +65,6 @@ from guardtui.tui.registry.actions import (
 from guardtui.tui.registry.menu import MenuScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.scan.flip_dialog import FlipDialog
-from guardtui.tui.scanner_comparison.dialog import ScannerComparisonDialog
-from guardtui.tui.scanner_comparison.suspects import SuspectsDialog
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from guardtui.tui.settings.themes import ThemeScreen
@@ -239,8 +233,8 @@ CASES: dict[str, Case] = {
     "show_help": opens(HelpScreen),
     "open_menu": opens(MenuScreen),
     "recent_messages": opens(TextPage),
-    "take_next_step": tells("i in the results adds a prompt"),
-    "next_steps": opens(NextStepList),
+    "take_idea": tells("i in the results adds a prompt"),
+    "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
     "show_history": opens(HistoryDialog),
@@ -259,10 +253,8 @@ CASES: dict[str, Case] = {
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
     "recent_topics": opens(RecentTopicsDialog),
-    "remote_topics": opens(RemoteTopicsDialog, connected),
+    "remote_topics": opens(ChoiceDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
-    "show_panel": opens(ScannerComparisonDialog),
-    "show_suspects": opens(SuspectsDialog),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
     "choose_guardrail": opens(GuardrailDialog),
@@ -272,15 +264,10 @@ CASES: dict[str, Case] = {
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("has not been scanned: the screen shows the preview"),
     "companions": opens(CompanionsDialog),
-    "suggest": tells("No model is named"),
-    "what_if": tells("Nothing measured helps for certain"),
-    "refine": opens(SearchDialog),
-    "try_wordings": tells("No decision model is named"),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
-    "show_agreement": tells("No guardrail has judged anything here yet"),
-    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
+    "show_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -315,6 +302,7 @@ CASES: dict[str, Case] = {
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
+    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
@@ -460,11 +448,6 @@ async def confirm(stage: Stage) -> None:
     await by_key("x")(stage)
 
 
-async def remote_list(stage: Stage) -> None:
-    await connected(stage)
-    await by_key("ctrl+@", "r", "t")(stage)
-
-
 async def pushed(stage: Stage, screen: Screen[Any]) -> None:
     stage.app.push_screen(screen)
     assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
@@ -481,10 +464,6 @@ async def remote_text(stage: Stage) -> None:
     await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
 
 
-async def remote_delete(stage: Stage) -> None:
-    await pushed(stage, delete_dialog(DeleteHeld("Tax advice", ("sandbox: revision 2",))))
-
-
 async def scan_dialog(stage: Stage) -> None:
     cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
     await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
@@ -498,10 +477,11 @@ async def flip_dialog(stage: Stage) -> None:
     )
 
 
-async def agreement_dialog(stage: Stage) -> None:
+async def trust_page(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(stage, AgreementDialog(EngineAgreement(held, 0.5, "too few", None, (), "AIRS")))
+    compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
+    await pushed(stage, TrustPage(compared, Text("none")))
 
 
 async def tour(stage: Stage) -> None:
@@ -532,66 +512,12 @@ def by_letter(letter: str) -> Prepare:
     return by_key("ctrl+@", "a", letter)
 
 
-async def proposals(stage: Stage) -> None:
-    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
-    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    one = Proposal(
-        here,
-        (CandidateKind.DROP_EXAMPLE,),
-        ("Drop example 2",),
-        Gain(0.1, 0.05, 0.15),
-        metrics,
-        metrics,
-        none,
-        none,
-        none,
-    )
-    await pushed(stage, ProposalList(here, [one], [], prompts.prompts))
+async def running(stage: Stage) -> None:
+    async def waits(report: Callable[[str], None]) -> None:
+        report("begins")
+        await asyncio.Event().wait()
 
-
-async def better_wordings(stage: Stage) -> None:
-    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
-    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    gain, held = Gain(0.1, 0.05, 0.15), HeldOut(metrics, Metrics(9, 9, 1, 1))
-    edits = (CandidateKind.DROP_EXAMPLE,), ("Drop example 2",)
-    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none, held, 0.5, "search")
-    split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
-    candidate = Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search")
-    known = MeasuredWording(candidate, 0.5, 0.5, metrics)
-    better = MeasuredWording(candidate, 0.6, 0.5, metrics, one)
-    settings = ScannerSettings("decision", "decision, m, template 0")
-    await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
-
-
-async def wording_run(stage: Stage) -> None:
-    class Waiting:
-        """A run that never ends."""
-
-        wordings = ("one", "two")
-
-        async def run(self, report: Any) -> None:
-            await asyncio.Event().wait()
-
-    await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
-
-
-async def writing(stage: Stage) -> None:
-    class Writer:
-        title = "writer at http://127.0.0.1:9"
-
-    class Call:
-        writer = Writer
-        cost_text = "1 call"
-
-    class Waiting:
-        """A draft whose writer never answers."""
-
-        call = Call
-
-        async def write(self) -> None:
-            await asyncio.Event().wait()
-
-    await pushed(stage, WritingDialog(cast("WordingDraft", Waiting())))
+    await pushed(stage, RunningDialog("Searching", "Esc ends it", waits, Text))
 
 
 async def wording_plan(stage: Stage) -> None:
@@ -607,9 +533,13 @@ async def own_wordings(stage: Stage) -> None:
     await pushed(stage, WordingsDialog(TypeWordings(59)))
 
 
-async def next_step_list(stage: Stage) -> None:
-    step = NextStep(StepKind.ADD_PROMPTS, "Add prompts")
-    await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
+async def ideas_page(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    gain, edits = Gain(0.1, 0.05, 0.15), ((CandidateKind.DROP_EXAMPLE,), ("Drop example 2",))
+    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none)
+    idea = Idea(IdeaKind.EDIT, "Drop example 2", gain, one)
+    await pushed(stage, IdeasPage(Ideas(here, (idea,)), prompts.prompts))
 
 
 async def submenu(stage: Stage) -> None:
@@ -638,31 +568,23 @@ def text_page(pane: str) -> Prepare:
 
 OPENED: dict[str, Prepare] = {
     "beside": beside,
-    "proposals": proposals,
-    "next_steps": next_step_list,
+    "ideas": ideas_page,
     "own_wordings": own_wordings,
-    "writing": writing,
     "wording_plan": wording_plan,
-    "wording_run": wording_run,
-    "wordings": better_wordings,
+    "running": running,
     "effects": by_letter("e"),
     "sweep": by_key("ctrl+@", "t", "s"),
     "lint": by_letter("d"),
-    "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),
-    "panel": by_letter("p"),
-    "suspects": by_letter("l"),
     "scan": scan_dialog,
     "flips": flip_dialog,
-    "agreement": agreement_dialog,
+    "trust": trust_page,
     "companions": by_key("ctrl+@", "r", "c"),
-    "remote_topics": remote_list,
     "remote_text": remote_text,
-    "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("ctrl+@", "v", "s"),
     "prompt": by_key("i"),
@@ -675,9 +597,7 @@ OPENED: dict[str, Prepare] = {
         for pane in (
             "page",
             "messages",
-            "one_prompt",
             "changed_prompts",
-            "forecast_trust",
             "comparison",
         )
     },
@@ -708,7 +628,7 @@ _NAMED = {
 def keys_told(pane: str) -> list[str]:
     """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
     keys: list[str] = []
-    for told, _ in PANES[pane].keys:
+    for told, _ in panes()[pane].keys:
         for word in told.replace(" or ", " ").replace(",", " ").split():
             *modifiers, name = word.split("+") if word != "+" else [word]
             name = _NAMED.get(name, name)
@@ -759,9 +679,9 @@ def test_every_key_of_the_help_exists(tmp_path: Path) -> None:
     missing_of: dict[str, list[str]] = {}
 
     async def helps(stage: Stage) -> None:
-        for pane in PANES:
+        for pane in panes():
             wanted = keys_told(pane)
-            for scope in PANES[pane].scopes:
+            for scope in panes()[pane].scopes:
                 wanted += [
                     key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
                 ]

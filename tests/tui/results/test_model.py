@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.comparison import Change, Comparison, compare
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -27,6 +26,7 @@ from guardtui.tui.results.model import (
     build_results,
 )
 from tests.examples import up_to
+from tests.guardrails import airs_settings, engine_settings
 
 COUNT = 40
 
@@ -47,7 +47,7 @@ def evaluation(prompts: PromptSet, seed: int) -> Evaluation:
     random = np.random.default_rng(seed)
     return Evaluation(
         Topic(),
-        ScannerSettings("local", "x", 0.5),
+        engine_settings("x", 0.5),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,
@@ -201,7 +201,7 @@ def test_a_forecast_is_sorted_by_the_probability_of_a_flip(prompts: PromptSet) -
     before = evaluation(prompts, 0)
     chances = np.random.default_rng(3).random(COUNT).astype(np.float32)
     verdicts = Verdicts((chances > 0.5).astype(np.int8), chances, before.verdicts.matched)
-    settings = ScannerSettings(FORECAST, "airs, profile prod")
+    settings = replace(airs_settings(), is_forecast=True)
     now = replace(before, settings=settings, verdicts=verdicts)
     comparison = compare(before, now)
     results = build_results(prompts, now, comparison, ResultsView("all"))

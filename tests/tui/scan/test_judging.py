@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.app.flip_check import FlipGoal, FlipStatus
-from guardtui.app.next_steps import NextStep, StepKind
+from guardtui.app.ideas import Idea, IdeaKind
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.domain.evaluation import Evaluation
@@ -25,8 +25,10 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
-from guardtui.tui.advice.next_steps import NextStepList
+from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from tests.http.server import Received, Server, Step
@@ -104,7 +106,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
         await play.scan("g")
         judged = play.main.services.session.iterations[-1]
         assert judged.decision is Decision.KEEP  # the first complete one, on the file's definition
-        assert judged.evaluation.settings.name == "judge"
+        assert judged.evaluation.settings.kind == "judge"
         assert judged.evaluation.metrics.coverage == 1.0
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
@@ -118,7 +120,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
                 int(judged.evaluation.keys[0])
             ).reason
         )
-        template = judged.evaluation.settings.identity.rpartition(" ")[2]
+        template = judged.evaluation.settings.guardrail.template
         assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
@@ -194,27 +196,37 @@ def wide_topic(topic_path: Path) -> None:
     )
 
 
-async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
+async def test_wordings_of_the_model_join_the_ideas_and_are_shown_inert(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wide_topic(topic_path)
     async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
         services = play.main.services
-        services.next_steps.pause = 0.0
+        services.ideas.pause = 0.0
         await play.pilot.press("end", "x")  # another definition, which is measured anew
         before = services.session.topic
 
-        def offered() -> tuple[NextStep, ...]:
-            steps = services.state.next
-            return () if steps is None or steps.topic != before else steps.steps
+        def offered() -> tuple[Idea, ...]:
+            steps = services.state.ideas
+            return () if steps is None or steps.topic != before else steps.ranked
 
-        await until(play.pilot, lambda: any(step.kind is StepKind.ASK_MODEL for step in offered()))
+        await until(play.pilot, lambda: any(step.kind is IdeaKind.WORDINGS for step in offered()))
         assert not server.received  # it costs a call: only on the author's key
         assert offered()[-1].text.endswith("Ask mock for wordings: 1 call")
-        play.main.perform("suggest")
-        await until(play.pilot, lambda: isinstance(play.app.screen, NextStepList))
+        play.main.perform("ideas")
+        for screen, key in (
+            (IdeasPage, "w"),
+            (WordingsDialog, "ctrl+s"),  # the judge writes, unless another is named
+            (AnswersDialog, "a"),
+        ):
+            await until(play.pilot, lambda screen=screen: isinstance(play.app.screen, screen))
+            await play.pilot.press(key)
+        await until(
+            play.pilot,
+            lambda: isinstance(play.app.screen, IdeasPage) and play.app.screen.is_mounted,
+        )
         assert len(server.received) == 1
-        assert not any(step.kind is StepKind.ASK_MODEL for step in offered())
+        assert not any(step.kind is IdeaKind.WORDINGS for step in offered())
         index = next(at for at, step in enumerate(offered()) if "worded by the model" in step.text)
         await play.pilot.press(*["down"] * index)
         await until(play.pilot, lambda: "The model: shorter" in frame(play.app))
@@ -227,16 +239,3 @@ async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
         assert services.session.topic.name == before.name
         services.session.undo()
         assert services.session.topic == before
-
-
-async def test_without_a_model_nothing_is_proposed(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
-    options = RemoteOptions(environment={}, config=topic_path / "none")
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
-    async with app.run_test(size=(120, 40)) as pilot:
-        main = await ready(pilot, app)
-        main.perform("suggest")
-        await until(pilot, lambda: bool(app.said.messages))
-        assert any("No model is named" in message.message for message in app.said.messages)

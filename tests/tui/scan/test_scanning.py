@@ -221,7 +221,7 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
         await play.describe(OTHER)
-        assert play.shown == "local"
+        assert play.shown == "engine"
         await play.scan("g")
         assert [scan.decision for scan in play.scans] == [Decision.KEEP, Decision.UNDECIDED]
         assert cloud.pinned() == [OTHER]
@@ -471,7 +471,7 @@ async def test_an_edit_cancels_the_scan_and_the_next_one_resumes(
         await play.until(lambda: play.main.services.session.topic != start)
         await play.ended()
         assert not play.main.services.scans.results.scanning
-        assert play.shown == "local"
+        assert play.shown == "engine"
         assert cloud.asked == 3
         await play.press("ctrl+z")
         await play.until(lambda: play.main.services.session.topic == start)
@@ -666,7 +666,7 @@ async def test_a_wrong_key(cloud: Cloud, topic_path: Path) -> None:
         assert cloud.asked == 0
         assert play.scans == []
         assert "a-wrong-key" not in "".join(play.frames) + "".join(play.told)
-        assert play.shown == "local"
+        assert play.shown == "engine"
 
 
 @pytest.mark.exhaustive
@@ -723,7 +723,7 @@ async def test_no_connection_at_all(cloud: Cloud, topic_path: Path) -> None:
         await play.until(lambda: bool(play.told))
         await play.ended()
         assert "not scanned: " in play.line
-        assert play.shown == "local"
+        assert play.shown == "engine"
 
 
 @pytest.mark.exhaustive
@@ -826,11 +826,11 @@ async def test_preview_and_scan_can_be_swapped(cloud: Cloud, topic_path: Path) -
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
         await play.press("alt+v")
-        await play.until(lambda: play.shown == "local")
+        await play.until(lambda: play.shown == "engine")
         await play.press("alt+v")
         await play.until(lambda: play.shown == "airs")
         await play.press("alt+v")
-        await play.until(lambda: play.shown == "local")
+        await play.until(lambda: play.shown == "engine")
         await play.describe(OTHER)
         await play.describe("Personal tax advice")
         assert play.shown == "airs"  # an edit ends it

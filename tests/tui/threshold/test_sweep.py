@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from guardtui.app.topic_opening import choose_scanner
 from guardtui.domain.curves import neighbour, thinned
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.domain.topic import Intent
@@ -37,6 +37,7 @@ from guardtui.tui.threshold.sweep_text import (
     read_floors,
     table_text,
 )
+from tests.guardrails import airs_settings
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import Run, main_screen, settled, until
 from tests.tui.tax_app import frame as frame_of
@@ -190,7 +191,7 @@ async def test_enter_keeps_it_for_the_next_time(topic_path: Path) -> None:
     settings = choose_scanner(workspace, None, None).settings
     workspace.store.close()
     assert (settings.threshold, settings.threshold_source) == (kept[0], "by hand")
-    assert settings.identity.startswith("static")
+    assert settings.guardrail.encoder == "static"
 
 
 @pytest.mark.exhaustive
@@ -272,7 +273,7 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
         count = len(prompts)
         scan = Evaluation(
             main.services.session.topic,
-            ScannerSettings("airs", "airs us"),
+            airs_settings("us"),
             prompts.fingerprint,
             prompts.keys,
             prompts.expected,

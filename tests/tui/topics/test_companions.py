@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList
 
 from guardtui.session.companions import Companions, load_companions
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.panes import PANES, pane_of
+from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.topics.companions import CompanionsDialog
 from tests.tui.stages import first_is_fast, first_row_is_fast
@@ -203,7 +203,7 @@ async def test_every_place_has_help_and_the_mouse_does_all(
         await dialog.open()
         positions = [widget for widget in app.screen.query("*") if widget.can_focus]
         assert {pane_of(widget) for widget in positions} == {"companions"}
-        assert "companions" in PANES
+        assert "companions" in panes()
         app.screen.query_one(Input).value = "other.yaml"
         assert await pilot.click("#add")
         await until(pilot, lambda: dialog.count == 1)

@@ -1,0 +1,205 @@
+"""Ideas for the author: measured edits and other steps, the best first, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from guardtui.advice.candidates import CandidateKind, same
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import Key, SearchResult
+from guardtui.domain.example_prompts import named_examples
+from guardtui.domain.figures import capitalized, change_interval_text, threshold_text
+from guardtui.domain.guardrail import remote_name
+from guardtui.domain.operating_point import LABELS_AT_LEAST
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import Forecast
+
+UNSURE = 0.03
+"""Half width of a forecast's interval from which a check of likely flips is offered."""
+
+_SHOWN = 60  # characters of a foreign text
+
+
+class IdeaKind(StrEnum):
+    """Kinds of ideas."""
+
+    EDIT = "edit"
+    CHECK = "check the likely flips"
+    ADD_PROMPTS = "add prompts"
+    LABEL = "label prompts"
+    WORDINGS = "ask a model for wordings"
+
+
+@dataclass(frozen=True, eq=False)
+class Idea:
+    """One idea in display-safe text, with its gain if measured.
+
+    An edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
+    """
+
+    kind: IdeaKind
+    text: str
+    gain: Gain | None = None
+    proposal: Proposal | None = None
+    detail: str = ""
+    keys: tuple[int, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The idea with its gain and interval."""
+        if self.gain is None:
+            return self.text
+        return f"{self.text}  {gain_text(self.gain)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Ideas:
+    """Ideas for one definition, the best first; `note` says why there are none.
+
+    `result` is the whole measurement, or None. `notes` say how wordings of a model were measured,
+    and which were invalid.
+    """
+
+    topic: Topic
+    ranked: tuple[Idea, ...]
+    note: str = ""
+    result: SearchResult | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Idea | None:
+        """The first idea."""
+        return self.ranked[0] if self.ranked else None
+
+
+def gain_text(gain: Gain) -> str:
+    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
+    return change_interval_text(gain.value, gain.low, gain.high)
+
+
+def missing_prompts(prompts: PromptSet) -> str:
+    """Return what a prompt set lacks for advice, in a sentence, or ""."""
+    belong = int(prompts.expected.sum())
+    counts = {"belong": belong, "do not belong": len(prompts) - belong}
+    few = [verb for verb, count in counts.items() if count < LABELS_AT_LEAST]
+    if not few:
+        return ""
+    verb, count = few[0], counts[few[0]]
+    noun = "prompt" if count == 1 else "prompts"
+    if count == 1:
+        verb = {"belong": "belongs", "do not belong": "does not belong"}[verb]
+    return (
+        f"Add prompts: {count} {noun} {verb} to the topic, and {LABELS_AT_LEAST} of each kind are "
+        "needed to tell anything"
+    )
+
+
+def ranked_ideas(
+    topic: Topic,
+    prompts: PromptSet,
+    search: SearchResult | None,
+    forecast: Forecast | None,
+    wordings: Sequence[Proposal] = (),
+    model: str = "",
+    discarded: Container[Key] = frozenset(),
+) -> Ideas:
+    """Return the ideas from the measured edits `search`, without `discarded` ones.
+
+    `forecast` is the shown one. `wordings` are measured wordings; `model` is the name of a model
+    that can be asked for some, or "".
+    """
+    lacking = missing_prompts(prompts)
+    if lacking:
+        return Ideas(topic, (Idea(IdeaKind.ADD_PROMPTS, lacking),), lacking)
+    measured = [*(() if search is None else search.proposals), *wordings]
+    advised = sorted(
+        (
+            proposal
+            for proposal in measured
+            if proposal.is_advised and same(proposal.topic) not in discarded
+        ),
+        key=lambda proposal: -proposal.gain.low,
+    )
+    ideas = [
+        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
+        for proposal in advised
+    ]
+    check = _check(forecast)
+    if check is not None:
+        # Before the edits, if the forecast is too uncertain to show their effect.
+        ideas.insert(0 if not advised else 1, check)
+    hidden = any(proposal.is_advised for proposal in measured) and not advised
+    nothing = "You discarded every measured edit" if hidden else _nothing(topic, search)
+    note = "" if ideas else nothing
+    if note and search is not None and forecast is not None:
+        guardrail = remote_name(forecast.grounds.settings.kind)
+        note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
+    if model:
+        text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
+        # The action comes first: a narrow screen cuts the line.
+        text += f" ({note[0].lower()}{note[1:]})" if note else ""
+        ideas.append(Idea(IdeaKind.WORDINGS, text))
+    return Ideas(topic, tuple(ideas), note, search)
+
+
+def summary(topic: Topic, proposal: Proposal) -> str:
+    """Return the edits of a proposal in a line: one in full, several in short."""
+    worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
+    if proposal.threshold is not None:
+        worded += f" (by the decision model, threshold {threshold_text(proposal.threshold)})"
+    if len(proposal.changes) == 1:
+        return f"{proposal.changes[0]}{worded}"
+    before, after = topic, proposal.topic
+    parts = []
+    if after.description != before.description:
+        parts.append("reword the description")
+    removed = [
+        number for number, text in enumerate(before.examples, 1) if text not in after.examples
+    ]
+    new = [text for text in after.examples if text not in before.examples]
+    replaced, dropped = removed[: len(new)], removed[len(new) :]
+    if replaced:
+        parts.append(f"replace {named_examples(replaced)}")
+    if len(new) > len(replaced):
+        added = len(new) - len(replaced)
+        parts.append("add an example" if added == 1 else f"add {added} examples")
+    if dropped:
+        parts.append(f"drop {named_examples(dropped)}")
+    start = ", ".join(parts[:-1])
+    text = f"{start} and {parts[-1]}" if start else parts[-1]
+    like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
+    return capitalized(text + like) + worded
+
+
+def _check(forecast: Forecast | None) -> Idea | None:
+    if forecast is None or forecast.rates.coverage is None:
+        return None
+    expected = forecast.rates.coverage
+    flips = len(forecast.flips())
+    if not flips or expected.half_width <= UNSURE:
+        return None
+    name = remote_name(forecast.grounds.settings.kind)
+    noun = "likely flip" if flips == 1 else "likely flips"
+    calls = "1 call" if flips == 1 else f"{flips} calls"
+    return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
+
+
+def _nothing(topic: Topic, search: SearchResult | None) -> str:
+    if search is None:
+        return "Nothing was measured"
+    if not topic.description.strip():
+        return "Write a description: then edits of the examples are measured with it"
+    best = next(iter(search.proposals), None)
+    if best is None:
+        if not search.single_edits:
+            return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
+        return f"Nothing measured helps: {search.measured} definitions tried"
+    tried = f"{search.measured} definitions tried"
+    if best.gain.is_certain:
+        return f"Nothing measured is better on the held-out prompts: {tried}"
+    return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"

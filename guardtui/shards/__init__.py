@@ -1,1 +1,0 @@
-"""Large prompt sets: cut into shards, evaluated separately, merged exactly."""

@@ -1,0 +1,421 @@
+"""Ideas: the line below the definition, the page with all of them, and taking one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from rich.text import Text
+from textual.binding import Binding
+from textual.widgets import Static
+
+from guardtui.advice.objective import CONFIDENCE
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import Search, SearchProgress, SearchResult
+from guardtui.app.idea_advice import IdeaAdvice
+from guardtui.app.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.problems import READING_TIME
+from guardtui.app.refinement import Measure, RefinementError
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.app.wording_trials import MeasuredWordings, WordingDraft
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import rate_text
+from guardtui.domain.guardrail import badge, guardrail_text
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Progress
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.advice.running import RunningDialog, requests_text, search_text
+from guardtui.tui.editor.definition_diff import difference_text
+from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.registry.actions import action_named, first_key, menu_path
+from guardtui.tui.results.model import PromptSelection
+
+Result = TypeVar("Result")
+
+MEASURING = "measuring edits …"
+LABEL_HERE = "where labels teach"
+LATER = "edits are measured once the prompts are embedded and no scan is under way"
+
+BUDGET = 60.0
+"""Maximum seconds of a search."""
+
+_ROWS = 100
+"""Maximum number of listed prompts of each kind for an edit."""
+_SHOWN = 100
+
+_ENDED = {
+    "stopped": "stopped",
+    "budget": "the time is used up",
+    "exhausted": "no other edit is worth its cost",
+}
+
+_EXPLAINED = {
+    IdeaKind.CHECK: (
+        "The forecast is unsure: these prompts are the likeliest to change their verdict. Scanning "
+        "them gives the most evidence for the fewest calls; the cost is shown before anything is "
+        "sent.\n"
+    ),
+    IdeaKind.ADD_PROMPTS: (
+        "With so few prompts, every figure and gain may be chance. Write prompts as your users "
+        "do, of both kinds, and some that nearly belong.\n"
+    ),
+    IdeaKind.WORDINGS: (
+        "The model is shown the definition and at most half of the mistakes, in one call. Its "
+        "wordings are measured like other edits, without the prompts that it saw, and added to "
+        "this list if they certainly help.\n"
+    ),
+}
+
+
+class Wish(StrEnum):
+    """What the author wants of the page."""
+
+    TAKE = "take"
+    DISCARD = "discard"
+    SEARCH = "search"
+    WORDINGS = "wordings"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The answer of the page; `idea` is the highlighted one, None if there are none."""
+
+    wish: Wish
+    idea: Idea | None
+
+
+class IdeasPage(EditList[Choice]):
+    """All ideas, best first; `prompts` are the texts of the prompt set, String [N]."""
+
+    BINDINGS = [
+        Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
+        Binding("r", "rows", "Its prompts"),
+        Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
+        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
+    ]
+
+    TITLE_TEXT = "Ideas"
+    KEYS_TEXT = "Enter takes · d discards · r its prompts · s search · w wordings · Esc"
+
+    help_pane = "ideas"
+
+    def __init__(self, ideas: Ideas, prompts: pl.Series) -> None:
+        super().__init__(
+            [(Choice(Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
+        )
+        self._ideas, self._prompts = ideas, prompts
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if not self._ideas.ranked:
+            note = Text(f"{self._ideas.note}.")
+            self.query_one("#difference", Static).update(themed(note))
+
+    @property
+    def _idea(self) -> Idea | None:
+        return self._ideas.ranked[self.index] if self._ideas.ranked else None
+
+    def described(self, index: int) -> Text:
+        return idea_text(self._ideas.topic, self._ideas.ranked[index])
+
+    def action_answer(self, wish: str) -> None:
+        self.dismiss(Choice(Wish(wish), self._idea))
+
+    def action_rows(self) -> None:
+        """Show the prompts that the highlighted edit fixes and breaks."""
+        idea = self._idea
+        if idea is None or idea.proposal is None:
+            return
+        text = rows_text(idea.proposal, self._prompts)
+        self.app.push_screen(TextPage("Prompts that would change", text, "changed_prompts"))
+
+
+def notes_of(ideas: Ideas) -> list[str]:
+    """Return how the ideas were measured."""
+    result = ideas.result
+    if result is None:
+        return list(ideas.notes)
+    return [
+        f"{result.measured} definitions measured by {guardrail_text(result.settings)} "
+        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
+        f"Gains of coverage are those expected on other prompts, with {CONFIDENCE:.0%} intervals; "
+        "only edits whose lower bound is positive are listed.",
+        *result.rows.notes,
+        *ideas.notes,
+    ]
+
+
+def idea_line(idea: Idea) -> Text:
+    """Return an idea in one line: its gain, fixes and regressions if measured, and its text."""
+    line = Text()
+    if idea.gain is not None:
+        line.append(f"{gain_text(idea.gain)}  ", "bold $text-success")
+    if idea.proposal is not None:
+        fixes, regressions = len(idea.proposal.fixes), len(idea.proposal.regressions)
+        line.append(f"✓{fixes:<3} ✗{regressions:<3} ", "$text-muted")
+    return line.append(idea.text)
+
+
+def idea_text(current: Topic, idea: Idea) -> Text:
+    """Return an idea in full, an edit with its changes word by word."""
+    proposal = idea.proposal
+    if proposal is None:
+        return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
+    text = Text(f"Coverage {gain_text(proposal.gain)} expected on other prompts.\n")
+    text.append(
+        f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
+        f"{rate_text(proposal.after.coverage)}, {len(proposal.fixes)} fixes, "
+        f"{len(proposal.regressions)} regressions.\n",
+        "$text-muted",
+    )
+    if proposal.held_out is not None:
+        before, after = proposal.held_out.before, proposal.held_out.after
+        text.append(
+            f"On the held-out prompts {rate_text(before.coverage)} → "
+            f"{rate_text(after.coverage)}.\n",
+            "$text-muted",
+        )
+    if proposal.origin:
+        text.append(f"From {display_start(proposal.origin, 300)}.\n", "$text-muted")
+    text.append("\n").append_text(difference_text(current, proposal.topic))
+    if proposal.why:
+        text.append(f"\nThe model: {display_start(proposal.why, 400)}\n", "italic")
+    return text
+
+
+def rows_text(proposal: Proposal, prompts: pl.Series) -> Text:
+    """Return the prompts that an edit fixes and breaks, and those left out of its figures."""
+    text = Text()
+    groups = (
+        ("Regressions", proposal.regressions),
+        ("Fixes", proposal.fixes),
+        ("Left out of the figures: used by the definition or the edit", proposal.left_out),
+    )
+    for title, rows in groups:
+        text.append(f"{title} {len(rows)}\n", "bold")
+        for row in rows[:_ROWS].tolist():
+            text.append(f"  {display_start(prompts[row], _SHOWN)}\n")
+        if len(rows) > _ROWS:
+            text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
+    return text
+
+
+class IdeaFeature:
+    """Shows the best idea in a line and all on a page, and takes one."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._line = window.panes.next_line
+        self.actions: Mapping[str, ActionMethod] = {
+            "take_idea": window.action(self.take_best),
+            "ideas": window.action(self.choose),
+        }
+
+    @property
+    def _advice(self) -> IdeaAdvice:
+        return self._services.ideas
+
+    # --- the line -------------------------------------------------------------------------
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show the best idea for the current definition."""
+        if new.ideas is old.ideas and new.topic == old.topic and new.evaluation is old.evaluation:
+            return
+        ideas = self._current(new)
+        pending = ""
+        if ideas is None:
+            scanned = new.evaluation is None or not new.evaluation.metrics.open
+            pending = MEASURING if scanned and self._services.refinement.is_ready else LATER
+        self._line.show(ideas, self._keys, pending, self._other_guardrail(ideas, new.evaluation))
+
+    @property
+    def _keys(self) -> tuple[str, str]:
+        """The keys through the menu, which work everywhere: with words, and to take the idea."""
+        menu = first_key("open_menu", self._window.keymap)
+        take, more = (menu_path(action_named(name)) for name in ("take_idea", "ideas"))
+        short = f"{menu} {' '.join(take)}"
+        return f"{short} take · {' '.join(more)} more", short
+
+    @staticmethod
+    def _current(state: AppState) -> Ideas | None:
+        ideas = state.ideas
+        return ideas if ideas is not None and ideas.topic == state.topic else None
+
+    @staticmethod
+    def _other_guardrail(ideas: Ideas | None, shown: Evaluation | None) -> str:
+        """Return the guardrail that measured the ideas, or "" if it is the shown one."""
+        if ideas is None or ideas.result is None or shown is None:
+            return ""
+        measuring, _ = badge(ideas.result.settings)
+        return "" if measuring == badge(shown.settings)[0] else measuring
+
+    # --- the page -------------------------------------------------------------------------
+
+    async def take_best(self) -> None:
+        """Take the idea of the line."""
+        await self._services.editing.finish_typing()
+        ideas = self._current(self._services.state)
+        if ideas is None:
+            self._window.notify("Edits of this definition are still being measured.")
+        elif ideas.best is None:
+            self._window.notify(f"{ideas.note}.")
+        else:
+            await self._take(ideas, ideas.best)
+
+    async def choose(self) -> None:
+        """Show the page until an idea is taken or it is closed."""
+        while True:
+            try:
+                ideas = await self._advice.current()
+            except RefinementError as error:
+                self._say(error)
+                return
+            prompts = self._services.workspace.prompts.prompts
+            choice = await self._window.show(IdeasPage(ideas, prompts))
+            if choice is None:
+                return
+            if choice.wish is Wish.TAKE and choice.idea is not None:
+                await self._take(ideas, choice.idea)
+                return
+            try:
+                await self._more(choice)
+            except GuardtuiError as error:
+                self._say(error)
+
+    async def _more(self, choice: Choice) -> None:
+        """Change the list of ideas. Raises GuardtuiError."""
+        if choice.wish is Wish.SEARCH:
+            await self._search()
+        elif choice.wish is Wish.WORDINGS:
+            await self._try_wordings()
+        elif choice.idea is not None:
+            await self._advice.discard(choice.idea)
+
+    def _say(self, problem: GuardtuiError | str) -> None:
+        self._window.notify(str(problem), severity="error", seconds=READING_TIME)
+
+    async def _run(self, dialog: RunningDialog[Result, Any]) -> Result | None:
+        """Show a running dialog; a problem is a message."""
+        result = await self._window.show(dialog)
+        if dialog.problem:
+            self._say(dialog.problem)
+        return result
+
+    async def _take(self, ideas: Ideas, idea: Idea) -> None:
+        if idea.proposal is not None:
+            await self._advice.take(ideas.topic, idea.proposal)
+        elif idea.kind is IdeaKind.CHECK:
+            self._window.perform("check_flips")
+        elif idea.kind is IdeaKind.LABEL:
+            self._window.panes.show("results")
+            self._window.panes.results.pick(
+                PromptSelection(LABEL_HERE, np.array(idea.keys, np.uint64))
+            )
+            self._window.notify(
+                "Label more prompts like these: I adds one like the selected one, Esc shows all."
+            )
+        elif idea.kind is IdeaKind.WORDINGS:
+            await self._more(Choice(Wish.WORDINGS, None))
+            await self.choose()
+        else:
+            self._window.panes.show("results")
+            self._window.notify("i in the results adds a prompt.")
+
+    # --- the search -----------------------------------------------------------------------
+
+    async def _search(self) -> None:
+        """Search for combinations of edits; what is found joins the ideas."""
+        measure = await self._services.refinement.measure()
+        topic, stop = self._services.session.topic, threading.Event()
+
+        async def run(report: Callable[[SearchProgress], None]) -> SearchResult | None:
+            try:
+                return await asyncio.to_thread(searched, measure, topic, stop, report)
+            finally:
+                stop.set()
+
+        dialog = RunningDialog(
+            "Searching for a better definition",
+            "Esc ends it with the best result",
+            run,
+            search_text,
+            stop=stop.set,
+        )
+        result = await self._run(dialog)
+        if result is not None:
+            await self._advice.use(measure, result)
+
+    # --- wordings -------------------------------------------------------------------------
+
+    async def _try_wordings(self) -> None:
+        """Measure the author's wordings and a writer's; those that help join the ideas."""
+        wordings = self._services.wordings
+        draft = await wordings.begin()
+        if draft is None:
+            return
+        await self._write(draft)
+        measured: MeasuredWordings | None
+        if wordings.on_model:
+            measured = await self._tried_on_model(draft)
+        else:
+            measured = await wordings.measured(draft)
+        if measured is not None:
+            await self._advice.add(measured)
+
+    async def _write(self, draft: WordingDraft) -> None:
+        """Make the call to the writer; Escape continues without it."""
+        call = draft.call
+        if call is None or call.is_cached:
+            await draft.write()
+            return
+
+        async def write(report: Callable[[str], None]) -> None:
+            report(f"{call.writer.title} writes …\n{call.cost_text}")
+            await draft.write()
+
+        dialog = RunningDialog("Asking for wordings", "Esc continues without them", write, Text)
+        await self._run(dialog)
+
+    async def _tried_on_model(self, draft: WordingDraft) -> MeasuredWordings | None:
+        """Try the wordings and searched ones on the decision model; None if cancelled."""
+        wordings = self._services.wordings
+        trial = await wordings.prepare(draft)
+        if trial is None:
+            return None
+
+        async def run(report: Callable[[Progress], None]) -> MeasuredWordings:
+            return await wordings.run(trial, report)
+
+        title = f"Trying {len(trial.wordings)} wordings"
+        dialog = RunningDialog(title, "Esc cancels; answers stay cached", run, requests_text)
+        return await self._run(dialog)
+
+
+def searched(
+    measure: Measure,
+    topic: Topic,
+    stop: threading.Event,
+    report: Callable[[SearchProgress], None],
+) -> SearchResult | None:
+    """Search for better definitions until it ends, or `stop` is set. Blocks."""
+    with measure.one_at_a_time:
+        return Search(
+            measure.objective,
+            topic,
+            measure.rows,
+            budget=BUDGET,
+            stopped=stop.is_set,
+            progress=report,
+        ).run()

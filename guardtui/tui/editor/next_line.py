@@ -1,0 +1,95 @@
+"""The best idea in one line below the definition, always visible."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+from guardtui.app.ideas import Ideas, gain_text
+from guardtui.tui.kit.styled_text import themed
+
+_LABEL = "Next  "
+_READABLE = 40  # columns of the step for which longer keys give way to shorter ones
+_LEAST = 20  # least columns of the step; for these its keys and its gain give way
+
+
+class NextLine(Widget, can_focus=False):
+    """Draws the best idea with its gain and its keys."""
+
+    DEFAULT_CSS = "NextLine { height: 1; padding: 0 2; background: $boost; }"
+
+    class Chosen(Message):
+        """The line was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="next")
+        self._ideas: Ideas | None = None
+        self._keys: tuple[str, ...] = ()
+        self._pending = ""
+        self._by = ""
+
+    def show(
+        self,
+        ideas: Ideas | None,
+        keys: tuple[str, ...],
+        pending: str = "",
+        measured_by: str = "",
+    ) -> None:
+        """Show these ideas; `pending` is shown if there are none.
+
+        One of `keys` is shown after the step: the longest that leaves the step readable.
+        Old ideas do not apply to a new definition: `pending` is shown until new ones are measured.
+        `measured_by` is the guardrail of the gain where another one's metrics are shown, or "".
+        """
+        shown = (ideas, keys, pending, measured_by)
+        if shown != (self._ideas, self._keys, self._pending, self._by):
+            self._ideas, self._keys, self._pending, self._by = shown
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """The text of the line, uncut."""
+        best = None if self._ideas is None else self._ideas.best
+        if best is not None:
+            return best.line
+        return self._pending if self._ideas is None else self._ideas.note
+
+    def render(self) -> Content:
+        return themed(self._line(self.size.width))
+
+    def _line(self, width: int) -> Text:
+        line = Text(_LABEL, no_wrap=True)
+        line.stylize("bold $text-accent")
+        best = None if self._ideas is None else self._ideas.best
+        if best is None:
+            return line.append(self.text, "$text-muted")
+        by = f" {self._by}" if self._by else ""
+        gain = "" if best.gain is None else f"  {gain_text(best.gain)}{by}"
+        room = width - cell_len(_LABEL)
+        if room - cell_len(gain) < _LEAST:
+            gain = ""
+        room -= cell_len(gain)
+        keys = self._fitting_keys(room, cell_len(best.text))
+        room -= cell_len(keys)
+        step = Text(best.text)
+        step.truncate(max(room, 1), overflow="ellipsis")
+        line.append(step.plain)
+        line.append(gain, "bold $text-success")
+        gap = width - cell_len(line.plain) - cell_len(keys)
+        return line.append(" " * max(gap, 0)).append(keys, "$text-muted")
+
+    def _fitting_keys(self, room: int, step: int) -> str:
+        """Return the keys to show in `room` columns beside a step of `step` columns, or ""."""
+        for keys in sorted(self._keys, key=cell_len, reverse=True):
+            if room - cell_len(keys) - 2 >= min(step, _READABLE):
+                return f"  {keys}"
+        shortest = min(self._keys, key=cell_len, default="")
+        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST else ""
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        self.post_message(self.Chosen())

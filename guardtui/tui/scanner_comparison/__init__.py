@@ -1,1 +1,0 @@
-"""Several scanners side by side, and labels that they contradict."""

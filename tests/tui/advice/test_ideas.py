@@ -1,0 +1,390 @@
+"""Ideas on the screen: the line, the page, its search, and what is taken or discarded."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.text import Text
+from textual.pilot import Pilot
+
+from guardtui.advice.search import Search, SearchResult
+from guardtui.app.ideas import Idea, IdeaKind, Ideas
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.topic import Topic
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.tui.advice import ideas
+from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.running import RunningDialog
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.editor.next_line import NextLine
+from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.main.screen import MainScreen
+from tests.tui.tax_app import frame, ready, settled, until
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    for name in ("tax-advice.yaml", "tax-advice.csv"):
+        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
+    return tmp_path / "tax-advice.yaml"
+
+
+async def measured(pilot: Pilot[int], main: MainScreen) -> Ideas:
+    """Return the steps of the current definition."""
+
+    def steps() -> Ideas | None:
+        result = main.state.ideas
+        return result if result is not None and result.topic == main.state.topic else None
+
+    await until(pilot, lambda: steps() is not None)
+    result = steps()
+    assert result is not None
+    return result
+
+
+async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, Ideas]:
+    """Return the main screen, with edits measured right after each preview."""
+    main: MainScreen = await ready(pilot, app)
+    main.services.ideas.pause = 0.0
+    await pilot.press("end", "x")  # another definition, which is measured anew
+    return main, await measured(pilot, main)
+
+
+async def test_the_line_shows_the_step_and_the_menu_takes_it(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, steps = await opened(pilot, app)
+        best = steps.best
+        assert best is not None
+        assert best.proposal is not None
+        line = main.query_one(NextLine)
+        await until(pilot, lambda: line.text == best.line)
+        await until(pilot, lambda: best.text[:30] in frame(app))
+        assert "^Space y take" in frame(app)
+        prompts = len(main.services.workspace.prompts)
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: main.services.session.topic == best.proposal.topic)
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("escape")  # the prompts stay in their file
+        await until(pilot, lambda: app.screen is main)
+        assert len(main.services.workspace.prompts) == prompts
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: main.services.session.topic != best.proposal.topic)
+
+
+async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, steps = await opened(pilot, app)
+        second = steps.ranked[1].proposal
+        assert second is not None
+        await pilot.press("ctrl+@", "w")
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage))
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert "definitions measured by the embedded engine" in shown
+        assert "only edits whose lower bound is positive are listed" in shown
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: main.services.session.topic == second.topic)
+
+
+async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.services.ideas.pause = 86_400.0
+        await pilot.press("y")
+        await until(pilot, lambda: "measuring edits" in frame(app))
+        await pilot.press("ctrl+@", "y")
+        await until(
+            pilot,
+            lambda: any("still being measured" in message.message for message in app.said.messages),
+        )
+        assert not isinstance(app.screen, ConfirmDialog)
+
+
+async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        _, steps = await opened(pilot, app)
+        assert steps.best is not None
+        start = steps.best.text[:30]
+        await until(pilot, lambda: start in frame(app))
+        line = next(line for line in frame(app).splitlines() if start in line)
+        assert line.rstrip().endswith("^Space y")
+
+
+async def test_a_small_screen_shows_the_line_too(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(60, 20)) as pilot:
+        _, steps = await opened(pilot, app)
+        assert steps.best is not None
+        await until(pilot, lambda: "Next  " in frame(app))
+        gain = steps.best.gain
+        assert gain is not None
+        assert f"{gain.low:+.3f}" in frame(app)
+
+
+async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.services.ideas.pause = 86_400.0  # no other steps come
+        await pilot.press("y")
+        await until(pilot, lambda: settled(main))
+        keys = tuple(main.state.prompts.keys[:6].tolist())
+        text = "Not sure yet: about 90 more labels like these 6 make coverage certain to ±0.05"
+        step = Idea(IdeaKind.LABEL, text, detail="With 40 labels …", keys=keys)
+        main.services.store.publish(replace(main.state, ideas=Ideas(main.state.topic, (step,))))
+        await until(pilot, lambda: text[:40] in frame(app))
+        await pilot.press("ctrl+@", "w")
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage))
+        await until(pilot, lambda: "With 40 labels" in frame(app))
+        await pilot.press("enter")
+        pane = main.panes.results
+        await until(pilot, lambda: pane.results is not None and len(pane.results) == 6)
+        assert pane.results is not None
+        assert {pane.results.row_id(index) for index in range(6)} == set(keys)
+        assert any("I adds one like" in message.message for message in app.said.messages)
+        await pilot.press("escape")
+        await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)
+
+
+@pytest.mark.exhaustive
+async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
+    sample: Path,
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, steps = await opened(pilot, app)
+        assert steps.best is not None
+        await until(pilot, lambda: "Next  " in frame(app))
+        assert "] ENGINE" not in frame(app)
+        state = main.state
+        assert state.evaluation is not None
+        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        shown = replace(state.evaluation, settings=airs)
+        main.services.store.publish(replace(state, evaluation=shown))
+        await until(pilot, lambda: "] ENGINE" in frame(app))
+        verdicts = shown.verdicts
+        open_rows = np.where(np.arange(len(verdicts.triggered)) < 9, -2, verdicts.triggered)
+        partial = replace(
+            shown, verdicts=replace(verdicts, triggered=open_rows.astype(np.int8), errors={})
+        )
+        assert partial.metrics.open == 9
+        main.services.store.publish(replace(main.state, evaluation=partial, ideas=None))
+        await until(pilot, lambda: "edits are measured once" in frame(app))
+
+
+async def page(pilot: Pilot[int], app: GuardtuiApp) -> IdeasPage:
+    """Return the page of ideas, drawn."""
+    await until(pilot, lambda: isinstance(app.screen, IdeasPage) and app.screen.is_mounted)
+    await until(pilot, lambda: "Ideas" in frame(app))
+    assert isinstance(app.screen, IdeasPage)
+    return app.screen
+
+
+def edit(main: MainScreen, **changes: str) -> Topic:
+    """Change the definition from elsewhere."""
+    topic = main.services.session.topic.model_copy(update=changes)
+    main.services.editing.replace(topic)
+    return topic
+
+
+def told(app: GuardtuiApp) -> str:
+    return "\n".join(message.message for message in app.said.messages)
+
+
+async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, known = await opened(pilot, app)
+        main.perform("ideas")
+        await page(pilot, app)
+        await until(pilot, lambda: "expected on other prompts" in frame(app))
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert re.search(r"Coverage \+0\.\d{3} \[\+0\.\d{3}, \+0\.\d{3}\] expected", shown)
+        assert "→" in shown
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        assert "Regressions" in frame(app)
+        await pilot.press("escape")
+        first = await page(pilot, app)
+        await pilot.press("d")
+        await until(pilot, lambda: app.screen is not first)
+        await page(pilot, app)
+        left = main.state.ideas
+        assert left is not None
+        assert [idea.text for idea in left.ranked] == [idea.text for idea in known.ranked[1:]]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.session.topic == known.topic
+
+
+@pytest.mark.exhaustive
+async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.perform("ideas")
+        await page(pilot, app)
+        other = edit(main, description="From another program")
+        await pilot.press("enter")
+        await until(pilot, lambda: main.services.session.topic != other)
+        assert "had changed meanwhile" in told(app)
+        main.services.session.undo()
+        assert main.services.session.topic == other
+
+
+async def test_the_page_says_why_there_are_no_ideas(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        edit(main, name="x" * 300)
+        main.perform("ideas")
+        await page(pilot, app)
+        await until(pilot, lambda: "No edits to try" in frame(app))
+        await pilot.press("r", "d", "enter")  # nothing to show, to discard or to take
+        await page(pilot, app)
+
+
+class Held(Search):
+    """A search that waits before it begins."""
+
+    goes_on = threading.Event()
+
+    def run(self) -> SearchResult | None:
+        self.goes_on.wait(120)
+        return super().run()
+
+
+class HeldAfterAnEdit(Search):
+    """A search that waits after its first edits."""
+
+    has_edits = threading.Event()
+
+    def _report_progress(self, width: int, edits: int) -> None:
+        super()._report_progress(width, edits)
+        if edits:
+            self.has_edits.set()
+            Held.goes_on.wait(120)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    monkeypatch.setattr(ideas, "Search", Held)
+    Held.goes_on.clear()
+    return Held.goes_on
+
+
+async def test_a_search_is_ended_and_its_best_joins_the_ideas(
+    sample: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ideas, "Search", HeldAfterAnEdit)
+    HeldAfterAnEdit.has_edits.clear()
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        before = edit(main, description="Tax")
+        main.perform("ideas")
+        await page(pilot, app)
+        await pilot.press("s")
+        await until(pilot, HeldAfterAnEdit.has_edits.is_set)
+        await until(pilot, lambda: "definitions measured, 1 edits deep" in frame(app))
+        await pilot.press("escape")
+        held.set()
+        await page(pilot, app)
+        assert "(stopped)" in " ".join(frame(app).split())
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.session.topic == before  # nothing is applied by itself
+
+
+@pytest.mark.exhaustive
+async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
+    sample: Path, held: threading.Event
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.perform("ideas")
+        await page(pilot, app)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, RunningDialog))
+        search = app.screen
+        assert isinstance(search, RunningDialog)
+        above = TextPage("above", Text("help"))
+        app.push_screen(above)
+        await until(pilot, lambda: app.screen is above)
+        search.action_stop()
+        held.set()
+        await until(pilot, lambda: not [worker for worker in app.workers if worker.node is search])
+        await pilot.pause()
+        assert app.screen is above
+        await pilot.press("escape")
+        await page(pilot, app)
+
+
+@pytest.mark.exhaustive
+async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threading.Event) -> None:
+    held.set()
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        edit(main, description="Tax")
+        main.perform("ideas")
+        first = await page(pilot, app)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage) and app.screen is not first)
+        await page(pilot, app)
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert "no other edit is worth its cost" in shown
+        assert "all prompts" in shown
+
+
+PASTA = (
+    "fresh pasta",
+    "penne pasta",
+    "pasta dough",
+    "pasta in milk",
+    "pasta and beans",
+    "cold pasta",
+)
+TAX = ("a tax return", "tax deductions", "income tax", "the tax office", "tax refunds")
+OTHERS = ("bread", "dragons", "sorted lists", "the Eiffel Tower", "a capital city")
+
+
+@pytest.fixture
+def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write prompts where pasta belongs to the topic, except in the held-out rows."""
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    rows = ["prompt,expected,intent,split"]
+    for split, pasta in (("train", "true"), ("test", "false")):
+        for words, label in ((TAX, "true"), (PASTA, pasta), (OTHERS, "false")):
+            rows += [f"tell me more of {word} for {split},{label},block,{split}" for word in words]
+    (tmp_path / "tax.csv").write_text("\n".join([*rows, ""]), "utf-8")
+    (tmp_path / "tax.yaml").write_text(
+        "name: Tax advice\ndescription: Personal tax advice\nexamples:\n"
+        "  - How can I pay less tax?\n  - When is my tax return due?\nintent: block\n",
+        "utf-8",
+    )
+    return tmp_path / "tax.yaml"
+
+
+async def test_edits_not_better_on_held_out_prompts_are_no_ideas(misleading: Path) -> None:
+    app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        before = main.services.session.topic
+        main.perform("ideas")
+        for key in ("s", "escape"):
+            await page(pilot, app)
+            await until(pilot, lambda: "better on the held-out prompts" in frame(app))
+            await pilot.press(key)
+        assert main.services.session.topic == before
