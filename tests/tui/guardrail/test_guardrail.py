@@ -61,8 +61,8 @@ async def playing(
         yield pilot, app, await ready(pilot, app)
 
 
-async def dialog(pilot: Pilot[int], app: GuardtuiApp, key: str) -> GuardrailDialog:
-    await pilot.press(key)
+async def dialog(pilot: Pilot[int], app: GuardtuiApp, *keys: str) -> GuardrailDialog:
+    await pilot.press(*keys)
     await until(pilot, lambda: isinstance(app.screen, GuardrailDialog) and app.screen.is_mounted)
     await settle()
     assert isinstance(app.screen, GuardrailDialog)
@@ -122,7 +122,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
         assert backend.kept == {}
         # The engine alone: what the judge said is no longer what is shown.
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         assert "typed in here" in frame(app)
         for kind in ("a decision model", "embedded engine only"):
             await pilot.press("space")
@@ -143,7 +143,7 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
     async with Server(judge_with_key) as server:
         model = f"{server.url}/v1#mock"
         async with playing(topic_path) as (pilot, app, _):
-            shown = await dialog(pilot, app, "alt+shift+g")
+            shown = await dialog(pilot, app, "ctrl+@", "s", "g")
             await pilot.press("space")
             await fill(shown, models=model, key=KEY)
             shown.query_one("#keep").focus()
@@ -169,7 +169,7 @@ async def test_without_a_keyring_the_tick_is_not_offered(
 ) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         assert not shown.query("#keep")
         assert "In memory until you quit; " in frame(app)
 
@@ -180,7 +180,7 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
 ) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, region="mars", profile="p", key="k")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: result(shown).startswith("!"))
@@ -234,7 +234,7 @@ async def test_while_a_guardrail_is_checked_nothing_old_is_told(
 async def test_the_key_is_never_copied(topic_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, key=KEY)
         field = shown.query_one("#key", Input)
         field.focus()
@@ -271,7 +271,7 @@ async def test_airs_is_chosen_checked_and_scanned(
         "key": cloud.scans["PANW_AI_SEC_API_KEY"],
     }
     async with playing(topic_path, start) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         assert "default" in frame(app)
         await fill(shown, **values)
         await pilot.press("ctrl+k")
@@ -293,7 +293,7 @@ async def test_airs_is_chosen_checked_and_scanned(
         assert isinstance(new, MainScreen)
         await until(pilot, lambda: new.state.evaluation is not None)
         assert new.services.connections.connection is None
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, region=values["region"], profile="sandbox")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: new.state.connection is not None)
