@@ -63,8 +63,8 @@ async def playing(
         yield pilot, app, await ready(pilot, app)
 
 
-async def dialog(pilot: Pilot[int], app: GuardtuiApp, key: str) -> GuardrailDialog:
-    await pilot.press(key)
+async def dialog(pilot: Pilot[int], app: GuardtuiApp, *keys: str) -> GuardrailDialog:
+    await pilot.press(*keys)
     await until(pilot, lambda: isinstance(app.screen, GuardrailDialog) and app.screen.is_mounted)
     await settle()
     assert isinstance(app.screen, GuardrailDialog)
@@ -138,7 +138,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert KEY not in frame(app) + "".join(message.line for message in app.said.messages)
         assert backend.kept == {}
         # The engine alone: what the judge said is no longer what is shown.
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await until(pilot, lambda: "typed in here" in frame(app))
         await pilot.press("home", "enter")
         await until(pilot, lambda: main.state.evaluation.settings.kind == "engine")  # type: ignore[union-attr]
@@ -156,7 +156,7 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
     async with Server(judge_with_key) as server:
         model = f"{server.url}/v1#mock"
         async with playing(topic_path) as (pilot, app, _):
-            shown = await dialog(pilot, app, "alt+shift+g")
+            shown = await dialog(pilot, app, "ctrl+@", "s", "g")
             await another(pilot, shown, "judge")
             await fill(shown, model=model, key=KEY)
             shown.query_one("#keep").focus()
@@ -182,7 +182,7 @@ async def test_without_a_keyring_the_tick_is_not_offered(
 ) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         assert not shown.query("#keep")
         assert "In memory until you quit; " in frame(app)
 
@@ -193,7 +193,7 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
 ) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, rate="fast", profile="p", key="k")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "! rate: 'fast' is not valid" in result(shown))
@@ -247,7 +247,7 @@ async def test_while_a_guardrail_is_checked_nothing_old_is_told(
 async def test_the_key_is_never_copied(topic_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, key=KEY)
         field = shown.query_one("#key", Input)
         field.focus()
@@ -284,7 +284,7 @@ async def test_airs_is_chosen_checked_and_scanned(
         "key": cloud.scans["PANW_AI_SEC_API_KEY"],
     }
     async with playing(topic_path, start) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await fill(shown, **values)
         await pilot.press("ctrl+k")
         await until(pilot, lambda: "key accepted" in result(shown))
@@ -305,7 +305,7 @@ async def test_airs_is_chosen_checked_and_scanned(
         assert isinstance(new, MainScreen)
         await until(pilot, lambda: new.state.evaluation is not None)
         assert new.services.connections.connection is None
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         endpoint = {"scan-endpoint": values["scan-endpoint"]}
         await fill(shown, profile="sandbox", **endpoint)
         await pilot.press("ctrl+s")
@@ -321,7 +321,7 @@ async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
     settings.write_text("# mine\ntheme: guardtui-light\n", "utf-8")
     remote = RemoteOptions(environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE)
     async with playing(topic_path, remote) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await pilot.press("end", "enter")
         await fill(shown, name="prod", profile="p", retries="3")
         shown.query_one("#region").focus()
@@ -335,7 +335,7 @@ async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
         )
         assert settings.read_text("utf-8") == expected
         assert main.services.workspace.store.setting("guardrail") == {"name": "prod"}
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         assert "prod" in frame(app)
         assert "settings.yaml:4" in frame(app)
         assert shown.query_one("#retries", Input).value == "3"
@@ -354,7 +354,7 @@ async def test_a_guardrail_beside_the_topic_is_listed_and_edited_there(
     team = topic_path.with_name(FILE)
     team.write_text("# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n")
     async with playing(topic_path) as (pilot, app, main):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         await pilot.press("end", "up")
         await settle()
         assert shown.query_one("#model", Input).value == "http://localhost:1/v1#m"
@@ -374,7 +374,7 @@ async def test_an_error_in_a_file_is_said_and_the_other_guardrails_are_offered(
     use(monkeypatch, None)
     topic_path.with_name(FILE).write_text("prod: {kind: airs, retrys: 3}\n", "utf-8")
     async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "alt+shift+g")
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
         told = str(shown.query_one(".why", Label).render())
         assert "guardrails.yaml:1: prod: retrys: unknown key of airs" in told
         assert "did you mean 'retries'" in told
