@@ -62,13 +62,11 @@ ONLY_F1 = {
     "prompt",
     "remote_delete",
     "remote_text",
-    "search",
     "settings",
     "theme",
     "tour",
+    "running",
     "wording_plan",
-    "wording_run",
-    "writing",
 }
 """Dialogs that explain themselves, or belong to another one: only F1 shows their help."""
 
