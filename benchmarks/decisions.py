@@ -46,8 +46,8 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import Progress, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionScanner
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 SAMPLES = ("tax-advice", "airline-service", "harm-intent")

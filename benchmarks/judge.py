@@ -32,8 +32,8 @@ sys.path.insert(0, str(ROOT))
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.judge import JudgeScanner
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 TOPIC = Topic(name="Tax", description="Advice on tax returns", examples=("When is it due?", "How?"))

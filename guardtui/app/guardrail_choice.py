@@ -29,11 +29,11 @@ from guardtui.scanners.configuration import (
     keys_of,
     secret_in,
 )
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress, without_shared_key
+from guardtui.scanners.models.address import ModelAddress, without_shared_key
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.template_file import TemplateError
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
-from guardtui.scanners.template_file import TemplateError
 
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""

@@ -14,9 +14,9 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.judge_options import JudgeOptions
 from guardtui.scanners.session_keys import SessionKeys
 from guardtui.session.epochs import Epochs
 from guardtui.session.topic_revisions import SqliteTopicRevisions

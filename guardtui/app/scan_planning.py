@@ -38,7 +38,7 @@ from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import RemoteScanner, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.models.decision import DecisionScanner
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.workspace import Workspace
 

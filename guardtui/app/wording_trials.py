@@ -37,10 +37,10 @@ from guardtui.domain.guardrail import Guardrail, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
-from guardtui.scanners.decision.many import ManyAnswers, ManyPlan
-from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.many import ManyAnswers, ManyPlan
 from guardtui.scanners.session_keys import model_account, why_no_keyring
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace

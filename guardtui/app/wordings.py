@@ -29,11 +29,11 @@ from guardtui.domain.topic import Topic, byte_length
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import Report
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.decision.many import ManyQuestions
-from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.decision import DecisionScanner
+from guardtui.scanners.models.many import ManyQuestions
 from guardtui.session.score_cache import AnswerCache, answer_key
 
 WORDINGS = 60

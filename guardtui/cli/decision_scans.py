@@ -26,12 +26,12 @@ from guardtui.domain.operating_point import (
 )
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.budget import Prices
 from guardtui.scanners.configuration import DecisionConfiguration
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.decision.scanner import THRESHOLD
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.decision import THRESHOLD
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.template_file import TemplateError
 from guardtui.session.companions import ALONE, Companions
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
-from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.judge import JudgeScanner
 
 _RETRIES = 2
 

@@ -168,8 +168,8 @@ def template(kind: str, output: Path | None) -> int:
 
     The key template names the edited file.
     """
-    from guardtui.scanners.decision.template import default_template as question
-    from guardtui.scanners.judge.template import default_template as instructions
+    from guardtui.scanners.models.decision_template import default_template as question
+    from guardtui.scanners.models.judge_template import default_template as instructions
 
     format_for(None, output, "md", TEMPLATES)
     write((instructions if kind == "judge" else question)().text, output)

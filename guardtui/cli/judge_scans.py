@@ -18,11 +18,11 @@ from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.configuration import JudgeConfiguration
-from guardtui.scanners.judge.asking import OptionError
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.reading import FormError
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.judge_answers import FormError
+from guardtui.scanners.models.judge_calls import OptionError
+from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.template_file import TemplateError
 from guardtui.session.companions import ALONE, Companions
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from guardtui.domain.verdicts import Usage
 from guardtui.http.model_keys import ModelKeyError
 from guardtui.scanners.base import RemoteScanner
 from guardtui.scanners.configuration import DecisionConfiguration, JudgeConfiguration
-from guardtui.scanners.expense import CallExpense
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.expense import CallExpense
+from guardtui.scanners.models.template_file import TemplateError
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from guardtui.app.named_guardrails import NamedGuardrail
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.decision.options import DecisionOptions
-    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.models.decision_options import DecisionOptions
+    from guardtui.scanners.models.judge_options import JudgeOptions
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""

@@ -40,10 +40,10 @@ from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
 from guardtui.scanners.configuration import DecisionConfiguration
-from guardtui.scanners.decision.many import ManyAnswers, ManyPlan, ManyQuestions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.many import ManyAnswers, ManyPlan, ManyQuestions
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import click
 from guardtui.cli.model_scans import parse_models
 from guardtui.http.address import AddressError
 from guardtui.http.openai import parse_model
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.judge_options import JudgeOptions
 
 _RETRIES = 5
 

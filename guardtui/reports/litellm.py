@@ -10,7 +10,11 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.json_text import dumps
-from guardtui.scanners.decision.template import DecisionTemplate, default_template, parse_template
+from guardtui.scanners.models.decision_template import (
+    DecisionTemplate,
+    default_template,
+    parse_template,
+)
 
 DEFAULT_THRESHOLD = 0.7
 """LiteLLM's own default threshold of a check."""

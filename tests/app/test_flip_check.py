@@ -15,16 +15,16 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.judge_options import JudgeOptions
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
 from tests.app.test_scan import Desk
 from tests.guardrails import judge_settings
 from tests.http.server import Received, Server, Step
-from tests.scanners.judge.conftest import asked, prompts_of, refused, said
+from tests.scanners.models.judges import asked, prompts_of, refused, said
 from tests.sessions import Scanned, answers
 
 COUNT = 60

@@ -28,20 +28,20 @@ from guardtui.app.wording_trials import (
 )
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.http.secret import Secret
-from guardtui.scanners.budget import Prices
 from guardtui.scanners.configuration import configure
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.decision.scanner import THRESHOLD
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.decision import THRESHOLD
+from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.judge_options import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.decision.conftest import Service, nothing, serving
-from tests.scanners.judge.conftest import refused, said
+from tests.scanners.models.decision_service import Service, nothing, serving
+from tests.scanners.models.judges import refused, said
 from tests.tui.stages import first_is_fast
 
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")

@@ -15,7 +15,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import VerdictColumns
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.scanners.decision.template import default_template, parse_template
+from guardtui.scanners.models.decision_template import default_template, parse_template
 from tests.guardrails import decision_settings, engine_settings
 
 TOPIC = Topic(name="Tax: advice", description="Advice\non “taxes” 🦊", examples=("When?", "How?"))

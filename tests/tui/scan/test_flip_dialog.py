@@ -12,16 +12,16 @@ from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.expense import CallExpense
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.expense import CallExpense
+from guardtui.scanners.models.judge import JudgeScanner
 from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.scan.pane import scan_text
 from tests.app.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
-from tests.scanners.judge.conftest import asked as asked_of
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.judges import asked as asked_of
+from tests.scanners.models.judges import said
 from tests.sessions import Scanned, answers
 from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing

@@ -16,8 +16,8 @@ from guardtui.http.decisions import DecisionAnswer, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.base import Progress, Report, ScannerError, Traffic
-from guardtui.scanners.decision.asking import estimated_tokens, is_pinned
-from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.models.decision import DecisionScanner
+from guardtui.scanners.models.decision_calls import estimated_tokens, is_pinned
 from guardtui.scanners.remote import HOPELESS, Failures, traffic_of, without_verdict
 
 _LOOKUPS = 500

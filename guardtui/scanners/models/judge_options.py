@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.budget import ANSWER_TOKENS, CallBudget, Prices
 from guardtui.scanners.configuration import JudgeConfiguration
-from guardtui.scanners.judge.asking import Dialect, JudgeModel
-from guardtui.scanners.judge.reading import AnswerForm
-from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
-from guardtui.scanners.judge.template import JudgeTemplate, default_template, load_template
-from guardtui.scanners.model_address import ModelAddress, key_variables
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.address import ModelAddress, key_variables
+from guardtui.scanners.models.budget import ANSWER_TOKENS, CallBudget, Prices
+from guardtui.scanners.models.judge import CONCURRENCY, JudgeScanner
+from guardtui.scanners.models.judge_answers import AnswerForm
+from guardtui.scanners.models.judge_calls import Dialect, JudgeModel
+from guardtui.scanners.models.judge_template import JudgeTemplate, default_template, load_template
+from guardtui.scanners.models.paid_calls import WatchedLimit
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.expense import CallExpense, estimate_expense
-from guardtui.scanners.judge.asking import JudgeModel, first_dialect
-from guardtui.scanners.judge.reading import AnswerForm
-from guardtui.scanners.judge.template import JudgeTemplate, default_template
-from guardtui.scanners.model_address import ModelAddress, addresses_revision
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.address import ModelAddress, addresses_revision
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.expense import CallExpense, estimate_expense
+from guardtui.scanners.models.judge_answers import AnswerForm
+from guardtui.scanners.models.judge_calls import JudgeModel, first_dialect
+from guardtui.scanners.models.judge_template import JudgeTemplate, default_template
+from guardtui.scanners.models.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun, without_verdict
 
 CONCURRENCY = 5

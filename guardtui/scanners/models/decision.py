@@ -20,22 +20,22 @@ from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import Report, VerdictCache
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.decision.asking import (
+from guardtui.scanners.models.address import ModelAddress, addresses_revision
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.decision_calls import (
     DecisionCache,
     DecisionRequests,
     estimated_tokens,
     is_pinned,
 )
-from guardtui.scanners.decision.template import DecisionTemplate, default_template
-from guardtui.scanners.expense import (
+from guardtui.scanners.models.decision_template import DecisionTemplate, default_template
+from guardtui.scanners.models.expense import (
     CallExpense,
     earlier_expense,
     given_prices,
     limits_text,
 )
-from guardtui.scanners.model_address import ModelAddress, addresses_revision
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun
 
 if TYPE_CHECKING:

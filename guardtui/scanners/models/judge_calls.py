@@ -11,10 +11,10 @@ from guardtui.domain.topic import Topic
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.judge.reading import SCHEMA, AnswerForm, ReadAnswer, read_empty
-from guardtui.scanners.judge.template import JudgeTemplate, fenced
-from guardtui.scanners.paid_calls import PaidCall, paid_call
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.judge_answers import SCHEMA, AnswerForm, ReadAnswer, read_empty
+from guardtui.scanners.models.judge_template import JudgeTemplate, fenced
+from guardtui.scanners.models.paid_calls import PaidCall, paid_call
 from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from guardtui.domain.topic import Topic
-from guardtui.scanners.template_file import (
+from guardtui.scanners.models.template_file import (
     TemplateError,
     TemplateFormat,
     fill,
@@ -74,7 +74,7 @@ def fenced(prompt: str, salt: str) -> str:
 
 def default_template() -> JudgeTemplate:
     """Return the shipped template."""
-    text = files("guardtui.scanners.judge").joinpath("default.txt").read_text("utf-8")
+    text = files("guardtui.scanners.models").joinpath("judge.txt").read_text("utf-8")
     return parse_template(text, "")
 
 

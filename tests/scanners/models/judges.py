@@ -14,8 +14,8 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdict, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.judge import JudgeScanner
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
 

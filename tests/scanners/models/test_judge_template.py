@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.template import (
+from guardtui.scanners.models.attacks import attacks
+from guardtui.scanners.models.judge_template import (
     JudgeTemplate,
     default_template,
     fenced,
     load_template,
     parse_template,
 )
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.models.template_file import TemplateError
 
-from .conftest import TOPIC, fenced_in
+from .judges import TOPIC, fenced_in
 
 MARKS = re.compile(r"<<<(?:prompt|end) ([0-9a-f]{16})>>>")
 NASTY = st.text() | st.lists(

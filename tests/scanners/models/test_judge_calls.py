@@ -11,11 +11,11 @@ import pytest
 
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.judge.reading import AnswerForm
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.judge_answers import AnswerForm
 from tests.http.server import Received, Step, answer, reset, sends, silence
 
-from .conftest import (
+from .judges import (
     TOPIC,
     Memory,
     asked,

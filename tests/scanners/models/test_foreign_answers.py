@@ -16,11 +16,11 @@ from guardtui.http.decisions import Api
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.base import RemoteScanner
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionScanner
 from tests.http.server import Answer, Received, Server, answer
 from tests.http.times import JumpClock
-from tests.scanners.judge.conftest import TOPIC, asked, judge, nothing, said, some
+from tests.scanners.models.judges import TOPIC, asked, judge, nothing, said, some
 
 PROMPTS = tuple(f"{'tax' if n % 3 else 'bread'} {n}" for n in range(20))
 EXPECTED = [int("tax" in prompt) for prompt in PROMPTS]

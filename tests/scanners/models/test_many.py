@@ -11,12 +11,12 @@ import pytest
 
 from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.decision.many import ManyQuestions
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.many import ManyQuestions
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import Memory
+from tests.scanners.models.judges import Memory
 
-from .conftest import Service, nothing, serving
+from .decision_service import Service, nothing, serving
 
 TEXTS = [f"{'tax' if n % 2 else 'bread'} question {n}" for n in range(12)]
 QUESTIONS = [

@@ -18,14 +18,14 @@ from guardtui.domain.verdicts import Triggered
 from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.decision.asking import is_version_of
-from guardtui.scanners.decision.template import parse_template
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.decision_calls import is_version_of
+from guardtui.scanners.models.decision_template import parse_template
+from guardtui.scanners.models.paid_calls import WatchedLimit
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import TOPIC, Memory, some
+from tests.scanners.models.judges import TOPIC, Memory, some
 
-from .conftest import NAME, scan, serving
+from .decision_service import NAME, scan, serving
 
 PROMPTS = (
     "How do I file my income tax return?",
@@ -262,12 +262,12 @@ _KILLED = """
 import asyncio, sys
 from pathlib import Path
 from guardtui.http.secret import Secret
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.decision import DecisionScanner
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.paid_calls import WatchedLimit
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.files.prompt_files import load_prompts
-from tests.scanners.judge.conftest import TOPIC
+from tests.scanners.models.judges import TOPIC
 url, folder = sys.argv[1], Path(sys.argv[2])
 cache = SqliteVerdicts(folder / "cache")
 address = ModelAddress(url, "decide-1", Secret("sandbox-key", "test"))

@@ -13,9 +13,9 @@ from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, Decis
 from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import VerdictCache, verdict_key
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.paid_calls import PaidCall, paid_call
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.paid_calls import PaidCall, paid_call
 
 if TYPE_CHECKING:
     from guardtui.http.decision_model import DecisionModel

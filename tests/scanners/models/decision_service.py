@@ -20,8 +20,8 @@ from guardtui.sandbox.app import Sandbox
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.settings import SandboxSettings
 from guardtui.scanners.base import Progress
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionScanner
 
 NAME = "decide-1"
 

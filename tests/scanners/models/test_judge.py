@@ -16,17 +16,17 @@ import pytest
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import Progress, RemoteScanner, ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.judge.attacks import TOPIC as GARDENING
-from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.reading import AnswerForm
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.judge.template import default_template, parse_template
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.attacks import TOPIC as GARDENING
+from guardtui.scanners.models.attacks import attacks
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.judge import JudgeScanner
+from guardtui.scanners.models.judge_answers import AnswerForm
+from guardtui.scanners.models.judge_template import default_template, parse_template
 from guardtui.session.verdict_cache import SqliteVerdicts
 from tests.http.server import Answer, Received, Server, Step, answer, reset
 
-from .conftest import (
+from .judges import (
     TOPIC,
     Memory,
     asked,
@@ -393,10 +393,10 @@ _KILLED = """
 import asyncio, sys
 from pathlib import Path
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.judge import JudgeScanner
+from guardtui.scanners.models.address import ModelAddress
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import TOPIC, nothing, verdicts_of
+from tests.scanners.models.judges import TOPIC, nothing, verdicts_of
 
 async def main(url, folder, epochs):
     prompts = load_prompts(Path(folder) / "some.csv")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.expense import CallExpense, PaidScanner, estimate_expense
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.expense import CallExpense, PaidScanner, estimate_expense
+from guardtui.scanners.models.judge import JudgeScanner
 
 
 def messages(prompt: str) -> list[dict[str, str]]:

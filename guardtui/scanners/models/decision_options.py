@@ -10,11 +10,11 @@ from guardtui.domain.operating_point import SHIPPED
 from guardtui.http.decisions import Api
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.budget import CallBudget, Prices
 from guardtui.scanners.configuration import DecisionConfiguration
-from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD, DecisionScanner
-from guardtui.scanners.decision.template import DecisionTemplate, load_template
-from guardtui.scanners.model_address import ModelAddress, key_variables
+from guardtui.scanners.models.address import ModelAddress, key_variables
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.decision import CONCURRENCY, THRESHOLD, DecisionScanner
+from guardtui.scanners.models.decision_template import DecisionTemplate, load_template
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from guardtui.domain.topic import Topic
 from guardtui.http.decisions import DecisionQuestion
-from guardtui.scanners.template_file import (
+from guardtui.scanners.models.template_file import (
     TemplateError,
     TemplateFormat,
     fill,
@@ -63,7 +63,7 @@ class DecisionTemplate:
 
 def default_template() -> DecisionTemplate:
     """Return the shipped template."""
-    text = files("guardtui.scanners.decision").joinpath("default.txt").read_text("utf-8")
+    text = files("guardtui.scanners.models").joinpath("decision.txt").read_text("utf-8")
     return parse_template(text, "")
 
 
