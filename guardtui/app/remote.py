@@ -15,8 +15,8 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.scanners.models.decision_options import DecisionOptions
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import SessionKeys
 from guardtui.session.epochs import Epochs
 from guardtui.session.topic_revisions import SqliteTopicRevisions
@@ -72,7 +72,7 @@ class RemoteOptions:
     def allow_http(self) -> bool:
         """Whether unencrypted http is allowed to models on other machines."""
         known = (self.judge, self.decision, self.writer)
-        return any(options.allow_http for options in known if options is not None)
+        return any(options.calls.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:

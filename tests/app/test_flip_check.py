@@ -17,7 +17,8 @@ from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
@@ -81,7 +82,7 @@ async def judged(scanned: Scanned) -> AsyncIterator[tuple[Desk, Server, Model]]:
     model = Model(scanned)
     async with Server(lambda request: model(request)) as server:
         judge = JudgeOptions(
-            (ModelAddress(f"{server.url}/v1", "mock"),), prices=Prices(1, 2), retries=0
+            (ModelAddress(f"{server.url}/v1", "mock"),), calls=CallOptions(Prices(1, 2), retries=0)
         )
         scanned.scan("Advice on income tax", judge.scanner().settings)
         options = RemoteOptions(environment={}, config=scanned.folder / "none", judge=judge)

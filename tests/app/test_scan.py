@@ -29,8 +29,8 @@ from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
-from guardtui.scanners.models.decision_options import DecisionOptions
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace

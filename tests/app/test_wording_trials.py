@@ -32,9 +32,9 @@ from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
-from guardtui.scanners.models.decision import THRESHOLD
-from guardtui.scanners.models.decision_options import DecisionOptions
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import THRESHOLD, DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
@@ -76,7 +76,11 @@ def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, Wo
 def services_of(
     path: Path, service: Service | None, *answers: Any, **others: Any
 ) -> tuple[Services, ScriptedAuthor, TaskJobs]:
-    decision = None if service is None else DecisionOptions(service.address, prices=Prices(1.0))
+    decision = (
+        None
+        if service is None
+        else DecisionOptions(service.address, calls=CallOptions(Prices(1.0)))
+    )
     others = {"environment": {}, **others}
     options = RemoteOptions(config=path / "none", decision=decision, **others)
     author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
@@ -344,7 +348,9 @@ async def test_a_writer_that_fails_is_named_and_the_others_are_tried(
         request = asking(server)
         if answer is None:
             request = WordingRequest(writer=f"http://127.0.0.1:9/v1#{MODEL}")
-        known = JudgeOptions((ModelAddress("https://a.example", "other"),), retries=0)
+        known = JudgeOptions(
+            (ModelAddress("https://a.example", "other"),), calls=CallOptions(retries=0)
+        )
         answers = (request, "ask", True)
         services, author, _ = services_of(topic_path, service, *answers, writer=known)
         run = await prepared(services.wordings)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from guardtui.app.named_guardrails import find_guardrail
-from guardtui.cli.judge_scans import judge_options
+from guardtui.cli.model_scans import judge_options
 from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings
 from tests.scanners.models.judges import fenced_in

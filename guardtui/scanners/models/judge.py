@@ -1,192 +1,188 @@
-"""The judge scanner: each prompt is sent once per language model, and several models vote."""
+"""Judges: each prompt is sent once per language model, and several models vote."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from guardtui.domain.guardrail import JUDGE, Guardrail, ScannerSettings
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, Verdicts
-from guardtui.http.clock import CLOCK, Clock
+from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
 from guardtui.http.errors import ServiceError, inert
-from guardtui.http.limits import Rate
-from guardtui.http.pool import run_all
-from guardtui.http.retries import NOTHING_DONE, Retries
-from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.models.address import ModelAddress, addresses_revision
+from guardtui.http.secret import Secret
+from guardtui.scanners.base import ScannerError, VerdictCache, verdict_key
+from guardtui.scanners.configuration import JudgeConfiguration
+from guardtui.scanners.models.address import (
+    ModelAddress,
+    addresses_revision,
+    key_variables,
+    keys_of,
+)
 from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.calls import CallOptions, Sending
 from guardtui.scanners.models.expense import CallExpense, estimate_expense
 from guardtui.scanners.models.judge_answers import AnswerForm
-from guardtui.scanners.models.judge_calls import JudgeModel, first_dialect
-from guardtui.scanners.models.judge_template import JudgeTemplate, default_template
-from guardtui.scanners.models.paid_calls import WatchedLimit
-from guardtui.scanners.remote import RemoteRun, without_verdict
-
-CONCURRENCY = 5
-_BASE = 0.5
-"""Seconds before the first retry."""
+from guardtui.scanners.models.judge_calls import Dialect, JudgeCalls, first_dialect
+from guardtui.scanners.models.scanner import ModelScanner
+from guardtui.scanners.models.templates import JudgeTemplate
+from guardtui.scanners.remote import without_verdict
 
 
-class JudgeScanner:
-    """Asks models whether a prompt belongs to the topic; a majority of more than half decides.
+@dataclass(frozen=True)
+class JudgeOptions:
+    """The author's options of a judge, from which each run creates a scanner.
 
-    `models` are called concurrently; without a majority, as after a tie or unreadable answers, the
-    prompt gets no verdict. `template` is the wording of the question, `form` reads the answer,
-    `options` are sent with every call (temperature is 0 unless they set it). `concurrency` calls at
-    a time and `rate` calls per second are limits of all models together. A `cache` is searched
-    before a model is called unless `fresh`, and stores each answer at once. `retries` is per call;
-    `timeout` is in seconds per attempt. Raises ScannerError without a model or for an invalid
-    option, ValueError for an invalid rate.
+    `template` is the wording of the question, `form` reads the answer, `options` are sent with
+    every call (temperature is 0 unless they set it).
     """
 
-    live = False
+    scanner_name: ClassVar[str] = JUDGE
+
+    models: tuple[ModelAddress, ...]
+    template: JudgeTemplate = field(default_factory=JudgeTemplate.shipped)
+    form: AnswerForm = field(default_factory=lambda: AnswerForm.parse("answer"))
+    options: Mapping[str, Any] = field(default_factory=dict)
+    calls: CallOptions = field(default_factory=CallOptions)
+
+    @classmethod
+    def of(
+        cls, configuration: JudgeConfiguration, models: Sequence[ModelAddress], calls: CallOptions
+    ) -> JudgeOptions:
+        """Return the options of a configured judge, its models with their keys.
+
+        Raises TemplateError, FormError, and OptionError for an option that cannot be sent.
+        """
+        path = configuration.template
+        options = cls(
+            tuple(models),
+            template=JudgeTemplate.shipped() if path is None else JudgeTemplate.load(path),
+            form=AnswerForm.parse(configuration.form or "answer"),
+            options=configuration.model_option,
+            calls=calls,
+        )
+        options.scanner()
+        return options
+
+    @property
+    def title(self) -> str:
+        """The models in a few words; safe to show anywhere."""
+        first = self.models[0].shown
+        more = len(self.models) - 1
+        return f"{first} and {more} more" if more else first
+
+    @property
+    def keys(self) -> tuple[Secret, ...]:
+        """All keys that may be sent."""
+        return keys_of(self.models)
+
+    @property
+    def key_variables(self) -> dict[str, str]:
+        """The environment variable with the key of each address; "" without a key."""
+        return key_variables(self.models)
+
+    @property
+    def name(self) -> str:
+        """Name of the first model at its service; not inert."""
+        return self.models[0].name
+
+    @property
+    def identity(self) -> str:
+        """The first model and the options that `complete` sends. May hold a secret."""
+        return json.dumps([self.models[0].full, dict(self.options)], sort_keys=True)
+
+    def budget(self, answer_tokens: int) -> CallBudget:
+        """Return a new budget, with a maximum of tokens in an answer."""
+        return self.calls.budget(answer_tokens)
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
+        """Return the text that the first model answers to messages. Raises ServiceError."""
+        from guardtui.http.openai import ChatModel
+
+        sending = replace(self.calls, concurrency=1, rate=None, timeout=300.0).sending(budget)
+        async with sending.client(ChatModel, self.models[0]) as chat:
+            dialect = Dialect(dict(self.options), frozenset(self.options))
+            return (await JudgeCalls(chat, dialect, sending).complete(messages)).completion
+
+    def scanner(
+        self, cache: VerdictCache | None = None, *, fresh: bool = False
+    ) -> ModelScanner[JudgePanel]:
+        """Create a scanner with its own budget and the current content of the template file.
+
+        A `cache` is searched before a model is called unless `fresh`, and stores each answer at
+        once. Raises ScannerError without a model, or for an invalid template or option, and
+        ValueError for an invalid rate.
+        """
+        return ModelScanner(JudgePanel(self, cache, fresh=fresh), self.calls)
+
+
+class JudgePanel:
+    """Asks models whether a prompt belongs to the topic; a majority of more than half decides.
+
+    The models are called concurrently; without a majority, as after a tie or unreadable answers,
+    the prompt gets no verdict. Raises ScannerError without a model or for an invalid option.
+    """
 
     def __init__(
-        self,
-        models: Sequence[ModelAddress],
-        *,
-        template: JudgeTemplate | None = None,
-        form: AnswerForm | None = None,
-        budget: CallBudget | None = None,
-        options: Mapping[str, Any] | None = None,
-        concurrency: int = CONCURRENCY,
-        rate: float | None = None,
-        retries: int = 5,
-        timeout: float = 120.0,
-        cache: VerdictCache | None = None,
-        fresh: bool = False,
-        allow_http: bool = False,
-        clock: Clock = CLOCK,
+        self, options: JudgeOptions, cache: VerdictCache | None = None, *, fresh: bool = False
     ) -> None:
-        if not models:
+        if not options.models:
             raise ScannerError(
                 "the judge needs a model: write URL#name, such as http://localhost:11434/v1#m"
             )
-        self._models = tuple(dict.fromkeys(models))
-        self.template = template or default_template()
-        self._form = form or AnswerForm.parse("answer")
-        self.budget = budget or CallBudget()
-        self._options = dict(options or {})
-        self._concurrency, self._retries, self._timeout = concurrency, retries, timeout
-        self._rate = None if rate is None else Rate.per_second(rate)
-        self._cache, self._fresh, self._clock = cache, fresh, clock
-        self._allow_http = allow_http
-        self._limit: WatchedLimit | None = None
-        self._held = False
+        self.models = tuple(dict.fromkeys(options.models))
+        self.template = options.template.current()
+        self._form, self._options = options.form, dict(options.options)
+        self._answer_tokens = options.calls.answer_tokens
+        self._cache, self._fresh = cache, fresh
         # The options that a server accepts are learnt once, not in every scan.
-        self._dialects = {model: first_dialect(self._form, self._options) for model in self._models}
+        self._dialects = {model: first_dialect(self._form, self._options) for model in self.models}
 
     @property
     def settings(self) -> ScannerSettings:
         options = inert(json.dumps(self._options, sort_keys=True)) if self._options else ""
         guardrail = Guardrail(
             JUDGE,
-            models=tuple(inert(model.name) for model in self._models),
+            models=tuple(inert(model.name) for model in self.models),
             template=self.template.id,
             form="" if self._form.spec == "answer" else inert(self._form.spec),
             options=options,
         )
-        return ScannerSettings(guardrail, revision=addresses_revision(self._models))
+        return ScannerSettings(guardrail, revision=addresses_revision(self.models))
 
-    def hold(self, held: bool) -> None:
-        """Pause or resume sending; calls in flight are completed."""
-        self._held = held
-        if self._limit is not None:
-            self._limit.hold(held)
+    def find(self, topic: Topic, text: str, epoch: int) -> Verdict | None:
+        votes: list[Verdict] = []
+        for model in self.models:
+            cached = self._cached(model, topic, text, epoch)
+            if cached is None:
+                return None
+            votes.append(cached)
+        return self.decided(topic, votes)
 
-    def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
-        """Return which prompts have cached answers of every model in an epoch, bool [N]."""
-        known = np.zeros(len(prompts), bool)
-        for row, text in enumerate(prompts.prompts.to_list()):
-            known[row] = all(self._cached(model, topic, text, epoch) for model in self._models)
-        return known
-
-    def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """Return the expected usage of a call; `used` is the recorded usage of this judge."""
-
+    def expense(
+        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
+    ) -> CallExpense:
         def messages(prompt: str) -> list[dict[str, str]]:
             return self.template.filled(topic, prompt)
 
-        return estimate_expense(messages, prompts, self.budget, used, len(self._models))
+        return estimate_expense(messages, prompts, budget, used, len(self.models))
 
-    async def scan(
-        self,
-        topic: Topic,
-        prompts: PromptSet,
-        report: Report,
-        *,
-        rows: NDArray[np.intp] | None = None,
-        epoch: int = 1,
-    ) -> Verdicts:
-        limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
-        self._limit = limit
-        limit.hold(self._held)
-        before = self.budget.spent
-
-        def used() -> Usage:
-            return self.budget.spent - before
-
-        run = RemoteRun(prompts, rows, report, limit, used=used)
-        async with contextlib.AsyncExitStack() as opened:
-            judges = {model: await self._open(opened, model, limit) for model in self._models}
-
-            def find(text: str) -> Verdict | None:
-                votes: list[Verdict] = []
-                for model in self._models:
-                    cached = self._cached(model, topic, text, epoch)
-                    if cached is None:
-                        return None
-                    votes.append(cached)
-                return self._decided(topic, votes)
-
-            async def call(text: str) -> Verdict:
-                votes = await _all_of(
-                    [self._vote(judges[model], model, topic, text, epoch) for model in judges]
-                )
-                return self._decided(topic, votes)
-
-            await run.take_known(find)
-            waiting = run.waiting
-            await run.collect(waiting, run_all(waiting, call, limit, counters=run.counters))
-        return run.finished()
-
-    async def _open(
-        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit
-    ) -> JudgeModel:
+    @contextlib.asynccontextmanager
+    async def opened(self, sending: Sending) -> AsyncIterator[_JudgeRun]:
         from guardtui.http.openai import ChatModel
 
-        attempts = self._retries + 1
-        chat = ChatModel(
-            model.url,
-            model.name,
-            model.key,
-            limit=limit,
-            retries=Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE),
-            timeout=self._timeout,
-            allow_http=self._allow_http,
-            clock=self._clock,
-        )
-        await opened.enter_async_context(chat)
-        return JudgeModel(
-            model.full,
-            chat,
-            self.template,
-            self._form,
-            self.budget,
-            self._dialects[model],
-            Retries(attempts=attempts, base=_BASE),
-        )
+        async with contextlib.AsyncExitStack() as opened:
+            calls = {}
+            for model in self.models:
+                chat = await opened.enter_async_context(sending.client(ChatModel, model))
+                calls[model] = JudgeCalls(chat, self._dialects[model], sending)
+            yield _JudgeRun(self, calls)
 
-    async def _vote(
-        self, judge: JudgeModel, model: ModelAddress, topic: Topic, text: str, epoch: int
+    async def vote(
+        self, calls: JudgeCalls, model: ModelAddress, topic: Topic, text: str, epoch: int
     ) -> Verdict:
         """Return the vote of one model, cached or new: YES if the prompt belongs to the topic.
 
@@ -195,7 +191,7 @@ class JudgeScanner:
         cached = self._cached(model, topic, text, epoch)
         if cached is not None:
             return cached
-        answer = await judge.ask(topic, text)
+        answer = await calls.ask(topic, text, self.template, self._form)
         if answer.belongs is None:
             return Verdict(
                 Triggered.NO_VERDICT,
@@ -209,11 +205,11 @@ class JudgeScanner:
             self._cache.keep(self._key(model, topic, text, epoch), vote)
         return vote
 
-    def _decided(self, topic: Topic, votes: Sequence[Verdict]) -> Verdict:
+    def decided(self, topic: Topic, votes: Sequence[Verdict]) -> Verdict:
         """Return the joint verdict of all models on a prompt."""
         reasons = [_vote_text(vote) for vote in votes]
         if len(votes) > 1:
-            named = zip(self._models, reasons, strict=True)
+            named = zip(self.models, reasons, strict=True)
             reasons = [f"{model.name}: {reason}" for model, reason in named]
         reason = "\n".join(reasons)
         decided = [vote for vote in votes if vote.decided]
@@ -248,11 +244,29 @@ class JudgeScanner:
             model.full,
             self.template.text,
             self._form.spec,
-            json.dumps([self._options, self.budget.answer_tokens], sort_keys=True),
+            json.dumps([self._options, self._answer_tokens], sort_keys=True),
             json.dumps([topic.name, topic.description, *topic.examples]),
             text,
             str(epoch),
         )
+
+
+class _JudgeRun:
+    """The questions of one run to all models of a panel."""
+
+    def __init__(self, panel: JudgePanel, calls: Mapping[ModelAddress, JudgeCalls]) -> None:
+        self._panel, self._calls = panel, calls
+
+    def probes(self, topic: Topic, texts: Sequence[str], epoch: int) -> tuple[str, ...]:
+        """Return nothing: the key of a cached answer says which model gave it."""
+        return ()
+
+    async def verdict(self, topic: Topic, text: str, epoch: int) -> Verdict:
+        panel = self._panel
+        votes = await _all_of(
+            [panel.vote(calls, model, topic, text, epoch) for model, calls in self._calls.items()]
+        )
+        return panel.decided(topic, votes)
 
 
 async def _all_of(votes: Sequence[Any]) -> list[Verdict]:

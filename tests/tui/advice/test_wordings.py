@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.models.decision_options import DecisionOptions
+from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog

@@ -20,7 +20,8 @@ from guardtui.forecast.expected import Expected
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.epochs import Epochs
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
@@ -84,7 +85,7 @@ async def playing(
 ) -> AsyncIterator[Play]:
     monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
     models = (ModelAddress(f"{server.url}/v1", "mock"),)
-    judge = JudgeOptions(models, prices=Prices(1, 2))
+    judge = JudgeOptions(models, calls=CallOptions(Prices(1, 2)))
     options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge, epochs=epochs)
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=(120, 40)) as pilot:

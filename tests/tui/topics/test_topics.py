@@ -12,8 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from guardtui.app.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.models.judge import ModelAddress
-from guardtui.scanners.models.judge_options import JudgeOptions
+from guardtui.scanners.models.judge import JudgeOptions, ModelAddress
 from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.workspace import Workspace
