@@ -50,28 +50,6 @@ HELP_PAGES = {
 }
 """Pages of the panes of the main screen: the names of the help that each has."""
 
-ONLY_F1 = {
-    "changed_prompts",
-    "choice",
-    "confirm",
-    "dialog",
-    "menu",
-    "messages",
-    "page",
-    "palette",
-    "prompt",
-    "remote_delete",
-    "remote_text",
-    "search",
-    "settings",
-    "theme",
-    "tour",
-    "wording_plan",
-    "wording_run",
-    "writing",
-}
-"""Dialogs that explain themselves, or belong to another one: only F1 shows their help."""
-
 _COMMON_KEYS = (
     "Move or scroll; g G: first, last; ^d ^u: half a page",
     "Go to the next place; Shift and Tab: to the one before",
@@ -142,8 +120,10 @@ def help_pages() -> dict[Path, str]:
         PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
         for page, names in HELP_PAGES.items()
     }
-    shown = {name for names in HELP_PAGES.values() for name in names} | ONLY_F1
-    dialogs = sorted((pane.title, name) for name, pane in panes().items() if name not in shown)
+    shown = {name for names in HELP_PAGES.values() for name in names}
+    dialogs = sorted(
+        (pane.title, name) for name, pane in panes().items() if pane.published and name not in shown
+    )
     pages[PAGES / "dialogs.md"] = (
         _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)
     )

@@ -12,9 +12,9 @@ from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.engine import Engine
 from guardtui.app.ports import Jobs
-from guardtui.app.remote import REMOTE
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import Threshold
 from guardtui.domain.prompts import PromptSet

@@ -9,10 +9,10 @@ from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
-from guardtui.app.remote import REMOTE
 from guardtui.app.scan_results import ScanResults
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 from guardtui.session.workspace import Workspace
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from guardtui.app.ports import Author, Jobs
-from guardtui.app.remote import REMOTE
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.guardrail import REMOTE
 from guardtui.reports.base import usage_text
 from guardtui.session.history import (
     MEASURED_AT_MOST,

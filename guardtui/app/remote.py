@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from guardtui.domain.guardrail import DECISION
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -23,9 +22,6 @@ from guardtui.session.topic_revisions import SqliteTopicRevisions
 
 AIRS = "airs"
 JUDGE = "judge"
-REMOTE = frozenset({AIRS, JUDGE, DECISION})
-"""Names of the scanners that run on request only."""
-
 ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
 """Options of a guardrail that is a model."""
 

@@ -9,10 +9,9 @@ from guardtui.app.connections import Connections
 from guardtui.app.decision_threshold import DecisionThreshold
 from guardtui.app.ports import Author
 from guardtui.app.problems import problems_shown
-from guardtui.app.remote import REMOTE
 from guardtui.app.scan_plan import Prediction
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import DECISION
+from guardtui.domain.guardrail import DECISION, REMOTE
 from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.workspace import Workspace
 

@@ -30,7 +30,7 @@ from guardtui.domain.topic import (
 )
 from guardtui.files.problems import FileError
 from guardtui.files.table_formats import unpacked_name
-from guardtui.files.topic_files import PromptsGivenError, TopicFile, load_topic, save_topic
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.scanners.local.encoder import load_encoder
 from guardtui.session.sampled_prompts import open_prompt_file
 from guardtui.session.workspace import Workspace
@@ -76,25 +76,6 @@ def topic_beside(prompts: Path) -> Path | None:
                 continue
         return path
     return None
-
-
-def open_or_start(topic: Path, prompts: Path | None, reading: Reading | None = None) -> Workspace:
-    """Open a topic file, or for a prompt file the topic beside it, which is made if missing.
-
-    `reading` is as in `Workspace.open`. Raises what `Workspace.open` and `start_topic` raise.
-    """
-    try:
-        return Workspace.open(topic, prompts, reading)
-    except PromptsGivenError:
-        if prompts is not None:
-            raise
-    beside = topic_beside(topic)
-    if beside is not None:
-        workspace = Workspace.open(beside, topic, reading)
-        workspace.opening_note = f"The prompts of {topic.name}, with the topic beside them."
-        return workspace
-    path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
-    return start_topic(topic, path, Topic(name=name_for(topic)), None, reading=reading)
 
 
 UNDO_HINT = "u in the results brings them back; "

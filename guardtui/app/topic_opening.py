@@ -9,7 +9,10 @@ from pathlib import Path
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import badge
 from guardtui.domain.operating_point import BY_HAND, Wanted
+from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
+from guardtui.files.topic_files import PromptsGivenError
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
@@ -73,6 +76,28 @@ def _looked_up(path: Path, prompts: Path | None = None, opened: str = "") -> Kno
     evaluation = newest.evaluation
     name = " ".join(filter(None, badge(evaluation.settings)))
     return KnownTopic(path, prompts, opened, problem, evaluation.metrics.coverage, name)
+
+
+def open_or_start(topic: Path, prompts: Path | None, reading: Reading | None = None) -> Workspace:
+    """Open a topic file, or for a prompt file the topic beside it, which is made if missing.
+
+    `reading` is as in `Workspace.open`. Raises what `Workspace.open` and `start_topic` raise.
+    """
+    try:
+        return Workspace.open(topic, prompts, reading)
+    except PromptsGivenError:
+        if prompts is not None:
+            raise
+    # Imported when needed: most topics exist.
+    from guardtui.app.topic_from_prompts import name_for, start_topic, stem_of, topic_beside
+
+    beside = topic_beside(topic)
+    if beside is not None:
+        workspace = Workspace.open(beside, topic, reading)
+        workspace.opening_note = f"The prompts of {topic.name}, with the topic beside them."
+        return workspace
+    path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
+    return start_topic(topic, path, Topic(name=name_for(topic)), None, reading=reading)
 
 
 def open_topic(path: Path, prompts: Path | None, current: Workspace) -> Workspace:

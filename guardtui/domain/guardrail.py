@@ -20,6 +20,9 @@ JUDGE = "judge"
 DECISION = "decision"
 """Kind of decision models, whose scores are the guardrail's own."""
 
+REMOTE = frozenset({AIRS, JUDGE, DECISION})
+"""Kinds that run on request only."""
+
 FORECAST = "forecast"
 """Kind of an evaluation that holds a forecast of a guardrail's verdicts."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -143,8 +143,19 @@ class Result:
 class Group:
     """Counts and rates of a category."""
 
-    counts: Counts
-    rates: Rates
+    tp: Count
+    tn: Count
+    fp: Count
+    fn: Count
+    errors: Count
+    open: Count
+    total: Count
+    coverage: Rate
+    tpr: Rate
+    tnr: Rate
+    accuracy: Rate
+    precision: Rate
+    f1: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +436,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
 
 
 def _group(metrics: Metrics) -> Group:
-    return Group(Counts.of(metrics), Rates.of(metrics))
+    return Group(**asdict(Counts.of(metrics)), **asdict(Rates.of(metrics)))
 
 
 def _operating_point(report: ReportInput) -> OperatingPoint | None:

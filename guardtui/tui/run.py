@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.app.topic_from_prompts import open_or_start
-from guardtui.app.topic_opening import choose_scanner
+from guardtui.app.topic_opening import choose_scanner, open_or_start
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text

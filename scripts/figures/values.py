@@ -49,7 +49,7 @@ class Fields:
         general = _INDEX.sub("[*]", place)
         for old in sorted(self.renamed, key=len, reverse=True):
             rest = general.removeprefix(old)
-            if rest == general or rest[:1] not in ("", ".", "["):
+            if rest == general or rest[:1] not in ("", ".", "[", ":"):
                 continue
             new = self.renamed[old]
             if new is None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.topic_from_prompts import central_prompts, name_for, open_or_start
+from guardtui.app.topic_from_prompts import central_prompts, name_for
+from guardtui.app.topic_opening import open_or_start
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.problems import FileError

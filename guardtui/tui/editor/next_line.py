@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual.content import Content
@@ -9,8 +11,11 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from guardtui.app.ideas import Ideas, gain_text
+from guardtui.domain.figures import change_interval_text
 from guardtui.tui.kit.styled_text import themed
+
+if TYPE_CHECKING:
+    from guardtui.app.ideas import Ideas
 
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones
@@ -68,7 +73,10 @@ class NextLine(Widget, can_focus=False):
         if best is None:
             return line.append(self.text, "$text-muted")
         by = f" {self._by}" if self._by else ""
-        gain = "" if best.gain is None else f"  {gain_text(best.gain)}{by}"
+        gain = ""
+        if best.gain is not None:
+            change = change_interval_text(best.gain.value, best.gain.low, best.gain.high)
+            gain = f"  {change}{by}"
         room = width - cell_len(_LABEL)
         if room - cell_len(gain) < _LEAST:
             gain = ""

@@ -1,10 +1,9 @@
-"""Screens and pages that do not depend on the topic: help, settings, advice."""
+"""Screens and pages that do not depend on the topic: help, settings, messages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.help.screen import show_help
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -24,9 +23,4 @@ class ToolsFeature:
             "recent_messages": lambda: window.app.run_action("recent_messages"),
             "settings": lambda: window.app.run_action("open_settings"),
             "choose_theme": lambda: window.app.run_action("change_theme"),
-            "advice": self.advise,
         }
-
-    def advise(self) -> None:
-        """Show the list of advice; each entry is an action of its own."""
-        self._window.open(AdviceMenu(), self._window.perform)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from guardtui.app.engine_findings import engine_findings
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.metrics import Metrics, metrics_by_group
-from guardtui.domain.prompts import Finding, PromptSet, check_prompt_set
+from guardtui.domain.prompts import PromptSet, check_prompt_set
 from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.kit.modal import Modal
@@ -114,25 +115,18 @@ class CheckFeature:
 
     async def _prompt_entries(self, state: AppState, prompts: PromptSet) -> list[CheckEntry]:
         """Return the findings about the prompts; without the engine's if it is not ready."""
-        scanner = self._services.engine.scanner
-        waiting = self._services.engine.waiting(prompts)
-
-        def look() -> tuple[Finding, ...]:
-            findings = check_prompt_set(prompts, state.topic)
-            if waiting:
-                return findings
-            return (*findings, *engine_findings(scanner, prompts))
-
-        if waiting:
+        engine = self._services.engine
+        findings = await asyncio.to_thread(check_prompt_set, prompts, state.topic)
+        entries = prompt_entries(findings, prompts)
+        if waiting := engine.waiting(prompts):
             note = Text(f"Without the engine's findings: {waiting}.", "bold $text-warning")
-            return [*prompt_entries(await asyncio.to_thread(look), prompts), CheckEntry(note)]
-        try:
-            entries = prompt_entries(await asyncio.to_thread(look), prompts)
-            if state.evaluation is None:
-                return entries
-            quiet = self._services.scans.under_way  # the progress of the scan stays visible
-            survey = await self._services.surveys.survey(state.evaluation, prompts, quiet=quiet)
-        except ScannerError:
-            # The engine itself reports why it cannot be loaded.
-            return prompt_entries(check_prompt_set(prompts, state.topic), prompts)
-        return entries if survey is None else [*entries, *survey_entries(survey)]
+            return [*entries, CheckEntry(note)]
+        # The engine itself reports why it cannot be loaded.
+        with contextlib.suppress(ScannerError):
+            findings = await asyncio.to_thread(engine_findings, engine.scanner, prompts)
+            entries += prompt_entries(findings, prompts)
+            if state.evaluation is not None:
+                quiet = self._services.scans.under_way  # the progress of the scan stays visible
+                survey = await self._services.surveys.survey(state.evaluation, prompts, quiet=quiet)
+                entries += [] if survey is None else survey_entries(survey)
+        return entries

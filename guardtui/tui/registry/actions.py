@@ -16,13 +16,13 @@ TABLE = "table"
 LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
 ADVICE = "advice"
-"""Entries of the advice list: they have a letter there, and are in the palette."""
+"""Entries of the menu under Advice: they have a letter there, and are in the palette."""
 LETTERS = "letters"
 """Not a scope: the first part of the ids of keys that work outside of text fields."""
 SCOPE_TITLES = {
     SCREEN: "Everywhere",
     LISTS: "In every list, table and page",
-    ADVICE: "In the list of advice",
+    ADVICE: "In the menu, under Advice",
     RESULTS: "In the results",
     TABLE: "In the table of results",
     EDITOR: "In the definition",
@@ -311,15 +311,6 @@ ACTIONS: tuple[Action, ...] = (
         "Preview or scan",
         "Switch between the scan or forecast and the embedded engine's preview",
         menu="s v",
-    ),
-    Action(
-        "advice",
-        "shift+f1,alt+y",
-        "Advice",
-        "List of all advice: effects, doubtful labels, reliability",
-        shown=True,
-        rank=32,
-        menu="a",
     ),
     Action(
         "take_idea",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.widgets import Static
 
-from guardtui.app.remote import REMOTE
 from guardtui.domain.figures import duration_text
+from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
 from guardtui.tui.kit.progress_bar import progress_bar

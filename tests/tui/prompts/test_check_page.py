@@ -16,6 +16,7 @@ from textual.widgets import OptionList
 from guardtui.advice.duplicates import Duplicates, PromptPair
 from guardtui.advice.prompt_set import LabelSuggestion, Survey
 from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.scanners.base import ScannerError
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.check_page import CheckPage
@@ -147,6 +148,22 @@ async def test_before_the_first_evaluation_the_texts_alone_are_checked(alike: Pa
         assert "near-duplicates" not in frame(app)
 
     await drive(alike, run)
+
+
+async def test_an_engine_that_fails_leaves_the_other_findings(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        raise ScannerError("the encoder is damaged")
+
+    monkeypatch.setattr("guardtui.tui.prompts.check_page.engine_findings", damaged)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await check_page(pilot, app)
+        assert "line breaks" in frame(app)
+        assert "near-duplicates" not in frame(app)
+
+    await on_all(topic_path, run)
 
 
 async def test_negatives_that_are_all_far_away_are_a_finding(tmp_path: Path) -> None:

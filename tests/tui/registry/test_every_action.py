@@ -35,7 +35,6 @@ from guardtui.scanners.airs.models import CustomTopic
 from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.airs.dialogs import TopicTextDialog
@@ -269,7 +268,6 @@ CASES: dict[str, Case] = {
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("has not been scanned: the screen shows the preview"),
     "companions": opens(CompanionsDialog),
-    "advice": opens(AdviceMenu),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
@@ -348,6 +346,16 @@ WAYS = [
 WAYS.sort(key=lambda one: one[0].name == "quit")
 
 
+async def in_menu(stage: Stage) -> None:
+    """Open the menu at Advice."""
+    await stage.pilot.press("ctrl+@")
+    assert await stage.comes(
+        lambda: isinstance(stage.app.screen, MenuScreen) and stage.app.screen.is_mounted
+    )
+    await stage.pilot.press("a")
+    await stage.pilot.pause()
+
+
 async def play(stage: Stage, action: Action, way: str) -> str:
     """What is wrong with one action, done one way; "" when it does what it says."""
     case = CASES.get(action.name)
@@ -366,10 +374,7 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         screen.call_later(command.callback)
     else:
         if action.scope == ADVICE:
-            await stage.pilot.press("shift+f1")
-            assert await stage.comes(
-                lambda: isinstance(stage.app.screen, AdviceMenu) and stage.app.screen.is_mounted
-            )
+            await in_menu(stage)
         if way.startswith(LETTER):
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
@@ -510,13 +515,12 @@ def at(selector: str) -> Prepare:
 
 
 def by_letter(letter: str) -> Prepare:
-    """From the list of advice."""
+    """From the menu, under Advice."""
 
     async def press(stage: Stage) -> None:
-        await by_key("shift+f1")(stage)
-        assert await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+        await in_menu(stage)
         await stage.pilot.press(letter)
-        assert await stage.comes(lambda: not isinstance(stage.app.screen, AdviceMenu | MainScreen))
+        assert await stage.comes(lambda: not isinstance(stage.app.screen, MenuScreen | MainScreen))
         await stage.pilot.pause()
 
     return press
@@ -594,7 +598,6 @@ OPENED: dict[str, Prepare] = {
     "flips": flip_dialog,
     "trust": trust_page,
     "companions": by_key("ctrl+f9"),
-    "advice": by_key("shift+f1"),
     "remote_text": remote_text,
     "confirm": confirm,
     "settings": by_key("shift+f9"),

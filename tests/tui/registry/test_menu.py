@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.tui.advice.menu import AdviceMenu
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.registry.actions import (
@@ -26,7 +25,7 @@ from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from tests.tui.registry.test_keymap import app_with
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import drive, frame, main_screen, ready, topic_path, until
+from tests.tui.tax_app import drive, frame, ready, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -58,8 +57,6 @@ def test_no_two_lines_of_a_menu_share_a_letter() -> None:
 def test_every_path_leads_to_its_action() -> None:
     for action in ACTIONS:
         for *path, letter in menu_paths(action):
-            if not path and letter in MENU_GROUPS:
-                continue  # the list of advice is a menu itself
             items = menu_items(tuple(path), commands())
             assert [item.title for item in items if item.letter == letter] == [action.title]
 
@@ -166,13 +163,3 @@ async def test_the_author_chooses_the_keys_that_open_it(topic_path: Path) -> Non
         await until(pilot, lambda: app.screen is main)
         main.panes.results.table.focus()
         await opened(pilot, app, "semicolon")
-
-
-@pytest.mark.exhaustive
-async def test_the_list_of_advice_keeps_its_own_key(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("shift+f1")
-        await until(pilot, lambda: isinstance(app.screen, AdviceMenu))
-        assert main_screen(app) is main
-
-    await drive(topic_path, run)
