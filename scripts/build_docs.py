@@ -72,8 +72,9 @@ _KEYS_HEAD = """\
 
 # Keys
 
-`^` stands for Ctrl: `^q` is Ctrl and Q. The second key of an action is for terminals that swallow
-the first. The last line of the screen shows the keys that are useful where you are.
+`^` stands for Ctrl: `^q` is Ctrl and Q. A second key is for terminals that swallow the first, or
+works outside of text fields only. An action without a key is in the menu; the setting `keys` can
+give it one. The last line of the screen shows the keys that are useful where you are.
 
 Ctrl and Space, or a comma outside of text fields, opens the menu: a panel with the next keys, of
 which one letter does something or opens a further menu. The column menu says which letters lead to
@@ -94,7 +95,7 @@ def keys_page() -> str:
         in_scope,
         key_name,
         key_names,
-        menu_paths,
+        menu_path,
     )
 
     parts = [_KEYS_HEAD]
@@ -102,9 +103,9 @@ def keys_page() -> str:
         parts.append(f"\n## {title}\n\n| key | menu | action | what it does | id |\n")
         parts.append("|---|---|---|---|---|\n")
         for action in in_scope(scope):
-            keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or "))
-            paths = [" ".join(map(key_name, path)) for path in menu_paths(action)]
-            menu = ", ".join(f"`{path}`" for path in paths)
+            keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or ") if key)
+            path = " ".join(map(key_name, menu_path(action)))
+            menu = f"`{path}`" if path else ""
             ids = ", ".join(f"`{name}`" for name in binding_ids(action))
             parts.append(
                 f"| {keys} | {menu} | {_cell(action.title)} | {_cell(action.tooltip)} | {ids} |\n"

@@ -22,8 +22,8 @@ JUDGE_REMEDY = "check that the service is running, and the address, model name a
 
 _USED_UP = ("quota", "exhaust", "used up", "licens", "exceed")
 _ASK_OTHERS = (
-    "the service does not say which; 'guardtui doctor --airs --region all' asks the other regions, "
-    "whose hosts then see the key"
+    "the service does not say which; 'guardtui doctor --guardrail airs --all-regions' asks the "
+    "other regions, whose hosts then see the key"
 )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -30,10 +31,12 @@ ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
 class RemoteOptions:
     """Options of remote guardrails; the others come from the environment and its file.
 
-    `environment` and `config` replace those of the process, for a sandbox. `rate` is in scans a
-    second. `fresh` ignores cached verdicts. With a `judge` or a `decision` model, scans use it
-    instead of AIRS; `epochs` are the scans of each prompt. A `writer` writes wordings, and only its
-    first model is asked. `keys` were typed or are from a keyring and take precedence.
+    `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
+    sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
+    API of AIRS. Models use at most `most_tokens` and `most_cost` in a run. `guardrail` was named on
+    the command line. With a `judge` or a `decision` model, scans use it instead of AIRS; `epochs`
+    are the scans of each prompt. A `writer` writes wordings, and only its first model is asked.
+    `keys` were typed or are from a keyring and take precedence.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -41,6 +44,10 @@ class RemoteOptions:
     config: Path | None = None
     rate: float | None = None
     fresh: bool = False
+    batches: bool = False
+    most_tokens: int | None = None
+    most_cost: float | None = None
+    guardrail: NamedGuardrail | None = None
     judge: JudgeOptions | None = None
     decision: DecisionOptions | None = None
     writer: JudgeOptions | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
@@ -342,9 +343,8 @@ class Scans:
                 self._step(check.status.text)
                 self._refresh()
                 return
-        evaluation = self.results.at_chosen_threshold(
-            evaluation
-        )  # it may have changed during the scan
+        # The threshold may have changed during the scan.
+        evaluation = self._titled(self.results.at_chosen_threshold(evaluation))
         self.results.newest = evaluation
         await self._record(evaluation, run)
         if self.results.is_current(evaluation):
@@ -352,6 +352,13 @@ class Scans:
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._show(evaluation)
+
+    def _titled(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation with the name of the guardrail, if it has one."""
+        named, settings = self._connections.guardrail, evaluation.settings
+        if named is None or named.kind != settings.guardrail.kind:
+            return evaluation
+        return replace(evaluation, settings=settings.titled(named.name))
 
     async def _record(self, evaluation: Evaluation, run: AgreedScan) -> None:
         if not evaluation.metrics.total:

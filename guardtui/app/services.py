@@ -93,7 +93,9 @@ class Services:
         self.evaluations = Evaluations(self.store, workspace, self.engine, jobs, self.figures)
         self.forecasting = Forecasting(workspace.session, self.engine)
         self.lint = DefinitionLint(self.store, self.engine, jobs)
-        self.connections = Connections(self.store, workspace.store, author, remote)
+        self.connections = Connections(
+            self.store, workspace.store, author, remote, workspace.topic_file.path
+        )
         self.forecasting.follows = self.connections.follows
         self.changes = ProfileChanges(
             lambda connection: AppliedLog(workspace.store, connection.key)
@@ -168,7 +170,9 @@ class Services:
             author,
             lambda: self.scans.under_way,
         )
-        self.guardrails = Guardrails(self.connections, self.scans, author)
+        self.guardrails = Guardrails(
+            self.connections, self.scans, author, workspace.topic_file.path
+        )
         self.reporting = Reporting(
             workspace, self.engine, self.companions, metrics, self.connections, self.store
         )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli import model_scans
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.operating_point import kept_threshold, unfittable
+from guardtui.cli.options import ONE_RUN, RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
-    SHIPPED,
     ThresholdFit,
     Wanted,
     at_threshold,
@@ -26,13 +26,21 @@ from guardtui.domain.operating_point import (
 )
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.http.decisions import Api
 from guardtui.scanners.budget import Prices
+from guardtui.scanners.configuration import DecisionConfiguration
 from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD
-from guardtui.scanners.decision.template import load_template
+from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.template_file import TemplateError
 from guardtui.session.companions import ALONE, Companions
+
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> DecisionRun:
+    """Return the run of a decision model. Raises as `decision_options`."""
+    return DecisionRun(decision_options(guardrail, options), options.threshold, options.fresh)
 
 
 @dataclass(frozen=True)
@@ -45,22 +53,20 @@ class DecisionRun:
     options: DecisionOptions
     wanted: Wanted
     fresh: bool
-    profile: str
     remote = True
+    profile = ""
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], profile: str) -> DecisionRun:
-        """Create it from values of declared options. Raises as `decision_options`."""
-        return cls(
-            decision_options(values), values.get("threshold"), bool(values["fresh"]), profile
-        )
-
-    def settled(self, topic_path: Path, baseline: Evaluation | None) -> DecisionRun:
-        """Return it with the threshold that holds for this topic.
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> DecisionRun:
+        """Return a copy that uses the threshold for this topic.
 
         Without a wanted threshold it is that of the session, or that of a `baseline` by the same
         model, so that the two are comparable.
         """
+        return self._settled(topic_path, baseline)
+
+    def _settled(self, topic_path: Path, baseline: Evaluation | None) -> DecisionRun:
         if self.wanted is not None:
             return self
         with open_verdicts() as cache:
@@ -78,8 +84,7 @@ class DecisionRun:
         return self._at(previous.threshold, previous.threshold_source)
 
     def _at(self, threshold: float, source: str) -> DecisionRun:
-        options = replace(self.options, threshold=threshold, threshold_source=source)
-        return replace(self, options=options)
+        return replace(self, options=self.options.at_threshold(threshold, source))
 
     @property
     def template(self) -> str:
@@ -136,33 +141,30 @@ def estimate_text(tokens: int, prices: Prices | None) -> str:
 
 
 def decision_options(
-    values: Mapping[str, Any], models: Sequence[ModelAddress] | None = None
+    guardrail: NamedGuardrail,
+    options: RunOptions = ONE_RUN,
+    models: Sequence[ModelAddress] | None = None,
+    *,
+    questions: int | None = None,
 ) -> DecisionOptions:
-    """Return the decision model for values of declared options; missing ones are defaults.
+    """Return the decision model of a guardrail, with the limits and threshold of a run.
 
-    `models` replace those that the values name. Raises UsageError or `InputError`.
+    `models` replace the one that the guardrail names; `questions` is the maximum per request.
+    Raises UsageError and `InputError`.
     """
-    if models is None:
-        example = "https://api.openai.com/v1#NAME"
-        models = model_scans.model_addresses(values, "a decision model", example)
-    if len(models) > 1:
-        raise click.UsageError("--model: a decision scanner asks one model; give it once")
-    wanted, retries = values.get("threshold"), values.get("retries")
-    by_hand = isinstance(wanted, float)
-    return DecisionOptions(
-        models[0],
-        api=Api(values.get("decision_api") or Api.DECISIONS),
-        template=model_scans.read_template(
-            load_template, values.get("decision_template"), "decision"
-        ),
-        prices=model_scans.prices_of(values),
-        most_tokens=values.get("max_tokens"),
-        most_cost=values.get("budget"),
-        concurrency=values.get("concurrency") or CONCURRENCY,
-        rate=values.get("rate"),
-        retries=5 if retries is None else retries,
-        allow_http=bool(values.get("allow_http")),
-        threshold=wanted if isinstance(wanted, float) else THRESHOLD,
-        threshold_source=BY_HAND if by_hand else SHIPPED,
-        questions=values.get("questions"),
-    )
+    configuration = guardrail.configuration
+    assert isinstance(configuration, DecisionConfiguration)  # noqa: S101 - by its kind
+    (model,) = model_scans.model_addresses(configuration) if models is None else models
+    model_scans.require_prices(configuration, options)
+    try:
+        known = DecisionOptions.of(
+            configuration,
+            model,
+            most_tokens=options.max_tokens,
+            most_cost=options.budget,
+            questions=questions,
+        )
+    except TemplateError as error:
+        raise model_scans.template_error(error, "decision") from error
+    wanted = options.threshold
+    return known.at_threshold(wanted, BY_HAND) if isinstance(wanted, float) else known

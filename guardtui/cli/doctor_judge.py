@@ -1,12 +1,13 @@
-"""`guardtui doctor --judge`: check whether prompts can steer a judge."""
+"""`guardtui doctor` of a judge: check whether prompts can steer a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.judge_scans import judge_options
 from guardtui.cli.progress import progress_text
@@ -17,13 +18,15 @@ from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
 from guardtui.scanners.judge.scanner import JudgeScanner
 
+_RETRIES = 2
 
-def examine_judge(values: Mapping[str, Any]) -> list[CheckResult]:
+
+def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
     """Yield a fact for each key and attack, and a conclusion. Raises as `judge_options`.
 
     No cache is read or written, since services change their models.
     """
-    options = judge_options({**values, "retries": 2})
+    options = replace(judge_options(guardrail), retries=_RETRIES)
     scanner = options.scanner()
     keys = [
         CheckResult(f"key for {address}", "ok", variable or "none is sent")

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli import model_scans
+from guardtui.cli.options import ONE_RUN, RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.budget import ANSWER_TOKENS
+from guardtui.scanners.configuration import JudgeConfiguration
 from guardtui.scanners.judge.asking import OptionError
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.reading import AnswerForm, FormError
-from guardtui.scanners.judge.scanner import CONCURRENCY
-from guardtui.scanners.judge.template import load_template
+from guardtui.scanners.judge.reading import FormError
 from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.template_file import TemplateError
 from guardtui.session.companions import ALONE, Companions
 
-_OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> JudgeRun:
+    """Return the run of a judge. Raises as `judge_options`."""
+    return JudgeRun(judge_options(guardrail, options), options.fresh)
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,23 @@ class JudgeRun:
 
     options: JudgeOptions
     fresh: bool
-    profile: str
     remote = True
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], profile: str) -> JudgeRun:
-        """Create it from values of declared options. Raises as `judge_options`."""
-        return cls(judge_options(values), bool(values["fresh"]), profile)
+    profile = template = ""
 
     @property
     def settings(self) -> ScannerSettings:
         """Everything that the verdicts depend on besides topic and prompts."""
         return self.options.scanner().settings
+
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> JudgeRun:
+        """Return it unchanged: a judge has no threshold."""
+        return self
+
+    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return the evaluation, which has no threshold."""
+        return evaluation, None
 
     def evaluate(
         self,
@@ -66,62 +77,26 @@ class JudgeRun:
 
 
 def judge_options(
-    values: Mapping[str, Any], models: Sequence[ModelAddress] | None = None
+    guardrail: NamedGuardrail,
+    options: RunOptions = ONE_RUN,
+    models: Sequence[ModelAddress] | None = None,
 ) -> JudgeOptions:
-    """Return the judge for values of declared options, by their keys; missing ones are defaults.
+    """Return the judge of a guardrail, with the limits of a run.
 
-    `models` replace those that the values name. Raises UsageError or `InputError`.
+    `models` replace those that the guardrail names. Raises UsageError and `InputError`.
     """
+    configuration = guardrail.configuration
+    assert isinstance(configuration, JudgeConfiguration)  # noqa: S101 - by its kind
     if models is None:
-        models = model_scans.model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")
-    retries = values.get("retries")
-    options = JudgeOptions(
-        tuple(models),
-        template=model_scans.read_template(load_template, values.get("judge_template"), "judge"),
-        form=_form(values.get("judge_form")),
-        options=_options(values.get("model_options") or ()),
-        prices=model_scans.prices_of(values),
-        most_tokens=values.get("max_tokens"),
-        most_cost=values.get("budget"),
-        answer_tokens=values.get("answer_tokens") or ANSWER_TOKENS,
-        concurrency=values.get("concurrency") or CONCURRENCY,
-        rate=values.get("rate"),
-        retries=5 if retries is None else retries,
-        allow_http=bool(values.get("allow_http")),
-    )
+        models = model_scans.model_addresses(configuration)
+    model_scans.require_prices(configuration, options)
     try:
-        options.scanner()
-    except OptionError as error:
-        raise click.UsageError(f"--model-option: {error}") from error
-    return options
-
-
-def _form(spec: str | None) -> AnswerForm | None:
-    if spec is None:
-        return None
-    try:
-        return AnswerForm.parse(spec)
+        return JudgeOptions.of(
+            configuration, models, most_tokens=options.max_tokens, most_cost=options.budget
+        )
+    except TemplateError as error:
+        raise model_scans.template_error(error, "judge") from error
     except FormError as error:
-        raise click.UsageError(f"--judge-form: {error}") from error
-
-
-def _options(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the options given as NAME=JSON. Raises UsageError."""
-    options: dict[str, Any] = {}
-    for text in texts:
-        parts = _OPTION.fullmatch(text)
-        if parts is None:
-            raise click.UsageError(
-                f"--model-option: {text[:80]!r} is not NAME=JSON, such as seed=7"
-            )
-        name, value = parts.groups()
-        if name in options:
-            raise click.UsageError(f"--model-option: {name} is given twice")
-        try:
-            options[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            raise click.UsageError(
-                f"--model-option: {name} needs JSON after the =; text needs quotes, "
-                f"as in '{name}=\"low\"'"
-            ) from None
-    return options
+        raise click.UsageError(f"form: {error}") from error
+    except OptionError as error:
+        raise click.UsageError(f"model-option: {error}") from error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 
 import click
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.cli import airs_scans, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.options import RunOptions
 from guardtui.cli.scan_run import Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
@@ -20,13 +20,11 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
 from guardtui.http.model_keys import ModelKeyError
 from guardtui.scanners.base import RemoteScanner
-from guardtui.scanners.budget import Prices
+from guardtui.scanners.configuration import DecisionConfiguration, JudgeConfiguration
 from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.template_file import TemplateError
 from guardtui.session.verdict_cache import SqliteVerdicts
-
-_Template = TypeVar("_Template")
 
 
 class KnowsVerdicts(Protocol):
@@ -76,45 +74,46 @@ def scan(
         return signals.run(evaluated(scanner, topic, prompts, repetition))
 
 
-def read_template(
-    load: Callable[[Path], _Template], path: Path | None, kind: str
-) -> _Template | None:
-    """Return the template of a file, or None without one. Raises `InputError`.
+def template_error(error: TemplateError, kind: str) -> InputError:
+    """Return the error of a template of `judge` or `decision`, with the remedy."""
+    return InputError(f"{error}\n  'guardtui guardrails template {kind}' prints one to start from")
 
-    `kind` is `judge` or `decision`, as in the command that prints a template.
+
+def model_addresses(
+    configuration: JudgeConfiguration | DecisionConfiguration, more: Sequence[str] = ()
+) -> list[ModelAddress]:
+    """Return the models of a guardrail and `more`, with their keys.
+
+    Raises UsageError and `InputError`.
     """
-    if path is None:
-        return None
-    try:
-        return load(path)
-    except TemplateError as error:
-        raise InputError(
-            f"{error}\n  'guardtui {kind}-template' prints one to start from"
-        ) from error
+    if not configuration.model:
+        kind = configuration.kind
+        raise click.UsageError(
+            f"the {kind} has no model: name one, such as "
+            f"--guardrail {kind}:http://localhost:11434/v1#qwen3"
+        )
+    return parse_models((*configuration.model, *more), allow_http=configuration.allow_http)
 
 
-def model_addresses(values: Mapping[str, Any], who: str, example: str) -> list[ModelAddress]:
-    """Return the models that --model names, with their keys. Raises UsageError and `InputError`."""
-    models = values.get("models")
-    if not models:
-        raise click.UsageError(f"{who} needs --model URL#name, for example {example}")
+def parse_models(models: Sequence[str], *, allow_http: bool) -> list[ModelAddress]:
+    """Return models with their keys. Raises UsageError and `InputError`."""
     try:
-        return ModelAddress.parse_all(models, allow_http=bool(values.get("allow_http")))
+        return ModelAddress.parse_all(models, allow_http=allow_http)
     except ModelKeyError as error:
         raise InputError(str(error)) from error
     except ValueError as error:
-        raise click.UsageError(f"--model: {error}") from error
+        raise click.UsageError(f"model: {error}") from error
 
 
-def prices_of(values: Mapping[str, Any]) -> Prices:
-    """Return the given prices. Raises UsageError for a budget of money without prices."""
-    prices = Prices(values.get("price_in") or 0.0, values.get("price_out") or 0.0)
-    if values.get("budget") is not None and not (prices.input or prices.output):
+def require_prices(
+    configuration: JudgeConfiguration | DecisionConfiguration, options: RunOptions
+) -> None:
+    """Raise UsageError for a budget of money without prices."""
+    if options.budget is not None and not (configuration.price_in or configuration.price_out):
         raise click.UsageError(
-            "--budget needs prices: give --price-in and --price-out for a million tokens, "
+            "--budget needs prices: --set price-in=X and --set price-out=X for a million tokens, "
             "or limit the tokens with --max-tokens"
         )
-    return prices
 
 
 def say_work(

@@ -68,7 +68,7 @@ def _template(report: ReportInput) -> DecisionTemplate:
             return template
     raise ReportError(
         f"the question of the template {used[:8]} is not kept in the session\n"
-        "  scan again with --template, and write the report of that"
+        "  scan again with the key template, and write the report of that"
     )
 
 

@@ -59,7 +59,7 @@ class CallExpense:
         source = "earlier calls" if self.measured else "the length of the texts"
         words = f"Tokens are estimated from {source}."
         if self.prices is None:
-            words += " No price is given (--price-in, --price-out)."
+            words += " No price is given (price-in, price-out)."
         return f"{words} The scan stops before it exceeds {self.budget}." if self.budget else words
 
 

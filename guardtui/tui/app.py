@@ -22,7 +22,6 @@ from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.registry.actions import (
-    ADVICE,
     DETAIL,
     EDITOR,
     RESULTS,
@@ -163,7 +162,6 @@ class GuardtuiApp(BaseApp):
             main: MainScreen = screen
             return {
                 SCREEN: main,
-                ADVICE: main,
                 RESULTS: main.panes.results,
                 EDITOR: main.panes.editor,
                 DETAIL: main.panes.detail,

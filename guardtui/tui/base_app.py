@@ -38,6 +38,7 @@ from guardtui.tui.registry.actions import (
     first_key,
     key_name,
     key_names,
+    menu_name,
 )
 from guardtui.tui.registry.keymap import check_config, default_keys, usable_keymap
 from guardtui.tui.registry.menu_tree import commands_of
@@ -248,7 +249,7 @@ class BaseApp(AppDownloads):
 
         ids = binding_ids(action_named("open_menu"))
         keys = {key for id_ in ids for key in keymap.get(id_, default_keys()[id_]).split(",")}
-        menu = MenuScreen(commands_of(targets, run, self.refusal_of), keymap, keys.__contains__)
+        menu = MenuScreen(commands_of(targets, run, self.refusal_of), keys.__contains__)
         self.push_screen(menu, lambda command: command and command.run())
 
     def refusal_of(self, action: Action) -> str:
@@ -262,7 +263,7 @@ class BaseApp(AppDownloads):
             target = targets.get(f"{action.scope}.{action.name}", targets.get(action.scope))
             if target is not None:
                 run = partial(self.run_action, self.call_on(target, action.name), target)
-                keys = key_names(action, keymap_of(self))
+                keys = key_names(action, keymap_of(self)) or menu_name(action, keymap_of(self))
                 yield SystemCommand(action.title, f"{action.tooltip}  ({keys})", run)
         for command in super().get_system_commands(screen):
             if command.title in ("Maximize", "Minimize"):

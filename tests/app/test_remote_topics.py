@@ -55,7 +55,8 @@ class Desk:
         self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
         self.store = Store(AppState(self.session.topic, self.workspace.prompts))
         self.editing = Editing(self.store, self.session, self.author)
-        self.connections = Connections(self.store, self.workspace.store, self.author, options)
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
         self.changes = ProfileChanges(self.log)
         self.deployment = Deployment(
             self.store, self.session, self.connections, self.changes, self.author, self.jobs

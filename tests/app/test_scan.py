@@ -17,6 +17,7 @@ from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.forecasting import Forecasting
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.remote import RemoteOptions
@@ -25,6 +26,7 @@ from guardtui.app.scan_plan import ScanChoice, ScanPlan
 from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import TopicMatcher
+from guardtui.scanners.configuration import configure
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
@@ -59,7 +61,8 @@ class Desk:
         self.store = Store(AppState(self.session.topic, self.workspace.prompts))
         engine = Engine(LocalScanner("static"), self.author)
         self.editing = Editing(self.store, self.session, self.author)
-        self.connections = Connections(self.store, self.workspace.store, self.author, options)
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
         changes = ProfileChanges(
             lambda connection: AppliedLog(self.workspace.store, connection.key)
         )
@@ -540,7 +543,10 @@ def by_label(request: Received) -> Step:
 async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_path: Path) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
+        named = NamedGuardrail("ours", configure("judge", {"model": f"{server.url}/v1#mock"}))
+        options = RemoteOptions(
+            environment={}, config=topic_path / "none", judge=judge, guardrail=named
+        )
         author = Desk(topic_path, options)
         await author.scan()
         assert not server.received
@@ -549,6 +555,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
         (iteration,) = author.recorded
         assert iteration.decision is Decision.KEEP
         assert iteration.evaluation.metrics.coverage == 1.0
+        assert iteration.evaluation.settings.guardrail.title == "ours"
         await author.scan()
         assert len(author.plans) == 2
         assert sum(prompts_of(server).values()) == COUNT

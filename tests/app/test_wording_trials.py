@@ -12,13 +12,8 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.advice.candidates import CandidateKind
-from guardtui.app.guardrail_choice import (
-    BEFORE,
-    GuardrailChoice,
-    GuardrailKind,
-    GuardrailRequest,
-    with_choice,
-)
+from guardtui.app.guardrail_choice import BEFORE, with_guardrail
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import ScanChoice
@@ -34,6 +29,7 @@ from guardtui.app.wording_trials import (
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.http.secret import Secret
 from guardtui.scanners.budget import Prices
+from guardtui.scanners.configuration import configure
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.scanners.judge.options import JudgeOptions
@@ -489,8 +485,8 @@ async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_pat
         run = await prepared(services.wordings)
         assert run is not None
         assert run.wordings[1].origin == f"the model {MODEL}"
-        chosen = GuardrailChoice(GuardrailKind.DECISION, models=service.address.full)
-        options = with_choice(services.connections.options, GuardrailRequest(chosen))
+        chosen = NamedGuardrail("", configure("decision", {"model": service.address.full}))
+        options = with_guardrail(services.connections.options, chosen)
         assert options.decision is not None
         assert options.decision.keys == (Secret("sandbox-key"),)
         assert options.writer is services.connections.options.writer

@@ -52,7 +52,7 @@ def test_expense_without_prices_has_no_cost_but_names_the_budget() -> None:
     expense = estimate_expense(messages, ["p" * 40], budget, None, 1)
     assert expense.cost(5) is None
     assert "cost" not in expense.text(5)
-    assert "No price is given (--price-in, --price-out)." in expense.basis
+    assert "No price is given (price-in, price-out)." in expense.basis
     assert "stops before it exceeds the budget of 20,000 tokens" in expense.basis
 
 

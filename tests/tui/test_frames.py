@@ -140,7 +140,7 @@ async def filters(scene: Scene) -> None:
     await scene.pilot.press("home", "space", "down", "space")
     await scene.take("marks")
     await scene.in_dialog("dialog-confirm", "x")
-    await scene.pilot.press("U", "c")
+    await scene.pilot.press("escape", "c")
     await scene.take("category")
 
 
@@ -153,8 +153,10 @@ async def dialogs(scene: Scene) -> None:
     await scene.in_dialog("dialog-scanner", "f9")
     await scene.in_dialog("dialog-export", "f8")
     await scene.in_dialog("dialog-check", "f6")
-    await scene.in_dialog("dialog-settings", "shift+f9")
-    await scene.in_dialog("dialog-theme", "shift+f8")
+    await scene.in_dialog("dialog-settings", "ctrl+@", "v", "s")
+    await scene.app.run_action("change_theme")
+    await scene.take("dialog-theme")
+    await scene.close()
 
 
 async def helps(scene: Scene) -> None:
@@ -169,7 +171,7 @@ async def helps(scene: Scene) -> None:
 
 async def tours(scene: Scene) -> None:
     await scene.pane("editor")
-    await scene.pilot.press("alt+i")
+    await scene.pilot.press("ctrl+@", "v", "i")
     await until(scene.pilot, lambda: scene.main.tour.box is not None)
     await scene.pilot.pause()
     await scene.take("tour-1")

@@ -11,12 +11,10 @@ from guardtui.http.decisions import Api
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
 from guardtui.scanners.budget import CallBudget, Prices
+from guardtui.scanners.configuration import DecisionConfiguration
 from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD, DecisionScanner
 from guardtui.scanners.decision.template import DecisionTemplate, load_template
 from guardtui.scanners.model_address import ModelAddress, key_variables
-
-FORMATS = tuple(api.value for api in Api)
-"""Names of the wire formats, the default first."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,36 @@ class DecisionOptions:
     threshold_source: str = SHIPPED
     questions: int | None = None
 
-    def with_format(self, name: str) -> DecisionOptions:
-        """Return the options with a wire format of `FORMATS`."""
-        return replace(self, api=Api(name))
+    @classmethod
+    def of(
+        cls,
+        configuration: DecisionConfiguration,
+        model: ModelAddress,
+        *,
+        most_tokens: int | None = None,
+        most_cost: float | None = None,
+        questions: int | None = None,
+    ) -> DecisionOptions:
+        """Return the options of a configured decision model with its key. Raises TemplateError."""
+        names = ("concurrency", "rate", "retries", "allow_http")
+        given = {name: getattr(configuration, name) for name in names}
+        path = configuration.template
+        options = cls(
+            model,
+            api=Api(configuration.api or Api.DECISIONS),
+            template=None if path is None else load_template(path),
+            prices=Prices(configuration.price_in or 0.0, configuration.price_out or 0.0),
+            most_tokens=most_tokens,
+            most_cost=most_cost,
+            questions=questions,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+        options.scanner()
+        return options
+
+    def at_threshold(self, threshold: float, source: str) -> DecisionOptions:
+        """Return the options with another threshold, and where it is from."""
+        return replace(self, threshold=threshold, threshold_source=source)
 
     @property
     def title(self) -> str:

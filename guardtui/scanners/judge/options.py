@@ -12,6 +12,7 @@ from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
 from guardtui.scanners.budget import ANSWER_TOKENS, CallBudget, Prices
+from guardtui.scanners.configuration import JudgeConfiguration
 from guardtui.scanners.judge.asking import Dialect, JudgeModel
 from guardtui.scanners.judge.reading import AnswerForm
 from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
@@ -38,6 +39,35 @@ class JudgeOptions:
     rate: float | None = None
     retries: int = 5
     allow_http: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        configuration: JudgeConfiguration,
+        models: Sequence[ModelAddress],
+        *,
+        most_tokens: int | None = None,
+        most_cost: float | None = None,
+    ) -> JudgeOptions:
+        """Return the options of a configured judge, its models with their keys.
+
+        Raises TemplateError, FormError, and OptionError for an option that cannot be sent.
+        """
+        names = ("answer_tokens", "concurrency", "rate", "retries", "allow_http")
+        given = {name: getattr(configuration, name) for name in names}
+        path, form = configuration.template, configuration.form
+        options = cls(
+            tuple(models),
+            template=None if path is None else load_template(path),
+            form=None if form is None else AnswerForm.parse(form),
+            options=configuration.model_option,
+            prices=Prices(configuration.price_in or 0.0, configuration.price_out or 0.0),
+            most_tokens=most_tokens,
+            most_cost=most_cost,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+        options.scanner()
+        return options
 
     @property
     def title(self) -> str:

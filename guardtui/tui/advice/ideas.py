@@ -39,7 +39,7 @@ from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.registry.actions import action_named, first_key, menu_paths
+from guardtui.tui.registry.actions import action_named, first_key, menu_path
 from guardtui.tui.results.model import PromptSelection
 
 Result = TypeVar("Result")
@@ -244,7 +244,7 @@ class IdeaFeature:
     def _keys(self) -> tuple[str, str]:
         """The keys through the menu, which work everywhere: with words, and to take the idea."""
         menu = first_key("open_menu", self._window.keymap)
-        take, more = (menu_paths(action_named(name))[0] for name in ("take_idea", "ideas"))
+        take, more = (menu_path(action_named(name)) for name in ("take_idea", "ideas"))
         short = f"{menu} {' '.join(take)}"
         return f"{short} take · {' '.join(more)} more", short
 

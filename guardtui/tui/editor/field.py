@@ -215,12 +215,6 @@ class TopicField(EdgeTextArea):
         row = self.cursor_location[0]
         return row, len(self.document.lines[row])
 
-    def clear_text(self) -> None:
-        """Delete the whole text as one undo step."""
-        self.end_run()
-        self.delete((0, 0), self.document.end)
-        self.end_run()
-
     # --- keys -----------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:

@@ -261,18 +261,6 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self.scroll_to_widget(self._differences[name], animate=False)
         self.scroll_to_widget(focused, animate=False)
 
-    # --- the text of a field --------------------------------------------------------------
-
-    @property
-    def _focused_field(self) -> TopicField | None:
-        focused = self.screen.focused
-        return focused if isinstance(focused, TopicField) else None
-
-    def action_clear_field(self) -> None:
-        """Clear the focused field."""
-        if self._focused_field is not None:
-            self._focused_field.clear_text()
-
     # --- examples as rows -----------------------------------------------------------------
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

@@ -23,7 +23,7 @@ from guardtui.tui.help.panes import (
 )
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names
+from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names, menu_name
 from guardtui.tui.textual_compat import keymap_of
 
 _USUAL_WIDTH = 110
@@ -77,7 +77,10 @@ def help_text(keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
 
 def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
     rows = (
-        (key_names(action, keymap), f"{action.title}: {action.tooltip}")
+        (
+            key_names(action, keymap) or menu_name(action, keymap),
+            f"{action.title}: {action.tooltip}",
+        )
         for action in in_scope(scope)
     )
     add_rows(text, width, rows)
@@ -88,7 +91,7 @@ class HelpScreen(TextPage):
 
     BINDINGS = [
         ("a", "toggle_all", "Every key and word"),
-        ("escape,q,enter,f1,alt+h", "close", "Close"),
+        ("escape,q,enter,f1", "close", "Close"),
     ]
 
     def __init__(self, pane: str | None, keymap: Keymap = None) -> None:

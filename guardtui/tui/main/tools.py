@@ -13,7 +13,6 @@ class ToolsFeature:
     """Opens screens and pages that do not depend on the workspace."""
 
     def __init__(self, window: Window) -> None:
-        self._window = window
         self.actions: Mapping[str, ActionMethod] = {
             "next_pane": window.panes.show_next,
             "zoom_pane": window.panes.zoom,
@@ -22,5 +21,4 @@ class ToolsFeature:
             "open_menu": lambda: window.app.run_action("open_menu"),
             "recent_messages": lambda: window.app.run_action("recent_messages"),
             "settings": lambda: window.app.run_action("open_settings"),
-            "choose_theme": lambda: window.app.run_action("change_theme"),
         }

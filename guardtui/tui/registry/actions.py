@@ -15,14 +15,11 @@ DETAIL = "detail"
 TABLE = "table"
 LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
-ADVICE = "advice"
-"""Entries of the menu under Advice: they have a letter there, and are in the palette."""
 LETTERS = "letters"
 """Not a scope: the first part of the ids of keys that work outside of text fields."""
 SCOPE_TITLES = {
     SCREEN: "Everywhere",
     LISTS: "In every list, table and page",
-    ADVICE: "In the menu, under Advice",
     RESULTS: "In the results",
     TABLE: "In the table of results",
     EDITOR: "In the definition",
@@ -38,7 +35,7 @@ MENU_GROUPS: Mapping[str, str] = {
     "f": "File",
     "v": "View",
 }
-"""Submenus of the menu by their letters. The entries of Advice have letters of their own."""
+"""Submenus of the menu by their letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +43,10 @@ class Action:
     """An action of the author.
 
     `name` is the method `action_<name>` of the widget in whose `scope` it works; `keys` are
-    Textual key names, the second for terminals that swallow the first. `letters` are more keys,
-    which work on every screen but not in text fields. `shown` puts it into the footer, with the
-    text `footer`; a lower `rank` is more useful. `menu` is its path in the menu: the letters that
-    lead there ("s m"), or several paths separated by commas.
+    Textual key names: one, a second for terminals that swallow the first, or none. `letters` are
+    keys that do not work in text fields. `shown` puts it into the footer, with the text `footer`;
+    a lower `rank` is more useful. `menu` is its path in the menu: the letters that lead there
+    ("s m").
     """
 
     name: str
@@ -81,7 +78,8 @@ class Action:
     @property
     def binding(self) -> Binding:
         return Binding(
-            self.keys,
+            # No terminal sends this key: the author may set another one by the id.
+            self.keys or f"no_key_{self.scope}_{self.name.strip(')').replace('(', '_')}",
             self.name,
             self.footer or self.title,
             show=self.shown,
@@ -96,7 +94,7 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action(
         "show_help",
-        "f1,alt+h",
+        "f1",
         "Help",
         "What this pane shows, its keys and terms; a shows all keys",
         shown=True,
@@ -115,7 +113,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "keep",
-        "f2,ctrl+g",
+        "f2",
         "Keep",
         "Record this definition as kept, and save it to the topic file",
         shown=True,
@@ -133,12 +131,12 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "show_history",
-        "f4,ctrl+t",
+        "f4",
         "History",
         "All iterations as list and chart: compare two, restore one, pin one",
         shown=True,
         rank=30,
-        menu="h,f h",
+        menu="h",
     ),
     Action(
         "next_pane",
@@ -152,7 +150,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "zoom_pane",
-        "alt+shift+z,ctrl+f3",
+        "",
         "Zoom",
         "Show only this pane, or all panes again; Esc goes back too",
         letters="z",
@@ -172,7 +170,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "pin_baseline",
-        "f7,alt+p",
+        "f7",
         "Pin or unpin the baseline",
         "Compare with the last iteration from now on, or with the last kept one again",
         footer="Pin",
@@ -190,21 +188,21 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "screenshot",
-        "ctrl+f8,ctrl+f6",
+        "alt+s",
         "Screenshot",
         "Write what is on the screen as a picture (SVG), beside the topic file",
         menu="f p",
     ),
     Action(
         "scanner_settings",
-        "f9,alt+e",
+        "f9",
         "Scanner",
         "Threshold (shipped, by hand, fitted) and encoder",
         menu="t t",
     ),
     Action(
         "show_difference",
-        "f12,alt+d",
+        "f12",
         "Difference",
         "What the edit changes against the baseline, word by word",
         shown=True,
@@ -220,39 +218,39 @@ ACTIONS: tuple[Action, ...] = (
         menu="f o",
     ),
     Action(
-        "to_regression(1)", "f10,alt+r", "To the next regression", "Works in every pane", menu="n"
+        "to_regression(1)",
+        "f10,alt+r",
+        "To the next regression",
+        "Works in every pane",
+        menu="n",
+        letters="r",
+        footer="Regression",
     ),
     Action(
         "to_regression(-1)",
-        "shift+f10,alt+t",
+        "",
         "To the previous regression",
         "Works in every pane",
         menu="N",
+        letters="R",
     ),
     Action(
         "tour",
-        "alt+i,ctrl+backslash",
+        "",
         "Tour",
         "Start the tour of six short steps, or end it",
         menu="v i",
     ),
     Action(
         "settings",
-        "shift+f9,alt+u",
+        "",
         "Settings",
         "Theme, keys, pause before the preview, and all other settings",
         menu="v s",
     ),
     Action(
-        "choose_theme",
-        "shift+f8,alt+c",
-        "Theme",
-        "Choose the colours; the screen previews each theme",
-        menu="v t",
-    ),
-    Action(
         "scan",
-        "ctrl+r,alt+l",
+        "ctrl+r",
         "Scan",
         "Scan all prompts with the guardrail; AIRS gets the definition first",
         shown=True,
@@ -261,14 +259,14 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "scan_options",
-        "shift+f2,ctrl+f2",
+        "",
         "Scan, but ask first",
         "Show changes and cost first; scan all prompts, or only the likely changes",
         menu="s a",
     ),
     Action(
         "scan_missing",
-        "alt+m,shift+f3",
+        "alt+m",
         "Scan what is missing",
         "Scan only the prompts without a verdict",
         footer="Resume",
@@ -276,7 +274,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "pause_scan",
-        "shift+f5,ctrl+f5",
+        "alt+p",
         "Pause the scan",
         "Stop sending requests, or continue",
         footer="Pause",
@@ -284,7 +282,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "stop_scan",
-        "shift+f6,alt+z",
+        "alt+z",
         "Stop the scan",
         "Verdicts received so far are kept",
         footer="Stop",
@@ -292,14 +290,14 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "choose_guardrail",
-        "alt+shift+g,super+g",
+        "",
         "Guardrail",
         "What scans use: AIRS, a judge, a decision model or none; profile, model, key",
-        menu="s g,r g",
+        menu="s g",
     ),
     Action(
         "check_flips",
-        "ctrl+f11,ctrl+f12",
+        "",
         "Check the likely flips",
         "Scan only prompts in doubt, the most informative first, until coverage is precise",
         footer="Check flips",
@@ -307,21 +305,21 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "swap_preview",
-        "shift+f4,alt+v",
+        "alt+v",
         "Preview or scan",
         "Switch between the scan or forecast and the embedded engine's preview",
         menu="s v",
     ),
     Action(
         "take_idea",
-        "alt+shift+n,super+n",
+        "",
         "Take the idea",
         "Apply the idea below the definition; Undo reverts an edit",
         menu="y",
     ),
     Action(
         "ideas",
-        "alt+shift+w,super+w",
+        "",
         "Ideas",
         "Measured edits, best first; search for more, try your own wordings or a model's",
         letters="full_stop",
@@ -332,45 +330,45 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "remote_topics",
-        "shift+f11,ctrl+right_square_bracket",
+        "",
         "Topics in AIRS",
         "Topics of the tenant: view, copy to the editor; create, apply, revert yours",
         menu="r t",
     ),
     Action(
         "revert_remote",
-        "shift+f12,ctrl+circumflex_accent",
+        "",
         "Revert in AIRS",
         "Revert the last apply of this session",
         menu="r r",
     ),
     Action(
         "companions",
-        "ctrl+f9,ctrl+f7",
+        "",
         "Topics measured together",
         "Other topics of the profile: every verdict is then that of the whole profile",
         menu="r c",
     ),
     Action(
         "recent_messages",
-        "ctrl+f1,alt+shift+m",
+        "",
         "Recent messages",
         "Messages of the line at the top, newest first",
         menu="m",
     ),
     Action(
         "undo",
-        "ctrl+z,super+z",
+        "ctrl+z",
         "Undo",
         "Take back the last edit of the definition",
         shown=True,
         rank=21,
         menu="u",
     ),
-    Action("redo", "ctrl+y,super+y", "Redo", "Redo what was undone", menu="U"),
+    Action("redo", "ctrl+y", "Redo", "Redo what was undone", menu="U"),
     Action(
         "save",
-        "ctrl+s,alt+s",
+        "ctrl+s",
         "Save",
         "Write the definition to the topic file",
         shown=True,
@@ -379,21 +377,21 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "open_topic",
-        "alt+shift+o,super+o",
+        "",
         "Open topic",
         "Open another topic file with its prompts instead of this one; edits are kept",
         menu="f t",
     ),
     Action(
         "new_topic",
-        "alt+shift+e,super+e",
+        "",
         "New topic",
         "Write a topic file for prompts that exist, or with a few to start",
         menu="f n",
     ),
     Action(
         "recent_topics",
-        "alt+shift+r,super+r",
+        "",
         "Recent topics",
         "Topics opened before, with their coverage, and those in this folder",
         menu="f r",
@@ -409,7 +407,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "search",
-        "slash,ctrl+f",
+        "slash",
         "Filter",
         "Find prompts by words, outcome, category, score and more",
         RESULTS,
@@ -417,15 +415,13 @@ ACTIONS: tuple[Action, ...] = (
         rank=1,
         menu="slash",
     ),
-    Action("next_hit", "n", "Next hit", "Go to the next prompt that passes the filter", RESULTS),
-    Action("previous_hit", "N", "Previous hit", "Go to the previous hit", RESULTS),
     Action("filter('mistakes')", "1", "Mistakes", "Show false positives and negatives", RESULTS),
     Action("filter('fp')", "2", "False positives", "Show false positives", RESULTS),
     Action("filter('fn')", "3", "False negatives", "Show false negatives", RESULTS),
     Action("filter('regressions')", "4", "Regressions", "Show what the edit broke", RESULTS),
     Action("filter('fixes')", "5", "Fixes", "Show what the edit fixed", RESULTS),
     Action("filter('errors')", "6", "Errors", "Show prompts without a verdict", RESULTS),
-    Action("filter('all')", "7,a", "All prompts", "Show every prompt", RESULTS),
+    Action("filter('all')", "7", "All prompts", "Show every prompt", RESULTS),
     Action("filter('flaky')", "8", "Flaky prompts", "Show prompts whose epochs disagree", RESULTS),
     Action("filter('open')", "9", "Open prompts", "Show prompts not scanned yet", RESULTS),
     Action(
@@ -459,23 +455,6 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
     Action(
-        "next_regression",
-        "r",
-        "Next regression",
-        "Go to the next prompt that broke",
-        RESULTS,
-        shown=True,
-        rank=14,
-        footer="Regression",
-    ),
-    Action(
-        "previous_regression",
-        "R",
-        "Previous regression",
-        "Go to the previous prompt that broke",
-        RESULTS,
-    ),
-    Action(
         "use_as_example",
         "e",
         "Use as example",
@@ -496,8 +475,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("copy_rows", "Y", "Copy as a table", "Copy the marked rows with all columns", RESULTS),
     Action("copy_list", "A", "Copy the list", "Copy all rows shown, as a table", RESULTS),
-    Action("mark_all", "m,ctrl+a", "Mark all", "Mark every row shown", RESULTS),
-    Action("clear_marks", "U", "Clear the marks", "Remove all marks", RESULTS),
+    Action("mark_all", "m", "Mark all", "Mark every row shown", RESULTS),
     Action(
         "relabel",
         "t",
@@ -517,7 +495,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "add_prompt",
-        "i,insert",
+        "i",
         "Add a prompt",
         "Add a prompt to the set",
         RESULTS,
@@ -542,7 +520,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("duplicate_prompts", "d", "Duplicate", "Copy the marked rows in the file", RESULTS),
     Action(
         "remove_prompts",
-        "x,delete",
+        "x",
         "Remove",
         "Remove the marked rows from the file",
         RESULTS,
@@ -570,15 +548,8 @@ ACTIONS: tuple[Action, ...] = (
         RESULTS,
     ),
     Action(
-        "clear_field",
-        "alt+shift+x,ctrl+delete",
-        "Clear the field",
-        "Undo brings the text back",
-        EDITOR,
-    ),
-    Action(
         "move_example(-1)",
-        "alt+up,alt+k",
+        "alt+up",
         "Move the example up",
         "Swap it with the one above",
         EDITOR,
@@ -588,7 +559,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "move_example(1)",
-        "alt+down,alt+j",
+        "alt+down",
         "Move the example down",
         "Swap it with the one below",
         EDITOR,
@@ -652,32 +623,31 @@ ACTIONS: tuple[Action, ...] = (
     Action("move_in_list('half_up')", "ctrl+u", "Half a page up", "In the same list", LISTS),
     Action(
         "show_effects",
-        "e",
+        "",
         "What each part does",
         "Effect of each example and phrase: coverage without it",
-        ADVICE,
+        menu="a e",
     ),
     Action(
         "show_lint",
-        "d",
+        "",
         "Advice on the definition",
         "Known weaknesses of the definition, each with the coverage without it",
-        ADVICE,
+        menu="a d",
     ),
     Action(
         "show_sweep",
-        "t",
+        "",
         "Threshold",
         "TPR, TNR and curves by threshold; move it with keys while the table follows",
-        ADVICE,
         menu="t s",
     ),
     Action(
         "show_trust",
-        "a",
+        "",
         "How well scans were predicted",
         "Scans against the engine and the forecasts; a threshold fitted to the last one",
-        ADVICE,
+        menu="a a",
     ),
 )
 
@@ -715,12 +685,18 @@ def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
     """Return the keys of an action for display; `keymap` has other keys by the binding's id."""
     shipped = zip(binding_ids(action), (action.keys, action.letters), strict=False)
     keys = [key for id_, keys in shipped for key in (keymap or {}).get(id_, keys).split(",")]
-    return " or ".join(dict.fromkeys(map(key_name, keys)))
+    return " or ".join(dict.fromkeys(map(key_name, filter(None, keys))))
 
 
 def first_key(name: str, keymap: Mapping[str, str] | None = None) -> str:
-    """Return the first key of an action, by the action's name, for display."""
-    return key_names(action_named(name), keymap).partition(" or ")[0]
+    """Return the first key of an action, by its name, for display; else its path in the menu."""
+    action = action_named(name)
+    return key_names(action, keymap).partition(" or ")[0] or menu_name(action, keymap)
+
+
+def menu_name(action: Action, keymap: Mapping[str, str] | None = None) -> str:
+    """Return the keys that run an action from the menu, for display: "^Space s m"."""
+    return " ".join([first_key("open_menu", keymap), *map(key_name, menu_path(action))])
 
 
 def action_named(name: str) -> Action:
@@ -728,15 +704,9 @@ def action_named(name: str) -> Action:
     return next(action for action in ACTIONS if action.name == name)
 
 
-def menu_paths(
-    action: Action, keymap: Mapping[str, str] | None = None
-) -> tuple[tuple[str, ...], ...]:
-    """Return the paths of letters that lead to an action in the menu."""
-    paths = [tuple(path.split()) for path in action.menu.split(",") if path]
-    if action.scope == ADVICE:
-        keys = (keymap or {}).get(action.binding.id or "", action.keys).split(",")
-        paths += [("a", key) for key in keys if len(key) == 1]
-    return tuple(paths)
+def menu_path(action: Action) -> tuple[str, ...]:
+    """Return the letters that lead to an action in the menu; () if it is not in the menu."""
+    return tuple(action.menu.split())
 
 
 def key_name(key: str) -> str:

@@ -14,6 +14,9 @@ from textual.widgets import Footer, Static
 from guardtui.tui.registry.actions import ACTIONS, Action, binding_ids
 from guardtui.tui.textual_compat import FooterKey
 
+MOST = 7
+"""Most keys of the footer."""
+
 AT_THE_END = ("open_menu", "show_help")
 """Actions that are always shown, at the right end: they lead to all others."""
 
@@ -109,7 +112,7 @@ def ordered(
 def fitting(
     entries: Iterable[FooterEntry], room: int
 ) -> tuple[list[FooterEntry], list[FooterEntry]]:
-    """Return the entries that fit into so many cells, and those of the right end."""
+    """Return the entries that fit into so many cells, `MOST` in all, and those of the right end."""
     entries = list(entries)
     at_the_end = [entry for entry in entries if entry.action.name in AT_THE_END]
     room -= sum(entry.cells for entry in at_the_end)
@@ -118,4 +121,4 @@ def fitting(
         if entry.action.name not in AT_THE_END and entry.cells <= room:
             shown.append(entry)
             room -= entry.cells
-    return shown, at_the_end
+    return shown[: MOST - len(at_the_end)], at_the_end

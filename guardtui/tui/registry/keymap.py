@@ -14,7 +14,6 @@ from guardtui.config import Config
 from guardtui.files.problems import FileError
 from guardtui.tui.registry.actions import (
     ACTIONS,
-    ADVICE,
     EDITOR,
     LETTERS,
     RESULTS,
@@ -71,7 +70,7 @@ def check_config(config: Config) -> list[FileError]:
 
 
 def default_keys() -> dict[str, str]:
-    """Return the shipped keys, separated by commas, by the id of the binding."""
+    """Return the shipped keys, separated by commas, by the id of the binding; "" for none."""
     keys = {
         name: text
         for action in ACTIONS
@@ -174,7 +173,7 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield each key that two bindings use at the same time, with the ids of both."""
     wanted: dict[str, list[str]] = {}
     for binding, text in keys.items():
-        for key in dict.fromkeys(_split(text)):
+        for key in dict.fromkeys(filter(None, _split(text))):
             for other in wanted.setdefault(key, []):
                 if _at_once(other, binding):
                     yield key, other, binding
@@ -184,6 +183,6 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 def _at_once(first_id: str, second_id: str) -> bool:
     """Return whether two bindings can be active at the same time."""
     first, second = first_id.partition(".")[0], second_id.partition(".")[0]
-    if LETTERS in (first, second):
-        return ADVICE not in (first, second)
-    return first == second or SCREEN in (first, second) or {first, second} == {RESULTS, TABLE}
+    if {LETTERS, SCREEN} & {first, second}:
+        return True
+    return first == second or {first, second} == {RESULTS, TABLE}

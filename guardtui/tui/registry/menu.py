@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -29,12 +29,11 @@ class MenuScreen(Modal[Command | None]):
     def __init__(
         self,
         commands: Sequence[Command],
-        keymap: Mapping[str, str],
         opens: Callable[[str], bool],
     ) -> None:
         """`opens` returns whether a key is one of those that open the menu."""
         super().__init__()
-        self._commands, self._keymap, self._opens = commands, keymap, opens
+        self._commands, self._opens = commands, opens
         self._path: Path = ()
         self._items: list[MenuItem] = []
         self._lines = 1
@@ -56,7 +55,7 @@ class MenuScreen(Modal[Command | None]):
 
     def _go(self, path: Path) -> None:
         self._path = path
-        self._items = menu_items(path, self._commands, self._keymap)
+        self._items = menu_items(path, self._commands)
         self._frame.border_title = title_of(path)
         self._frame.border_subtitle = _KEYS_BELOW if path else _KEYS
         self._show_refusal("")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from guardtui.tui.registry.actions import ACTIONS, MENU_GROUPS, Action, key_name, menu_paths
+from guardtui.tui.registry.actions import ACTIONS, MENU_GROUPS, Action, key_name, menu_path
 
 Path = tuple[str, ...]
 
@@ -38,13 +38,9 @@ class Command:
     refusal: str = ""
 
 
-def menu_items(
-    path: Path, commands: Iterable[Command], keymap: Mapping[str, str] | None = None
-) -> list[MenuItem]:
+def menu_items(path: Path, commands: Iterable[Command]) -> list[MenuItem]:
     """Return the lines of the menu at a path, submenus first; () is the top menu."""
-    paths = [
-        (letters, command) for command in commands for letters in menu_paths(command.action, keymap)
-    ]
+    paths = [(menu_path(command.action), command) for command in commands if command.action.menu]
     used = {letters[0] for letters, _ in paths}
     groups = [MenuItem(letter, title) for letter, title in MENU_GROUPS.items() if letter in used]
     return ([] if path else groups) + [
@@ -72,7 +68,7 @@ def commands_of(
     pairs = [
         (action, targets.get(f"{action.scope}.{action.name}", targets.get(action.scope)))
         for action in actions
-        if menu_paths(action)
+        if menu_path(action)
     ]
     return [
         Command(action, partial(run, action, target), refusal(action))

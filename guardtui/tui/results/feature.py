@@ -89,7 +89,7 @@ class ResultsFeature:
     def to_regression(self, step: int) -> None:
         """Go to the next regression (1) or the previous one (-1), from any pane."""
         self._window.panes.show("results")
-        self._table.action_next_regression(step)
+        self._table.to_regression(step)
 
     # --- the selected prompt --------------------------------------------------------------
 

@@ -299,27 +299,9 @@ class ResultsPane(Vertical):
             self._remember_lines()
         self.table.focus()
 
-    # --- going from hit to hit ------------------------------------------------------------
+    # --- going from regression to regression -----------------------------------------------
 
-    def action_next_hit(self) -> None:
-        self._move_hit(1)
-
-    def action_previous_hit(self) -> None:
-        self._move_hit(-1)
-
-    def _move_hit(self, step: int) -> None:
-        if not self.view.search:
-            self.notify("Press / and type what to find first.")
-            return
-        rows = self.table.row_count
-        if self.results is not None and rows and self.table.cursor_index is not None:
-            # The view has only hits, so the next row is the next hit.
-            self.table.select_row(self.results.row_id((self.table.cursor_index + step) % rows))
-
-    def action_previous_regression(self) -> None:
-        self.action_next_regression(-1)
-
-    def action_next_regression(self, step: int = 1) -> None:
+    def to_regression(self, step: int) -> None:
         if self.results is None or not self.results.counts["regressions"]:
             self.notify("No regressions: nothing that was right is wrong now.")
             return
@@ -334,9 +316,6 @@ class ResultsPane(Vertical):
 
     def action_mark_all(self) -> None:
         self.table.mark_all()
-
-    def action_clear_marks(self) -> None:
-        self.table.clear_marks()
 
     def action_use_as_example(self) -> None:
         self._prompts.use_as_example()

@@ -84,9 +84,9 @@ async def shows(play: Play, kind: type[Screen[Any]], text: str = "") -> str:
     return play.frame
 
 
-async def opened(play: Play, key: str = "shift+f11") -> str:
+async def opened(play: Play) -> str:
     """Open the list."""
-    await play.press(key)
+    await play.press("ctrl+@", "r", "t")
     return await shows(play, ChoiceDialog, TITLE)
 
 
@@ -154,7 +154,7 @@ async def test_apply_shows_its_changes_and_revert_goes_back(cloud: Cloud, topic_
         assert known is not None
         assert known.revision == 2
         assert len(log_of(play).ways()) == 1
-        await play.press("shift+f12")
+        await play.press("ctrl+@", "r", "r")
         await shows(play, ChangesDialog, "Take back")
         await play.press("y")
         await told(play, "Reverted: revision 3")
@@ -205,17 +205,17 @@ async def test_a_topic_that_is_too_large_is_not_copied(cloud: Cloud, topic_path:
 @pytest.mark.exhaustive
 async def test_missing_rights_and_credentials_are_reported(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud, cloud.scans)) as play:
-        for key in ("shift+f11", "shift+f12"):
+        for keys in ("ctrl+@ r t", "ctrl+@ r r"):
             play.told.clear()
-            await play.press(key)
+            await play.press(*keys.split())
             await told(play, "need a service account")
         assert play.app.screen is play.main
     async with playing(topic_path, remote(cloud, {})) as play:
-        await play.press("ctrl+right_square_bracket")
+        await play.press("ctrl+@", "r", "t")
         await told(play, "PANW_AI_SEC_API_KEY")
     cloud.change(faults=["403@topics=1.0"])
     async with playing(topic_path, remote(cloud)) as play:
-        await play.press("shift+f11")
+        await play.press("ctrl+@", "r", "t")
         await told(play, "lacks the permission")
 
 
@@ -228,7 +228,7 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         await play.until(
             lambda: play.main.services.scans.results.scanning and cloud.turnstile.waiting > 0
         )
-        await play.press("shift+f12")
+        await play.press("ctrl+@", "r", "r")
         await told(play, "Stop the scan first")
         play.told.clear()
         await opened(play)

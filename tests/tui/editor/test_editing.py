@@ -136,7 +136,7 @@ async def test_regressions_are_found_from_any_pane(topic_path: Path) -> None:
             pilot,
             lambda: main.rows.results is not None and main.rows.results.counts["regressions"] > 0,
         )
-        await pilot.press("shift+f10")
+        await pilot.press("ctrl+@", "N")
         table = main.panes.results.table
         await until(pilot, lambda: table.has_focus)
         row = table.cursor_row_id

@@ -400,7 +400,7 @@ async def test_in_a_browser_it_is_downloaded_and_no_program_is_started(
         assert "sent to the browser" in await write(pilot, dialog)
         await pilot.press("o")
         await until(pilot, lambda: len(sent) == 2)
-        await pilot.press("escape", "ctrl+f8")
+        await pilot.press("escape", "ctrl+@", "f", "p")
         await until(pilot, lambda: len(sent) == 3)
 
     await drive(topic, run)

@@ -79,9 +79,9 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
         assert "likely regressions" in drawn
         assert "with probability" in drawn
         await until(pilot, lambda: "triggers with probability" in _detail(app))
-        await pilot.press("shift+f4")
+        await pilot.press("alt+v")
         await until(pilot, lambda: "Metrics · ENGINE" in frame(app))
-        await pilot.press("shift+f4")
+        await pilot.press("alt+v")
         await until(pilot, lambda: "FORECAST" in frame(app))
         await pilot.resize_terminal(80, 24)
         # On a small screen the line above the panes says it too.

@@ -32,7 +32,7 @@ def test_the_shipped_keys_have_no_problem() -> None:
     assert {action.binding.id for action in ACTIONS} <= set(defaults)
     assert "table.cursor_down" in defaults
     assert list(clashes(defaults)) == []
-    assert usable_keymap(defaults)[1] == []
+    assert usable_keymap({name: keys for name, keys in defaults.items() if keys})[1] == []
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_shipped_keys_have_no_problem() -> None:
         ("screen.keep", "f25", "there is no key 'f25'", "did you mean 'f"),
         ("screen.keep", "", "there is no key ''", "names are such as"),
         ("screen.keep", "f13,", "there is no key ''", "names are such as"),
-        ("results.next_hit", "shift+n", "there is no key 'shift+n'", "did you mean 'N'?"),
+        ("results.next_sort", "shift+n", "there is no key 'shift+n'", "did you mean 'N'?"),
         ("screen.keep", "x", "'x' is needed in text fields", "choose another key"),
         ("screen.keep", "question_mark", "is needed in text fields", "choose another key"),
         (
@@ -59,12 +59,12 @@ def test_the_shipped_keys_have_no_problem() -> None:
         ("screen.keep", "shift+left", "is needed in text fields", "choose another"),
         ("screen.keep", "enter", "'enter' is needed in text fields", "choose another"),
         ("screen.keep", "escape", "'escape' is needed in text fields", "choose another"),
-        ("results.next_hit", "tab", "'tab' is needed everywhere", "choose another"),
-        ("results.next_hit", "ctrl+c", "'ctrl+c' is needed everywhere", "choose another"),
+        ("results.next_sort", "tab", "'tab' is needed everywhere", "choose another"),
+        ("results.next_sort", "ctrl+c", "'ctrl+c' is needed everywhere", "choose another"),
         ("screen.keep", "f3", "'f3' is taken by screen.discard", "or move that too"),
         ("screen.keep", "alt+x", "'alt+x' is taken by editor.remove_example", "or move that too"),
-        ("results.next_hit", "f2", "'f2' is taken by screen.keep", "or move that too"),
-        ("results.next_hit", "down", "'down' is taken by table.cursor_down", "or move that too"),
+        ("results.next_sort", "f2", "'f2' is taken by screen.keep", "or move that too"),
+        ("results.next_sort", "down", "'down' is taken by table.cursor_down", "or move that too"),
     ],
 )
 def test_invalid_entries_are_reported(binding: str, keys: str, problem: str, remedy: str) -> None:
@@ -81,8 +81,8 @@ def test_invalid_entries_are_reported(binding: str, keys: str, problem: str, rem
     [
         ({"screen.keep": "f3", "screen.discard": "f2"}, None),
         ({"screen.keep": " f13 , ctrl+g"}, {"screen.keep": "f13,ctrl+g"}),
-        ({"results.next_hit": "!"}, {"results.next_hit": "exclamation_mark"}),
-        ({"results.next_hit": "alt+x"}, None),  # the editor's: never at the same moment
+        ({"results.next_sort": "!"}, {"results.next_sort": "exclamation_mark"}),
+        ({"results.next_sort": "alt+x"}, None),  # the editor's: never at the same moment
         ({"editor.remove_example": "f13", "results.next_sort": "f13"}, None),
         ({"table.cursor_down": "down,j"}, None),
         ({"screen.show_help": "f13"}, None),
@@ -162,8 +162,8 @@ async def test_swapped_keys_do_each_the_others_work_once(topic_path: Path) -> No
         main.features.actions |= {
             name: lambda name=name: done.append(name) for name in ("undo", "redo")
         }
-        await pilot.press("ctrl+z", "ctrl+y", "super+z")
-    assert done == ["redo", "undo"]
+        await pilot.press("ctrl+z", "ctrl+y", "ctrl+z")
+    assert done == ["redo", "undo", "redo"]
 
 
 async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> None:
@@ -186,9 +186,9 @@ async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> No
 
 def test_names_of_keys_follow_the_keymap() -> None:
     keep = next(action for action in ACTIONS if action.name == "keep")
-    assert key_names(keep) == "F2 or ^g"
+    assert key_names(keep) == "F2"
     assert key_names(keep, {"screen.keep": "alt+comma,f13"}) == "alt+, or F13"
-    assert key_names(keep, {"screen.undo": "f13"}) == "F2 or ^g"
+    assert key_names(keep, {"screen.undo": "f13"}) == "F2"
 
 
 async def test_at_the_start_a_clash_is_reported_and_only_that_entry_is_ignored(

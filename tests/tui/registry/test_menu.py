@@ -13,14 +13,12 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.registry.actions import (
     ACTIONS,
-    ADVICE,
     MENU_GROUPS,
-    SCREEN,
-    in_scope,
-    menu_paths,
+    menu_path,
 )
+from guardtui.tui.registry.keymap import default_keys
 from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.registry.menu_tree import Command, menu_items, title_of
+from guardtui.tui.registry.menu_tree import Command, menu_items
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from tests.tui.registry.test_keymap import app_with
@@ -29,23 +27,18 @@ from tests.tui.tax_app import drive, frame, ready, topic_path, until
 
 __all__ = ["topic_path"]
 
-HARD = re.compile(r"(shift|ctrl)\+f\d+|alt\+.+|shift\+.+")
-"""Keys that many terminals or keyboards do not have."""
-
 
 def commands() -> list[Command]:
     return [Command(action, lambda: None) for action in ACTIONS]
 
 
-def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
-    missing = [
-        action.name
-        for action in in_scope(SCREEN)
-        if all(HARD.fullmatch(key) for key in action.keys.split(","))
-        and not action.letters
-        and not menu_paths(action)
-    ]
-    assert missing == []
+def test_every_action_has_a_key_or_a_path() -> None:
+    assert [action.name for action in ACTIONS if not (action.keys or menu_path(action))] == []
+
+
+def test_no_key_is_of_shift_and_a_function_key_or_a_chord_of_three() -> None:
+    keys = [key for text in default_keys().values() for key in text.split(",")]
+    assert [key for key in keys if re.fullmatch(r"(shift|ctrl)\+f\d+|.+\+.+\+.+", key)] == []
 
 
 def test_no_two_lines_of_a_menu_share_a_letter() -> None:
@@ -56,17 +49,9 @@ def test_no_two_lines_of_a_menu_share_a_letter() -> None:
 
 def test_every_path_leads_to_its_action() -> None:
     for action in ACTIONS:
-        for *path, letter in menu_paths(action):
+        for *path, letter in filter(None, [menu_path(action)]):
             items = menu_items(tuple(path), commands())
             assert [item.title for item in items if item.letter == letter] == [action.title]
-
-
-def test_advice_has_the_letters_of_its_list_and_those_the_author_set() -> None:
-    shipped = {item.title: item.letter for item in menu_items(("a",), commands())}
-    assert shipped == {action.title: action.keys for action in in_scope(ADVICE)}
-    items = menu_items(("a",), commands(), {"advice.show_effects": "z"})
-    assert {item.title: item.letter for item in items}["What each part does"] == "z"
-    assert title_of(("a",)) == "Menu › Advice"
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp, key: str) -> MenuScreen:

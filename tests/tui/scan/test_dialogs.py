@@ -113,7 +113,7 @@ async def test_a_judge_shows_tokens_and_cost_before_anything_is_sent() -> None:
     _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)))
     words = " ".join(shown.replace("│", " ").split())
     assert "about 63,000 tokens" in words
-    assert "No price is given (--price-in, --price-out)." in words
+    assert "No price is given (price-in, price-out)." in words
 
 
 async def test_where_everything_is_likely_there_is_no_such_choice() -> None:

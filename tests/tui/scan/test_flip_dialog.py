@@ -137,7 +137,7 @@ async def test_a_check_by_key_shows_its_result(
             play.main.services.editing.replace(
                 topic.model_copy(update={"description": "Tax, briefly"})
             )
-            await play.pilot.press("ctrl+f11")
+            await play.pilot.press("ctrl+@", "s", "f")
             await until(play.pilot, lambda: isinstance(play.app.screen, FlipDialog))
             await play.pilot.pause()
             drawn = frame(play.app)

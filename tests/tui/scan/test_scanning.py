@@ -384,7 +384,7 @@ async def test_errors_are_counted_and_only_they_are_retried(start: Start, topic_
         assert [scan.decision for scan in play.scans] == [Decision.UNDECIDED]
         cloud.change(faults=[])
         before = cloud.asked
-        await play.press("shift+f3")
+        await play.press("alt+m")
         await play.ended()
         assert cloud.asked == before + failed
         assert no_verdict(play) == []
@@ -392,7 +392,7 @@ async def test_errors_are_counted_and_only_they_are_retried(start: Start, topic_
         assert scan.decision is Decision.KEEP  # the first one that is complete
         assert play.main.services.workspace.store.iterations()[-1].decision is Decision.KEEP
         count = len(play.told)
-        await play.press("shift+f3")
+        await play.press("alt+m")
         await play.until(lambda: len(play.told) > count)
         assert play.told[-1] == "Every prompt has a verdict."
         assert cloud.asked == before + failed
@@ -412,10 +412,10 @@ async def test_many_faults_at_once_end_with_verdicts(start: Start, topic_path: P
 @pytest.mark.exhaustive
 async def test_missing_without_a_scan(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
-        await play.press("shift+f3")
+        await play.press("alt+m")
         await play.until(lambda: bool(play.told))
         assert play.told == ["This definition has not been scanned yet."]
-        for key, told in (("shift+f5", "No scan"), ("shift+f6", "No scan"), ("shift+f4", "This")):
+        for key, told in (("alt+p", "No scan"), ("alt+z", "No scan"), ("alt+v", "This")):
             play.told.clear()
             await play.press(key)
             await play.until(lambda: bool(play.told))
@@ -444,7 +444,7 @@ async def begun(play: Play, cloud: Cloud, verdicts: int = 3) -> None:
 async def test_stop_keeps_received_verdicts(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await begun(play, cloud)
-        await play.press("shift+f6")
+        await play.press("alt+z")
         await play.ended()
         assert f"stopped: 3 of {COUNT} verdicts, kept" in play.line
         assert play.shown == "airs"
@@ -454,7 +454,7 @@ async def test_stop_keeps_received_verdicts(cloud: Cloud, topic_path: Path) -> N
         cloud.turnstile.open()
         asked = {prompt: cloud.times(prompt) for prompt in PROMPTS}
         assert sum(asked.values()) == 3  # the others were held before they were counted
-        await play.press("shift+f3")
+        await play.press("alt+m")
         await play.ended()
         assert [cloud.times(prompt) for prompt in PROMPTS] == [1] * COUNT
         assert no_verdict(play) == []
@@ -525,7 +525,7 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
         await play.dialog()
         await play.press("g")
         await play.until(lambda: cloud.turnstile.waiting == 5)
-        await play.press("shift+f5")
+        await play.press("alt+p")
         await play.until(lambda: "paused" in play.line)
         assert "⏸" in play.line
         cloud.turnstile.open()
@@ -533,7 +533,7 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
         for _ in range(20):
             await play.pilot.pause()
         assert cloud.asked == 5
-        await play.press("shift+f5")
+        await play.press("alt+p")
         await play.ended()
         assert cloud.asked == COUNT
         assert no_verdict(play) == []
@@ -544,9 +544,9 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
 async def test_a_paused_scan_can_be_stopped(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await begun(play, cloud)
-        await play.press("shift+f5")
+        await play.press("alt+p")
         await play.until(lambda: "paused" in play.line)
-        await play.press("shift+f6")
+        await play.press("alt+z")
         await play.ended()
         assert f"stopped: 3 of {COUNT} verdicts, kept" in play.line
         cloud.turnstile.open()
@@ -570,7 +570,7 @@ async def test_two_quick_presses_scan_once(cloud: Cloud, topic_path: Path) -> No
         await play.dialog()
         await play.press("g")
         await play.until(lambda: cloud.turnstile.waiting == 5)
-        await play.press("ctrl+r", "shift+f2", "shift+f3")
+        await play.press("ctrl+r", "ctrl+@", "s", "a", "alt+m")
         await play.until(lambda: play.told[-3:] == ["A scan is under way."] * 3)
         cloud.turnstile.open()
         await play.ended()
@@ -709,7 +709,7 @@ async def test_the_cable_is_pulled(cloud: Cloud, topic_path: Path) -> None:
         before = cloud.asked
         port = int(cloud.scans["PANW_AI_SEC_API_ENDPOINT"].rpartition(":")[2])
         await cloud.sandbox.start(port=port)
-        await play.press("shift+f3")
+        await play.press("alt+m")
         await play.ended()
         assert cloud.asked == before + left
         assert no_verdict(play) == []
@@ -735,7 +735,7 @@ async def test_somebody_else_changed_the_profile(
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("t", "g")
         await play.describe(OTHER)
-        await play.press("shift+f2")
+        await play.press("ctrl+@", "s", "a")
         await play.dialog()
         await cloud.applied_elsewhere(theirs)
         await play.press("g")
@@ -825,11 +825,11 @@ async def test_after_a_restart_the_scan_is_shown_and_nothing_is_sent(
 async def test_preview_and_scan_can_be_swapped(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
-        await play.press("shift+f4")
+        await play.press("alt+v")
         await play.until(lambda: play.shown == "engine")
-        await play.press("shift+f4")
+        await play.press("alt+v")
         await play.until(lambda: play.shown == "airs")
-        await play.press("shift+f4")
+        await play.press("alt+v")
         await play.until(lambda: play.shown == "engine")
         await play.describe(OTHER)
         await play.describe("Personal tax advice")
@@ -873,11 +873,11 @@ async def test_small_screens(cloud: Cloud, topic_path: Path, size: tuple[int, in
         cloud.turnstile.allow(2)
         await play.press("ctrl+r")
         await play.until(lambda: f"2/{COUNT}" in play.line)
-        await play.press("shift+f5")
+        await play.press("alt+p")
         await play.until(lambda: "paused" in play.line)
         if size[0] >= 60:
             assert "paused" in play.frame
-        await play.press("shift+f6")
+        await play.press("alt+z")
         await play.ended()
 
 

@@ -37,7 +37,7 @@ def make(topic_path: Path, config: Config) -> GuardtuiApp:
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> SettingsScreen:
     await ready(pilot, app)
-    await pilot.press("shift+f9")
+    await pilot.press("ctrl+@", "v", "s")
     await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
     screen = app.screen
     assert isinstance(screen, SettingsScreen)
@@ -202,7 +202,7 @@ async def test_values_of_others_are_inert(topic_path: Path) -> None:
 
 
 async def chooser(pilot: Pilot[int], app: GuardtuiApp) -> OptionList:
-    await pilot.press("shift+f8")
+    await pilot.app.run_action("change_theme")
     await until(pilot, lambda: isinstance(app.screen, ThemeScreen))
     options = app.screen.query_one(OptionList)
     await until(pilot, lambda: options.highlighted is not None)

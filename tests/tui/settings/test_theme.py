@@ -239,8 +239,12 @@ async def test_everything_drawn_can_be_read(topic_path: Path, theme: Theme) -> N
 async def _dialogs(pilot: Pilot[int], app: GuardtuiApp) -> None:
     main = main_screen(app)
     assert isinstance(main, MainScreen)
-    for key, kind in (("shift+f9", SettingsScreen), ("shift+f8", ThemeScreen), ("f9", None)):
-        await pilot.press(key)
+    for action, kind in (
+        ("open_settings", SettingsScreen),
+        ("change_theme", ThemeScreen),
+        ("show_help", None),
+    ):
+        await app.run_action(action)
         await until(pilot, lambda: app.screen is not main)
         assert kind is None or isinstance(app.screen, kind)
         await pilot.pause()

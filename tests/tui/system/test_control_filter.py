@@ -196,7 +196,7 @@ def test_files_full_of_attacks(
             await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
             await shown(pilot, app, "a question")
             await closed(pilot, app, main)
-            await pilot.press("U", "home", "y", "Y", "t")
+            await pilot.press("escape", "home", "y", "Y", "t")
             await shown(pilot, app, "toasts")
             main.panes.editor.show_baseline(
                 Topic(name=text[:50], description=other[:90], examples=())

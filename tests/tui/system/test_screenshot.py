@@ -49,8 +49,8 @@ async def test_a_picture_is_written_beside_the_topic_and_never_overwrites(
             pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
         )
         await pilot.pause()
-        for key, path in zip(("ctrl+f8", "ctrl+f6"), paths, strict=True):
-            assert str(path) in await taken(pilot, app, key)
+        for path in paths:
+            assert str(path) in await taken(pilot, app, "alt+s")
 
     await drive(topic_path, run)
     for path in paths:
@@ -71,7 +71,7 @@ async def test_a_dialog_is_in_the_picture_and_the_list_of_formats_is_not(topic_p
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
-        await taken(pilot, app, "ctrl+f8")
+        await taken(pilot, app, "alt+s")
         await pilot.press("escape", "f8")
         await until(pilot, lambda: isinstance(app.screen, ExportDialog) and app.screen.is_mounted)
         await taken(pilot, app, "end", "enter")
@@ -118,7 +118,7 @@ async def test_no_picture_is_made_of_a_secret(
         field = main.query_one("#field-description")
         field.load_text(f"Tax advice for the key {KEY}")  # type: ignore[attr-defined]
         await until(pilot, lambda: KEY in main.services.session.topic.description)
-        message = await taken(pilot, app, "ctrl+f8")
+        message = await taken(pilot, app, "alt+s")
         assert "no picture was made" in message
         assert KEY not in message
         # The same by a variable that is only called like a secret.
@@ -126,10 +126,10 @@ async def test_no_picture_is_made_of_a_secret(
             main.services.connections.options, environment={}
         )
         monkeypatch.setenv("SOMEBODYS_TOKEN", KEY)
-        assert "SOMEBODYS_TOKEN" in await taken(pilot, app, "ctrl+f8")
+        assert "SOMEBODYS_TOKEN" in await taken(pilot, app, "alt+s")
         assert not [*topic_path.parent.glob("*.svg")]
         monkeypatch.delenv("SOMEBODYS_TOKEN")
-        await taken(pilot, app, "ctrl+f8")
+        await taken(pilot, app, "alt+s")
 
     await drive(topic_path, run, size)
     assert len([*topic_path.parent.glob("*.svg")]) == 1
@@ -143,6 +143,6 @@ async def test_an_unwritable_folder_is_reported(
     )
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        assert "No picture was made" in await taken(pilot, app, "ctrl+f8")
+        assert "No picture was made" in await taken(pilot, app, "alt+s")
 
     await drive(topic_path, run)
