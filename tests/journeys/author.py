@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.registry.actions import ACTIONS, RESULTS, menu_paths
+from guardtui.tui.registry.actions import ACTIONS, RESULTS
 from tests.journeys.story import Story, step
 from tests.tui import settling
 from tests.tui.frames_app import at_work
@@ -70,7 +71,7 @@ class Author(Story):
         """Those in the table, as they are sorted and filtered."""
         rows = self.main.rows.results
         assert rows is not None
-        return [str(rows.prompts.prompts[int(row)]) for row in rows.rows]
+        return [str(rows.prompts.prompts[int(row)]) for row in rows.order]
 
     @property
     def screen_text(self) -> str:
@@ -257,6 +258,17 @@ class Author(Story):
         await self._until(lambda: len(self.main.services.session.iterations) == count)
 
     @step
+    async def sees_scans(self, count: int) -> None:
+        """See so many iterations by a real guardrail, each prompt with a verdict."""
+
+        def scans() -> list[int]:
+            recorded = [one.evaluation for one in self.main.services.session.iterations]
+            return [one.metrics.missing for one in recorded if one.settings.is_remote]
+
+        await self._until(lambda: scans() == [0] * count)
+        await self._rests()
+
+    @step
     async def sees_definition(self, **values: Any) -> None:
         """See the definition with these values, in the fields as well."""
         await self._until(
@@ -268,6 +280,24 @@ class Author(Story):
     async def sees_prompts(self, *prompts: str) -> None:
         """See exactly these in the table, in this order."""
         await self._until(lambda: self.prompts == list(prompts))
+
+    @step
+    async def is_advised(self, idea: str) -> None:
+        """Wait until ideas for the definition as it is were measured, and the best one is this."""
+        self.main.services.ideas.pause = 0.0
+        self.main.services.ideas.state_changed(replace(self.main.state, evaluation=None), self.main.state)
+        await self._until(
+            lambda: (
+                (ideas := self.main.state.ideas) is not None
+                and ideas.topic == self.topic
+                and ideas.best is not None
+                and idea in ideas.best.text
+            )
+        )
+
+    @step
+    async def sees_better_than(self, coverage: float) -> None:
+        await self._until(lambda: self.coverage > coverage)
 
     @step
     async def sees_first(self, prompt: str, *, last: bool = False) -> None:
@@ -307,15 +337,12 @@ class Author(Story):
         await self._rests()
 
     async def _act(self, name: str) -> None:
-        action = next(one for one in ACTIONS if one.name == name)
+        action = {one.name: one for one in ACTIONS}[name]
         if action.scope == RESULTS:
             await self._go_to("#table")
-        if key := action.keys.split(",")[0]:
+        keys = [action.keys.split(",")[0]] if action.keys else ["ctrl+@", *action.menu.split()]
+        for key in keys:
             await self._press(key)
-        else:
-            await self._press("ctrl+@")
-            for letter in menu_paths(action)[0]:
-                await self._press(letter)
 
     async def _go_to(self, selector: str) -> None:
         if selector == "#table" and self.main.panes.stacked:

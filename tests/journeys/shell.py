@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Result, run_here
 
-ENGINE = ("--encoder", "static", "--threshold", "shipped")
+ENGINE = ("--set", "encoder=static", "--threshold", "shipped")
 """Options with which a command measures what the author's screen shows."""
 
 
@@ -22,7 +23,12 @@ class Shell:
         self._result = Result(0, "", "")
 
     def runs(self, *arguments: str, **variables: str) -> Self:
-        self._result = run_here(arguments, self.folder, {**self._environment, **variables})
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)  # a command runs its own, as in a process of its own
+        try:
+            self._result = run_here(arguments, self.folder, {**self._environment, **variables})
+        finally:
+            asyncio._set_running_loop(loop)
         return self
 
     def measures(self, name: str, *options: str) -> Self:

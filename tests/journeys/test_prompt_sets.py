@@ -34,8 +34,8 @@ async def test_a_wrong_label_is_flipped_and_the_file_and_figures_follow(
         author.opens("tax")
         .shows("fp")
         .does("relabel")
-        .sees_coverage(0.75)
-        .sees("TP 4  FN 1".replace("  ", " "))
+        .sees_coverage(0.8)
+        .sees("TP 4 FN 1 FP 0 TN 3")
         .finds("tax.csv", f'"{FALSE_ALARM}",true,block')
         .does("undo_prompts")
         .finds("tax.csv", f'"{FALSE_ALARM}",false,block')
@@ -46,7 +46,7 @@ async def test_a_wrong_label_is_flipped_and_the_file_and_figures_follow(
 
 async def test_a_label_is_confirmed_without_a_change(author: Author) -> None:
     before = (author.folder / "tax.csv").read_bytes()
-    await author.opens("tax").shows("fp").does("confirm_labels").sees("confirmed")
+    await author.opens("tax").shows("fp").does("confirm_labels").is_told("The label is confirmed")
     assert (author.folder / "tax.csv").read_bytes() == before
 
 
@@ -112,10 +112,9 @@ async def test_prompts_that_another_program_changed_are_not_overwritten(
     )
 
 
-def test_test_cases_of_another_tool_become_a_prompt_set(shell: Shell) -> None:
-    (shell.folder / "cases.jsonl").write_text(
-        '{"input": "file my taxes", "target": "true"}\n{"input": "soup", "target": "false"}\n',
-        "utf-8",
-    )
-    shell.runs("convert", "cases.jsonl", "-o", "new.csv").exits(0)
-    shell.finds("new.csv", "file my taxes", "soup")
+def test_plain_lists_become_a_prompt_set_that_can_be_checked(shell: Shell) -> None:
+    (shell.folder / "in.txt").write_text("How do I file my taxes?\nlower my tax\n", "utf-8")
+    (shell.folder / "out.txt").write_text("soup\n", "utf-8")
+    shell.runs("convert", "--positive", "in.txt", "--negative", "out.txt", "-o", "new.csv").exits(0)
+    shell.finds("new.csv", "How do I file my taxes?,true", "soup,false")
+    shell.runs("check", "tax.yaml", "--prompts", "new.csv").exits(0)
