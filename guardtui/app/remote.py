@@ -7,23 +7,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from guardtui.app.named_guardrails import NamedGuardrail
-from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.session_keys import SessionKeys
-from guardtui.session.epochs import Epochs
-from guardtui.session.topic_revisions import SqliteTopicRevisions
+
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.scanners.airs.connection import AirsConnection
+    from guardtui.scanners.decision.options import DecisionOptions
+    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.session.epochs import Epochs
 
 AIRS = "airs"
 JUDGE = "judge"
-ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
+ModelOptions: TypeAlias = "JudgeOptions | DecisionOptions"
 """Options of a guardrail that is a model."""
 
 
@@ -111,6 +110,11 @@ class RemoteOptions:
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """Return a connection to a profile. Raises AirsError."""
+        # Imported when needed, since the client of AIRS is large.
+        from guardtui.scanners.airs.connection import AirsConnection
+        from guardtui.scanners.local.vectors import cache_folder
+        from guardtui.session.topic_revisions import SqliteTopicRevisions
+
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(
             replace(settings, profile=profile), rate=self.rate, revisions=revisions
@@ -119,5 +123,7 @@ class RemoteOptions:
 
 async def profile_names(settings: AirsSettings) -> list[str]:
     """Return the names of all profiles, sorted; not inert. Raises AirsError and ServiceError."""
+    from guardtui.scanners.airs.management import ManagementClient
+
     async with ManagementClient(settings.management()) as client:
         return sorted(row.profile_name for row in await client.profiles(latest=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.epoch_options import EpochFlags, epoch_options
+from guardtui.cli.epochs import EpochFlags, epoch_options
 from guardtui.cli.expressions import own_metric_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option

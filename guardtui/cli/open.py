@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.epoch_options import EpochFlags, epoch_options
-from guardtui.cli.epochs import parse_epochs
+from guardtui.cli.epochs import EpochFlags, epoch_options, parse_epochs
 from guardtui.cli.expressions import own_metric_option, own_metrics
 from guardtui.cli.guardrail_options import (
     DECISION,

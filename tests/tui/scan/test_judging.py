@@ -110,7 +110,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
         assert judged.evaluation.metrics.coverage == 1.0
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
-        await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        await until(play.pilot, lambda: "judge mock" in frame(play.app))
         used = f"{COUNT} prompts scanned ({COUNT} calls, "
         await until(play.pilot, lambda: used in frame(play.app))
         await until(play.pilot, lambda: shown_of(play) is judged.evaluation)
