@@ -47,7 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "This machine": {
         "serve": ("serve.command", "Show the app in a browser on this machine."),
         "config": ("config", "List, check and change the settings."),
-        "doctor": ("doctor", "Check the installation and report problems."),
+        "doctor": ("doctor.command", "Check the installation and report problems."),
     },
 }
 """Module in this package and short help of each listed command, by its name, in groups."""
