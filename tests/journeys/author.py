@@ -285,7 +285,9 @@ class Author(Story):
     async def is_advised(self, idea: str) -> None:
         """Wait until ideas for the definition as it is were measured, and the best one is this."""
         self.main.services.ideas.pause = 0.0
-        self.main.services.ideas.state_changed(replace(self.main.state, evaluation=None), self.main.state)
+        self.main.services.ideas.state_changed(
+            replace(self.main.state, evaluation=None), self.main.state
+        )
         await self._until(
             lambda: (
                 (ideas := self.main.state.ideas) is not None

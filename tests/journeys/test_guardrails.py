@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.app.remote import RemoteOptions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.http.server import Received, Server, Step, answer
 from tests.journeys.author import Author
 from tests.journeys.shell import Shell
-from tests.scanners.judge.conftest import asked, said
+from tests.scanners.models.judges import asked, said
 from tests.tui.tax_app import ROWS
 
 START = "Personal tax advice"
@@ -129,9 +129,7 @@ async def test_what_failed_is_scanned_again_and_only_that(
     await author.opens("tax", remote=remote).does("scan").answers("g").sees("failed")
     request(faults, {"faults": []})
     before = sent(airs)
-    await (
-        author.opens("tax", remote=remote).does("scan_missing").sees("errors 0").sees_scans(1)
-    )
+    await author.opens("tax", remote=remote).does("scan_missing").sees("errors 0").sees_scans(1)
     assert 0 < sent(airs) - before < len(ROWS)
 
 
@@ -167,12 +165,7 @@ async def test_the_threshold_of_a_decision_model_is_moved_without_a_call(author:
     async with Server(by_probability) as server:
         model = DecisionOptions(ModelAddress(f"{server.url}/v1", "decide"))
         remote = RemoteOptions(environment={}, config=NO_FILE, decision=model)
-        await (
-            author.opens("tax", remote=remote)
-            .does("scan")
-            .answers("g")
-            .sees("coverage 0.000")
-        )
+        await author.opens("tax", remote=remote).does("scan").answers("g").sees("coverage 0.000")
         asked = len(server.received)
         await (
             author.opens("tax", remote=remote)

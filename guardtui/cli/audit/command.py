@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.audit_inputs import AuditInputs, AuditTopic, find_inputs
+from guardtui.cli.audit.inputs import AuditInputs, AuditTopic, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary

@@ -22,8 +22,8 @@ from guardtui.cli.airs_service import (
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
-from guardtui.cli.terminal_author import TerminalAuthor
-from guardtui.cli.topics_wait import is_live, wait_options
+from guardtui.cli.topics.author import TerminalAuthor
+from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Reverted
 from guardtui.session.applied import AppliedLog

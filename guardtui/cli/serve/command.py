@@ -126,8 +126,8 @@ async def _serve(listener: socket.socket, words: list[str]) -> None:
     """Serve until a signal raises KeyboardInterrupt."""
     from aiohttp import web
 
-    from guardtui.cli.serve_visitors import Visitors
-    from guardtui.cli.serve_web import Site
+    from guardtui.cli.serve.visitors import Visitors
+    from guardtui.cli.serve.web import Site
 
     warnings = _Warnings()
     for name in ("textual-serve", "aiohttp", "asyncio"):

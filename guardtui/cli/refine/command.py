@@ -25,8 +25,8 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, output_option, reading_options, threshold_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.refine_report import Refinement, WordingsResult, render, render_wordings
-from guardtui.cli.wordings import (
+from guardtui.cli.refine.report import Refinement, WordingsResult, render, render_wordings
+from guardtui.cli.refine.wordings import (
     SweptWordings,
     WordingOptions,
     eval_command,

@@ -15,13 +15,17 @@ import click
 
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
-from guardtui.cli.grader_models import grader_maker, models_named
-from guardtui.cli.model_roles import model_role_option, roles_of
+from guardtui.cli.expressions import (
+    load_plugins,
+    named_metrics,
+    named_reducers,
+    named_scorers,
+    plugin_option,
+)
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
