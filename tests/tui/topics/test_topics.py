@@ -347,6 +347,13 @@ async def test_several_topics_of_the_folder_are_pointed_out(topic_path: Path) ->
         await until(pilot, lambda: "Several topics are in this folder" in said(app))
 
 
+async def test_the_hint_for_newcomers_names_the_way_to_the_tour(topic_path: Path) -> None:
+    app = make_app(topic_path)
+    app._greeting = Greeting.HINT
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "New here? ^Space v i starts a tour" in said(app))
+
+
 @pytest.mark.exhaustive
 async def test_a_running_scan_leads_to_a_question(topic_path: Path, other: Path) -> None:
     """Escape lets it go on; otherwise it ends with the topic."""
