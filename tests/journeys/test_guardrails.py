@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.app.remote import RemoteOptions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.http.server import Received, Server, Step, answer
 from tests.journeys.author import Author
 from tests.journeys.shell import Shell
-from tests.scanners.judge.conftest import asked, said
+from tests.scanners.models.judges import asked, said
 from tests.tui.tax_app import ROWS
 
 START = "Personal tax advice"
