@@ -59,6 +59,7 @@ COMMANDS: dict[str, str] = {
 
 FORMER_COMMANDS = {
     "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
+    "merge": "guardtui eval TOPIC --prompts FILE --jobs N",
     "judge-template": "guardtui guardrails template judge",
     "decision-template": "guardtui guardrails template decision",
 }
