@@ -286,7 +286,7 @@ class MainScreen(Screen[None]):
             self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")
-            self.notify(f"Several topics are in this folder: {key} f r lists them.")
+            self.notify(f"Several topics are in this folder: {key} f t lists them.")
 
     def action_quit(self) -> None:
         """Quit after saving the draft."""
