@@ -16,7 +16,7 @@ from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs import probe
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
 
 KEY = "key accepted"
 """Name of the check whether a key is accepted; it fails only if the key itself is refused."""
