@@ -107,7 +107,8 @@ def command(
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
-    check_outputs(outputs, *_all_read(inputs))
+    sessions = {session_file(topic.path) for topic in inputs.topics}
+    check_outputs(outputs, *inputs.files, *sorted(sessions))
     _say_findings(inputs)
     closed = inputs.closed if default_action is None else default_action == "block"
     if closed is None:
@@ -123,11 +124,6 @@ def command(
     if message := summary(results, code):
         diagnostics.note(message)
     return code
-
-
-def _all_read(inputs: AuditInputs) -> list[Path]:
-    sessions = {session_file(topic.path) for topic in inputs.topics}
-    return [*inputs.files, *sorted(sessions)]
 
 
 def _say_findings(inputs: AuditInputs) -> None:

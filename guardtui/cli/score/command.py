@@ -40,7 +40,6 @@ from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
-    ScorerResult,
     make_judges,
     require_epochs,
     score_rows,
@@ -174,14 +173,20 @@ def command(
             _require_values(outputs, cluster)
         require_epochs(outputs, reduce)
         if cluster is not None or group is not None:
-            judges = _with_standard_errors(judges, cluster)
+            judges = [
+                replace(judge, metrics=with_standard_errors(judge.metrics, cluster))
+                for judge in judges
+            ]
         with _warnings():
             scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
             failed = any(scores.errors for scores in scored)
             if (models or roles) and not failed and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
                 diagnostics.warn(f"no scorer used a model: {option} has no effect")
-            results = _summarised(outputs, scored, reduce, group, cluster)
+            results = [
+                summarised(outputs, scores, reduce, group=group, cluster=cluster)
+                for scores in scored
+            ]
         for result in results:
             if format_name != "table" and (reason := result.without_metrics):
                 diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
@@ -279,12 +284,6 @@ def _require_values(outputs: OutputSet, cluster: str) -> None:
             )
 
 
-def _with_standard_errors(judges: Sequence[NamedScorer], cluster: str | None) -> list[NamedScorer]:
-    return [
-        replace(judge, metrics=with_standard_errors(judge.metrics, cluster)) for judge in judges
-    ]
-
-
 # --- the work ---------------------------------------------------------------------------------
 
 
@@ -351,18 +350,6 @@ def _progress(total: int) -> Callable[[int], None]:
         )
 
     return tell
-
-
-def _summarised(
-    outputs: OutputSet,
-    scored: Sequence[RowScores],
-    reducers: list[Any] | None,
-    group: str | None,
-    cluster: str | None,
-) -> list[ScorerResult]:
-    return [
-        summarised(outputs, scores, reducers, group=group, cluster=cluster) for scores in scored
-    ]
 
 
 @contextmanager

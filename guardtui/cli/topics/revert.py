@@ -54,7 +54,9 @@ def revert(
     settings = settings_of(guardrail, topic)
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
-    log = _log(topic, connection)
+    if not has_session(topic):  # reading does not create one
+        raise _nothing(topic, connection)
+    log = AppliedLog(SessionStore(topic), connection.key)
     steps = _steps(log, topic, connection, everything)
     author = TerminalAuthor(yes=yes)
 
@@ -95,13 +97,6 @@ async def _revert(
             f"  '{revert_line(path, connection)}' reverts the rest"
         )
         raise
-
-
-def _log(path: Path, connection: AirsConnection) -> AppliedLog:
-    """Return the undo journal of this file; reading does not create a session."""
-    if not has_session(path):
-        raise _nothing(path, connection)
-    return AppliedLog(SessionStore(path), connection.key)
 
 
 def _nothing(path: Path, connection: AirsConnection) -> InputError:
