@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
@@ -26,7 +27,7 @@ from tests.tui.tax_app import frame, main_screen
 NO_SERVICE = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
 FIELDS = {"name": "#field-name", "description": "#field-description"}
 FIELDS |= {f"example {number}": f"#field-example-{number}" for number in range(1, 6)}
-PATIENCE = 8.0
+PATIENCE = 10.0
 """Seconds for which eyes wait; nothing takes as long unless it never comes."""
 
 
@@ -263,7 +264,7 @@ class Author(Story):
 
         def scans() -> list[int]:
             recorded = [one.evaluation for one in self.main.services.session.iterations]
-            return [one.metrics.missing for one in recorded if one.settings.is_remote]
+            return [one.metrics.missing for one in recorded if one.settings.kind in REMOTE]
 
         await self._until(lambda: scans() == [0] * count)
         await self._rests()
@@ -285,7 +286,9 @@ class Author(Story):
     async def is_advised(self, idea: str) -> None:
         """Wait until ideas for the definition as it is were measured, and the best one is this."""
         self.main.services.ideas.pause = 0.0
-        self.main.services.ideas.state_changed(replace(self.main.state, evaluation=None), self.main.state)
+        self.main.services.ideas.state_changed(
+            replace(self.main.state, evaluation=None), self.main.state
+        )
         await self._until(
             lambda: (
                 (ideas := self.main.state.ideas) is not None
@@ -347,7 +350,9 @@ class Author(Story):
     async def _go_to(self, selector: str) -> None:
         if selector == "#table" and self.main.panes.stacked:
             self.main.panes.show("results")
-        self.main.query_one(selector).focus()
+        widget = self.main.query_one(selector)
+        widget.focus()
+        await self._until(lambda: widget.has_focus)
         await self.pilot.pause()
 
     def _shown_group(self) -> str:

@@ -48,7 +48,9 @@ def step(play: Callable[Concatenate[S, P], Awaitable[None]]) -> Callable[Concate
         said = ", ".join(
             [*map(repr, arguments), *(f"{name}={value!r}" for name, value in options.items())]
         )
-        story._steps.append((f"{play.__name__}({said})", lambda: play(story, *arguments, **options)))
+        story._steps.append(
+            (f"{play.__name__}({said})", lambda: play(story, *arguments, **options))
+        )
         return story
 
     return tell

@@ -20,7 +20,9 @@ async def test_an_edit_is_typed_kept_and_evaluated_by_command(author: Author, sh
         .keeps()
         .sees_no("unsaved")
         .sees_history(2)
-        .finds("tax.yaml", f"description: {START} on money", "# what the bank's", "owner: risk team")
+        .finds(
+            "tax.yaml", f"description: {START} on money", "# what the bank's", "owner: risk team"
+        )
     )
     shell.measures("tax").exits(0).reports("definition", "description", value=f"{START} on money")
 

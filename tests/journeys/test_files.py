@@ -133,5 +133,12 @@ async def test_a_picture_of_the_screen_is_written(author: Author) -> None:
 
 
 async def test_a_theme_is_chosen_and_there_tomorrow(author: Author, shell: Shell) -> None:
-    await author.opens("tax").does("settings").presses("enter").sees("Theme").presses("down").answers("enter")
+    await (
+        author.opens("tax")
+        .does("settings")
+        .presses("enter")
+        .sees("Theme")
+        .presses("down")
+        .answers("enter")
+    )
     shell.runs("config", "show").exits(0).prints("theme")

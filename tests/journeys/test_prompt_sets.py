@@ -91,7 +91,11 @@ async def test_many_prompts_are_removed_only_after_a_question(author: Author) ->
 async def test_an_empty_prompt_is_refused_and_nothing_is_written(author: Author) -> None:
     before = (author.folder / "tax.csv").read_bytes()
     await (
-        author.opens("tax").does("add_prompt").presses("ctrl+s").sees("! empty prompt").answers("escape")
+        author.opens("tax")
+        .does("add_prompt")
+        .presses("ctrl+s")
+        .sees("! empty prompt")
+        .answers("escape")
     )
     assert (author.folder / "tax.csv").read_bytes() == before
 

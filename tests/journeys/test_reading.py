@@ -83,14 +83,19 @@ async def test_regressions_are_found_from_the_definition(author: Author) -> None
 
 async def test_one_category_after_the_other_is_shown(author: Author, shell: Shell) -> None:
     await author.opens("tax-advice").shows("all").does("next_category").sees("adjacent-facts")
-    shell.measures("tax-advice").exits(0).reports("by_category", "adjacent-facts", "total", value=18)
+    shell.measures("tax-advice").exits(0).reports(
+        "by_category", "adjacent-facts", "total", value=18
+    )
 
 
 async def test_the_check_of_the_data_says_what_the_command_says(
     author: Author, shell: Shell
 ) -> None:
     await (
-        author.opens("tax-advice").does("show_check").sees("4 prompts contain line breaks", "adjacent-facts").answers("escape")
+        author.opens("tax-advice")
+        .does("show_check")
+        .sees("4 prompts contain line breaks", "adjacent-facts")
+        .answers("escape")
     )
     shell.runs("check", "tax-advice.yaml", "--prompts", "tax-advice.csv").exits(0)
     shell.prints("label next", "4 prompts contain line breaks")
