@@ -27,7 +27,7 @@ from tests.tui.tax_app import frame, main_screen
 NO_SERVICE = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
 FIELDS = {"name": "#field-name", "description": "#field-description"}
 FIELDS |= {f"example {number}": f"#field-example-{number}" for number in range(1, 6)}
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds for which eyes wait; nothing takes as long unless it never comes."""
 
 
@@ -378,7 +378,9 @@ class Author(Story):
                 and rows is not None
                 and rows.evaluation is state.evaluation
                 and rows.view == self.main.panes.results.view
-                and not any(at_work(worker) for worker in self.app.workers)
+                and not any(
+                    at_work(worker) and worker.group != "explain" for worker in self.app.workers
+                )
             )
 
         await self.pilot.pause()
