@@ -16,7 +16,7 @@ from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.probe import scan_probe
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
 
 JUDGE_REMEDY = "check that the service is running, and the address, model name and key"
 

@@ -29,11 +29,12 @@ from guardtui.scanners.configuration import (
     keys_of,
     secret_in,
 )
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress, without_shared_key
+from guardtui.scanners.models.address import ModelAddress, without_shared_key
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.templates import TemplateError
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
-from guardtui.scanners.template_file import TemplateError
 
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""
@@ -229,9 +230,8 @@ def _with_judge(
         allow_http=configuration.allow_http,
     )
     try:
-        judge = JudgeOptions.of(
-            configuration, models, most_tokens=options.most_tokens, most_cost=options.most_cost
-        )
+        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
+        judge = JudgeOptions.of(configuration, models, calls)
     except TemplateError as error:
         raise _template_error(error, configuration) from error
     return replace(options, judge=judge, decision=None)
@@ -248,9 +248,8 @@ def _with_decision(
         allow_http=configuration.allow_http,
     )
     try:
-        decision = DecisionOptions.of(
-            configuration, models[0], most_tokens=options.most_tokens, most_cost=options.most_cost
-        )
+        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
+        decision = DecisionOptions.of(configuration, models[0], calls)
     except TemplateError as error:
         raise _template_error(error, configuration) from error
     return replace(options, decision=decision)
@@ -296,7 +295,7 @@ def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptio
         (model,) = ModelAddress.parse_all([text], {}, allow_http=allow_http)
         options = replace(options, keys=options.keys.with_typed(model_account(model), key))
     models, options = _models(text.split(), options, _in_use(options), allow_http=allow_http)
-    writer = options.writer or JudgeOptions((), allow_http=allow_http)
+    writer = options.writer or JudgeOptions((), calls=CallOptions(allow_http=allow_http))
     return replace(options, writer=replace(writer, models=models))
 
 

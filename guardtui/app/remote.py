@@ -16,8 +16,8 @@ from guardtui.scanners.session_keys import SessionKeys
 if TYPE_CHECKING:
     from guardtui.app.named_guardrails import NamedGuardrail
     from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.decision.options import DecisionOptions
-    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
     from guardtui.session.epochs import Epochs
 
 AIRS = "airs"
@@ -71,7 +71,7 @@ class RemoteOptions:
     def allow_http(self) -> bool:
         """Whether unencrypted http is allowed to models on other machines."""
         known = (self.judge, self.decision, self.writer)
-        return any(options.allow_http for options in known if options is not None)
+        return any(options.calls.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:

@@ -22,8 +22,8 @@ from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
-from guardtui.scanners.expense import CallExpense, PaidScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.expense import CallExpense, PaidScanner
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
 

@@ -9,14 +9,15 @@ from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
 from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.judge_scans import judge_options
+from guardtui.cli.model_scans import judge_options
 from guardtui.cli.progress import progress_text
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
-from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.judge import JudgePanel
+from guardtui.scanners.models.scanner import ModelScanner
 
 _RETRIES = 2
 
@@ -26,7 +27,8 @@ def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
 
     No cache is read or written, since services change their models.
     """
-    options = replace(judge_options(guardrail), retries=_RETRIES)
+    options = judge_options(guardrail)
+    options = replace(options, calls=replace(options.calls, retries=_RETRIES))
     scanner = options.scanner()
     keys = [
         CheckResult(f"key for {address}", "ok", variable or "none is sent")
@@ -42,7 +44,7 @@ def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
     return [*keys, *_facts(scanner, known, verdicts)]
 
 
-async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
+async def _verdicts(scanner: ModelScanner[JudgePanel], known: tuple[Attack, ...]) -> Verdicts:
     """Return the judge's verdict on each. Raises ScannerError."""
 
     def report(now: Progress) -> None:
@@ -52,7 +54,7 @@ async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdict
 
 
 def _facts(
-    scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts
+    scanner: ModelScanner[JudgePanel], known: tuple[Attack, ...], verdicts: Verdicts
 ) -> Iterator[CheckResult]:
     yield CheckResult("judge", "ok", scanner.settings.guardrail.text())
     right = {True: 0, False: 0}  # by whether it is an attack

@@ -168,11 +168,10 @@ def template(kind: str, output: Path | None) -> int:
 
     The key template names the edited file.
     """
-    from guardtui.scanners.decision.template import default_template as question
-    from guardtui.scanners.judge.template import default_template as instructions
+    from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
 
     format_for(None, output, "md", TEMPLATES)
-    write((instructions if kind == "judge" else question)().text, output)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
     return Exit.DONE
 
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from guardtui.app.named_guardrails import NamedGuardrail
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.decision.options import DecisionOptions
-    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
@@ -219,11 +219,11 @@ def _models(
         max_tokens=limits.max_tokens,
     )
     if kind == DECISION:
-        from guardtui.cli.decision_scans import decision_options
+        from guardtui.cli.model_scans import decision_options
 
         return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
     if kind == JUDGE:
-        from guardtui.cli.judge_scans import judge_options
+        from guardtui.cli.model_scans import judge_options
 
         return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
     return _Models(writer=writes)

@@ -107,8 +107,8 @@ class ScanRun(Protocol):
 _RUNS: Mapping[str, str] = {
     "engine": "local_scans",
     "airs": "airs_scans",
-    "judge": "judge_scans",
-    "decision": "decision_scans",
+    "judge": "model_scans",
+    "decision": "model_scans",
 }
 """Modules in this package with the `make_run` of each kind of guardrail."""
 

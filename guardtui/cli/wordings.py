@@ -26,9 +26,9 @@ from guardtui.app.wordings import (
 )
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import open_verdicts
-from guardtui.cli.decision_scans import decision_options, estimate_text
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import DECISION, Function, GuardrailFlags
+from guardtui.cli.model_scans import decision_options, estimate_text
 from guardtui.cli.operating_point import show_progress
 from guardtui.cli.options import FILE, RunOptions, writer_option
 from guardtui.cli.progress import watched
@@ -40,10 +40,10 @@ from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
 from guardtui.scanners.configuration import DecisionConfiguration
-from guardtui.scanners.decision.many import ManyAnswers, ManyPlan, ManyQuestions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.many import ManyAnswers, ManyPlan, ManyQuestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def sweep(
         max_tokens=values.max_tokens,
     )
     limits = RunOptions(max_tokens=values.max_tokens)
-    options = decision_options(guardrail, limits, models, questions=values.questions)
+    options = replace(decision_options(guardrail, limits, models), questions=values.questions)
     try:
         split = split_prompts(prompts, CHOSEN_ON)
     except SplitError as error:
@@ -226,10 +226,11 @@ def _written(
 
 def _rest_of_budget(options: DecisionOptions, used: Usage) -> DecisionOptions:
     """Return the options with the tokens that the writer left of the run's maximum."""
-    if options.most_tokens is None:
+    calls = options.calls
+    if calls.most_tokens is None:
         return options
-    left = options.most_tokens - used.input_tokens - used.output_tokens
-    return replace(options, most_tokens=max(left, 1))
+    left = calls.most_tokens - used.input_tokens - used.output_tokens
+    return replace(options, calls=replace(calls, most_tokens=max(left, 1)))
 
 
 def _agreed(
@@ -244,7 +245,7 @@ def _agreed(
     diagnostics.note(
         f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {subject} "
         f"({options.questions_at_once} questions at most in each){known}, "
-        f"{estimate_text(plan.tokens, options.prices)}"
+        f"{estimate_text(plan.tokens, options.calls.prices)}"
     )
     return _confirmed(yes=yes)
 

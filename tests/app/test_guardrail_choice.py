@@ -181,7 +181,7 @@ def test_a_decision_model_takes_format_and_key_and_a_judge_takes_its_place() -> 
     assert chosen.decision is not None
     assert chosen.model is chosen.decision
     assert (chosen.decision.api, chosen.decision.model.full) == ("systemone", MODEL)
-    assert chosen.decision.retries == 1
+    assert chosen.decision.calls.retries == 1
     assert "typed-key" in chosen.secrets().values()
     assert key_origin(chosen, choice) == TYPED
     judged = with_guardrail(chosen, JUDGE)
@@ -193,7 +193,7 @@ def test_the_limits_of_the_command_line_hold_for_models_that_are_chosen_later() 
     for kind in ("judge", "decision"):
         model = with_guardrail(limited, unnamed(kind, model=MODEL)).model
         assert model is not None
-        assert (model.most_tokens, model.most_cost) == (1000, 2.0)
+        assert (model.calls.most_tokens, model.calls.most_cost) == (1000, 2.0)
 
 
 def test_what_is_remembered_holds_no_address_that_may_hold_a_secret(tmp_path: Path) -> None:

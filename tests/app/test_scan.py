@@ -27,17 +27,17 @@ from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.configuration import configure
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import COUNT, PROMPTS, Cloud, remote
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Received, Server, Step, answer
-from tests.scanners.judge.conftest import asked, prompts_of, said
+from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, topic_path
 
 __all__ = ["topic_path"]

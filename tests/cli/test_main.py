@@ -57,7 +57,7 @@ def test_a_local_evaluation_imports_no_other_guardrail(
     )  # fmt: skip
     modules = done.stdout.split()
     assert len(modules) <= 150
-    others = ("scanners.airs", "scanners.judge", "scanners.decision", "forecast", "http.client")
+    others = ("scanners.airs", "scanners.models", "forecast", "http.client")
     assert [
         name for name in modules if name.startswith(tuple(f"guardtui.{o}" for o in others))
     ] == []

@@ -29,7 +29,7 @@ from guardtui.tui.scan.dialogs import ScanDialog
 from tests.app.cloud import NO_FILE, Cloud
 from tests.http.server import Received, Server, Step, answer
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.judges import said
 from tests.tui.settling import settle
 from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
 

@@ -16,8 +16,9 @@ from guardtui.http.decisions import DecisionAnswer, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.base import Progress, Report, ScannerError, Traffic
-from guardtui.scanners.decision.asking import estimated_tokens, is_pinned
-from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.models.decision import ScoredQuestion
+from guardtui.scanners.models.decision_calls import estimated_tokens, is_pinned
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.remote import HOPELESS, Failures, traffic_of, without_verdict
 
 _LOOKUPS = 500
@@ -72,7 +73,7 @@ class ManyQuestions:
 
     def __init__(
         self,
-        scanner: DecisionScanner,
+        scanner: ModelScanner[ScoredQuestion],
         questions: Sequence[DecisionQuestion],
         texts: Sequence[str],
         at_once: int,
@@ -103,17 +104,17 @@ class ManyQuestions:
 
         Raises ScannerError if the first answer shows that all calls would fail.
         """
-        scanner = self._scanner
-        limit = scanner.new_limit()
+        asked, sending = self._scanner.asked, self._scanner.sending()
+        limit, budget = sending.limit, sending.budget
         counters, failures = Counters(limit), Failures(limit)
-        before = scanner.budget.spent
+        before = budget.spent
         problems: Counter[str] = Counter()
         done = errors = 0
         await self._take_known()
         jobs = self._jobs()
 
         def used() -> Usage:
-            return scanner.budget.spent - before
+            return budget.spent - before
 
         def traffic() -> Traffic:
             return traffic_of(counters, limit, used)
@@ -121,8 +122,8 @@ class ManyQuestions:
         def report_progress() -> None:
             report(Progress("asking", done, max(total, done), errors, traffic=traffic))
 
-        async with scanner.service(limit) as service:
-            requests = scanner.run_with(service)
+        async with asked.service(sending) as service:
+            requests = asked.requests(service, sending)
 
             async def call(job: _Job) -> list[DecisionAnswer]:
                 questions = [self._questions[number] for number in job.questions]
@@ -154,8 +155,8 @@ class ManyQuestions:
             # The current model is unknown before the first answer; only its cached answers may be
             # combined with new ones.
             known = int(np.count_nonzero(~np.isnan(self._probabilities)))
-            answering = scanner.answers.answering
-            while jobs and known and not is_pinned(scanner.model.name) and requests.model is None:
+            answering = asked.answers.answering
+            while jobs and known and not is_pinned(asked.model.name) and requests.model is None:
                 await collect([jobs.pop(0)])
                 if failures.given_up:
                     break
@@ -186,7 +187,7 @@ class ManyQuestions:
 
     def _look_up(self, index: int) -> None:
         for row, question in enumerate(self._questions):
-            known = self._scanner.answers.find(self._texts[index], question)
+            known = self._scanner.asked.answers.find(self._texts[index], question)
             if known is not None:
                 self._probabilities[row, index] = known
 

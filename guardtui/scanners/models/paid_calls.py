@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, Permit
 from guardtui.http.retries import NOTHING_DONE, ONCE, Retries
-from guardtui.scanners.budget import BudgetError, CallBudget
+from guardtui.scanners.models.budget import BudgetError, CallBudget
 
 if TYPE_CHECKING:
     from guardtui.http.usage import TokenUsage

@@ -1,4 +1,4 @@
-"""Calls of one model for one verdict: accepted options, budget, and answer."""
+"""Calls of a judge's model: the options that its server accepts, and its answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ErrorKind, ServiceError
-from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.judge.reading import SCHEMA, AnswerForm, ReadAnswer, read_empty
-from guardtui.scanners.judge.template import JudgeTemplate, fenced
-from guardtui.scanners.paid_calls import PaidCall, paid_call
+from guardtui.scanners.models.calls import Sending
+from guardtui.scanners.models.judge_answers import SCHEMA, AnswerForm, ReadAnswer, read_empty
+from guardtui.scanners.models.paid_calls import PaidCall
+from guardtui.scanners.models.templates import JudgeTemplate, fenced
 from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState
 
@@ -89,25 +88,22 @@ def _named(data: Any) -> list[str]:
 
 
 @dataclass(eq=False)
-class JudgeModel:
-    """A model with its full name (`URL#name`), the template of its calls, and the answer form."""
+class JudgeCalls:
+    """The calls of one run to one model, in the dialect that its server accepts."""
 
-    name: str
     model: ChatModel
-    template: JudgeTemplate
-    form: AnswerForm
-    budget: CallBudget
     dialect: Dialect
-    retries: Retries = ONCE
+    sending: Sending
 
-    async def ask(self, topic: Topic, prompt: str) -> ReadAnswer:
+    async def ask(
+        self, topic: Topic, prompt: str, template: JudgeTemplate, form: AnswerForm
+    ) -> ReadAnswer:
         """Return the model's answer on a prompt. Raises ServiceError, also for a spent budget."""
-        if self.form.scorer is None:
-            return await self._grade(topic, prompt)
-        completion = await self.complete(self.template.filled(topic, prompt))
-        return await self.form.read(completion)
+        if form.scorer is None:
+            return await self._grade(topic, prompt, template)
+        return await form.read(await self.complete(template.filled(topic, prompt)))
 
-    async def _grade(self, topic: Topic, prompt: str) -> ReadAnswer:
+    async def _grade(self, topic: Topic, prompt: str, template: JudgeTemplate) -> ReadAnswer:
         completions: list[ChatCompletion] = []
 
         class AnswerRecorder:
@@ -122,7 +118,7 @@ class JudgeModel:
             f"Texts that belong to it, as examples:{examples}"
         )
         scorer = model_graded_qa(model=AnswerRecorder())
-        state = TaskState(fenced(prompt, self.template.id), input=_QUESTION)
+        state = TaskState(fenced(prompt, template.id), input=_QUESTION)
         score = await scorer(state, Target(criterion))
         if empty := read_empty(completions[-1]):
             return empty
@@ -136,7 +132,7 @@ class JudgeModel:
         dialect, sent = self.dialect, dict[str, Any]()
 
         def options() -> dict[str, Any]:
-            return {**dialect.options, dialect.tokens: self.budget.answer_tokens}
+            return {**dialect.options, dialect.tokens: self.sending.budget.answer_tokens}
 
         def prepare() -> PaidCall[ChatCompletion]:
             nonlocal sent
@@ -154,7 +150,7 @@ class JudgeModel:
             # Another call may have learnt it meanwhile.
             return sent.keys() != options().keys() or dialect.adapt(failure)
 
-        completion = await paid_call(prepare, self.budget, self.model.limit, self.retries, adapt)
+        completion = await self.sending.pay(prepare, adapt)
         dialect.learnt = True
         return completion
 

@@ -16,17 +16,18 @@ import pytest
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import Progress, RemoteScanner, ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.judge.attacks import TOPIC as GARDENING
-from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.reading import AnswerForm
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.judge.template import default_template, parse_template
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.attacks import TOPIC as GARDENING
+from guardtui.scanners.models.attacks import attacks
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.judge_answers import AnswerForm
+from guardtui.scanners.models.templates import JudgeTemplate
 from guardtui.session.verdict_cache import SqliteVerdicts
 from tests.http.server import Answer, Received, Server, Step, answer, reset
+from tests.http.times import JumpClock
 
-from .conftest import (
+from .judges import (
     TOPIC,
     Memory,
     asked,
@@ -52,7 +53,7 @@ def always(step: Step) -> Server:
 async def test_scan_returns_verdicts_reasons_and_usage(tmp_path: Path) -> None:
     progress: list[Progress] = []
     async with model() as server:
-        scanner: RemoteScanner = judge(server, budget=CallBudget(Prices(1.0, 10.0)))
+        scanner: RemoteScanner = judge(server, prices=Prices(1.0, 10.0))
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), progress.append)
         assert prompts_of(server) == dict.fromkeys(PROMPTS, 1)
     assert verdicts_of(verdicts) == [1, 0, 1, 0]
@@ -197,11 +198,11 @@ async def test_only_the_new_model_of_a_panel_is_called(tmp_path: Path) -> None:
         {"topic": TOPIC.model_copy(update={"description": "Anything about tax"})},
         {"topic": TOPIC.model_copy(update={"examples": TOPIC.examples[:1]})},
         {"topic": TOPIC.model_copy(update={"name": "Tax"})},
-        {"template": parse_template("Tax? {prompt} End with ANSWER: yes or ANSWER: no", "")},
+        {"template": JudgeTemplate.parse("Tax? {prompt} End with ANSWER: yes or ANSWER: no")},
         {"options": {"temperature": 1}},
         {"options": {"seed": 1}},
         {"form": AnswerForm.parse("pattern:(yes|no)")},
-        {"budget": CallBudget(answer_tokens=9)},
+        {"answer_tokens": 9},
     ],
     ids=["description", "examples", "name", "template", "temperature", "seed", "form", "length"],
 )
@@ -320,9 +321,11 @@ async def test_answers_before_a_cancellation_are_cached(tmp_path: Path) -> None:
 
 
 def test_settings_identify_all_dependencies_of_verdicts() -> None:
-    models = [ModelAddress("http://127.0.0.1/v1", name) for name in ("a", "b\x1b[0m", "c", "d")]
-    settings = JudgeScanner(models, options={"seed": 1}, form=AnswerForm.parse("graded")).settings
-    template = default_template().id
+    names = ("a", "b\x1b[0m", "c", "d")
+    models = tuple(ModelAddress("http://127.0.0.1/v1", name) for name in names)
+    graded = AnswerForm.parse("graded")
+    settings = JudgeOptions(models, options={"seed": 1}, form=graded).scanner().settings
+    template = JudgeTemplate.shipped().id
     assert settings.kind == "judge"
     assert settings.guardrail.text().startswith("judge a, b")
     assert settings.guardrail.text().endswith(
@@ -339,14 +342,16 @@ def test_models_are_parsed_from_addresses() -> None:
     with pytest.raises(ValueError, match="has no model"):
         ModelAddress.parse("http://localhost:11434/v1", {})
     with pytest.raises(ScannerError, match="the judge needs a model"):
-        JudgeScanner([])
+        JudgeOptions(()).scanner()
 
 
 async def test_key_is_sent_only_to_the_model(tmp_path: Path) -> None:
     refusal = answer({"error": {"message": "bad key sk-secret-1"}}, status=400)
     async with model(refusal) as server:
         address = ModelAddress.parse(f"{server.url}/v1#m", {"GUARDTUI_MODEL_KEY": "sk-secret-1"})
-        verdicts = await JudgeScanner([address]).scan(TOPIC, some(tmp_path, "x", "y"), nothing)
+        verdicts = (
+            await JudgeOptions((address,)).scanner().scan(TOPIC, some(tmp_path, "x", "y"), nothing)
+        )
         assert server.received[0].headers["authorization"] == "Bearer sk-secret-1"
         assert "sk-secret-1" not in f"{verdicts.errors}{verdicts.reasons}{address}"
 
@@ -381,27 +386,29 @@ async def test_attacks_distinguish_gullible_and_sceptical_judges(tmp_path: Path)
 
 async def test_rate_applies_to_all_models_together(tmp_path: Path) -> None:
     async with model() as one, model() as other:
-        scanner = judge(one, other, rate=5, concurrency=20)
+        clock = JumpClock()
+        scanner = judge(one, other, rate=5, concurrency=20, clock=clock)
         await scanner.scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
-        clock = scanner._clock
         assert len(one.received) + len(other.received) == 8
         # Eight calls at five a second: the last one begins more than a second after the first.
-        assert sum(clock.waits) > 1.0  # type: ignore[attr-defined]
+        assert sum(clock.waits) > 1.0
 
 
 _KILLED = """
 import asyncio, sys
 from pathlib import Path
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import TOPIC, nothing, verdicts_of
+from tests.scanners.models.judges import TOPIC, nothing, verdicts_of
 
 async def main(url, folder, epochs):
     prompts = load_prompts(Path(folder) / "some.csv")
     cache = SqliteVerdicts(Path(folder) / "cache")
-    judge = JudgeScanner([ModelAddress(url, "m")], cache=cache, concurrency=8)
+    options = JudgeOptions((ModelAddress(url, "m"),), calls=CallOptions(concurrency=8))
+    judge = options.scanner(cache)
     for epoch in range(1, epochs + 1):
         verdicts = await judge.scan(TOPIC, prompts, nothing, epoch=epoch)
         assert verdicts_of(verdicts) == [1, 0] * (len(prompts) // 2), epoch

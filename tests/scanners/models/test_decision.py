@@ -15,17 +15,20 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BY_HAND, at_threshold
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
+from guardtui.http.decision_model import DecisionModel
 from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.decision.asking import is_version_of
-from guardtui.scanners.decision.template import parse_template
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import ScoredQuestion
+from guardtui.scanners.models.decision_calls import is_version_of
+from guardtui.scanners.models.scanner import ModelScanner
+from guardtui.scanners.models.templates import DecisionTemplate
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import TOPIC, Memory, some
+from tests.scanners.models.judges import TOPIC, Memory, some
 
-from .conftest import NAME, scan, serving
+from .decision_service import NAME, scan, serving
 
 PROMPTS = (
     "How do I file my income tax return?",
@@ -42,7 +45,7 @@ QUICK = {"retry_after": "10ms"}
 async def test_scores_are_the_probabilities_in_both_formats(tmp_path: Path, api: Api) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving() as service:
-        scanner = service.scanner(api=api, budget=CallBudget(Prices(2.0, 0.0)))
+        scanner = service.scanner(api=api, calls=CallOptions(Prices(2.0)))
         verdicts = await scan(scanner, TOPIC, prompts)
         assert service.stats["prompts"]["asked"]["total"] == len(PROMPTS)
         assert list(service.stats["endpoints"]) == [api.value]
@@ -75,7 +78,7 @@ async def test_cached_answers_depend_on_the_template_not_the_threshold(tmp_path:
         assert service.stats["requests"] == len(PROMPTS)
         assert np.array_equal(first.score, again.score)
         assert not again.triggered.any()
-        worded = parse_template("Is it about {description}?", "")
+        worded = DecisionTemplate.parse("Is it about {description}?")
         assert not service.scanner(cache=cache, template=worded).known(TOPIC, prompts).any()
         assert not service.scanner(cache=cache, api=Api.SYSTEM_ONE).known(TOPIC, prompts).any()
         assert not service.scanner(cache=cache, fresh=True).known(TOPIC, prompts).any()
@@ -85,7 +88,7 @@ async def test_cached_answers_depend_on_the_template_not_the_threshold(tmp_path:
 async def test_changed_threshold_keeps_scores_without_requests(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving(faults=["rounded=1", "refused@decisions=every:4"]) as service:
-        scanner = service.scanner(concurrency=1)
+        scanner = service.scanner(calls=CallOptions(concurrency=1))
         verdicts = await scan(scanner, TOPIC, prompts)
     evaluation = Evaluation(
         TOPIC, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
@@ -136,6 +139,10 @@ async def test_duplicate_answer_in_an_object_is_rejected(tmp_path: Path) -> None
     assert "duplicate" in verdicts.errors[0]
 
 
+def opened(scanner: ModelScanner[ScoredQuestion]) -> DecisionModel:
+    return scanner.asked.service(scanner.sending())
+
+
 @pytest.mark.parametrize("fault", ["408", "409", "425", "429", "500", "529", "reset", "cut"])
 async def test_transient_failure_is_retried(tmp_path: Path, fault: str) -> None:
     prompts = some(tmp_path, *PROMPTS)
@@ -149,7 +156,7 @@ async def test_wrong_key_ends_the_scan(tmp_path: Path) -> None:
     async with serving() as service:
         address = service.address
         scanner = service.scanner()
-        scanner.model = type(address)(address.url, address.name)
+        scanner.asked.model = type(address)(address.url, address.name)
         with pytest.raises(ScannerError, match="nothing could be scanned"):
             await scan(scanner, TOPIC, some(tmp_path, *PROMPTS))
 
@@ -159,7 +166,7 @@ async def test_too_many_questions_are_rejected(tmp_path: Path) -> None:
         questions = [DecisionQuestion("Is it about tax?")] * (most + 1)
         async with (
             serving() as service,
-            service.scanner(api=api).service(WatchedLimit(1)) as model,
+            opened(service.scanner(api=api)) as model,
         ):
             assert len((await model.ask("tax", questions[:most])).answers) == most
             with pytest.raises(ServiceError, match=f"HTTP {status}") as raised:
@@ -225,13 +232,17 @@ async def test_cached_answers_of_an_older_model_are_not_mixed_in(
 async def test_model_change_during_a_scan_mixes_no_answers(tmp_path: Path) -> None:
     prompts, cache = some(tmp_path, *PROMPTS), Memory()
     async with serving(faults=["newer-model=after:2"]) as service:
-        verdicts = await scan(service.scanner(cache=cache, concurrency=1), TOPIC, prompts)
+        verdicts = await scan(
+            service.scanner(cache=cache, calls=CallOptions(concurrency=1)), TOPIC, prompts
+        )
         assert (verdicts.triggered >= 0).sum() == 2
         problems = set(verdicts.errors.values())
         assert len(problems) == 1
         assert "the model changed during the run" in problems.pop()
         service.forget()
-        again = await scan(service.scanner(cache=cache, concurrency=1), TOPIC, prompts)
+        again = await scan(
+            service.scanner(cache=cache, calls=CallOptions(concurrency=1)), TOPIC, prompts
+        )
         # What the newer one has answered is known, and is not asked again.
         assert service.stats["requests"] == 2
         assert not again.errors
@@ -250,7 +261,7 @@ async def test_pinned_model_needs_no_probe_and_must_match(tmp_path: Path) -> Non
 async def test_scan_stops_before_it_exceeds_the_budget(tmp_path: Path) -> None:
     prompts = some(tmp_path, *PROMPTS)
     async with serving() as service:
-        scanner = service.scanner(budget=CallBudget(most_tokens=1100), concurrency=1)
+        scanner = service.scanner(calls=CallOptions(most_tokens=1100, concurrency=1))
         verdicts = await scan(scanner, TOPIC, prompts)
     assert verdicts.beyond_budget
     used = verdicts.used
@@ -262,16 +273,16 @@ _KILLED = """
 import asyncio, sys
 from pathlib import Path
 from guardtui.http.secret import Secret
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.paid_calls import WatchedLimit
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.files.prompt_files import load_prompts
-from tests.scanners.judge.conftest import TOPIC
+from tests.scanners.models.judges import TOPIC
 url, folder = sys.argv[1], Path(sys.argv[2])
 cache = SqliteVerdicts(folder / "cache")
 address = ModelAddress(url, "decide-1", Secret("sandbox-key", "test"))
-scanner = DecisionScanner(address, cache=cache, concurrency=4)
+scanner = DecisionOptions(address, calls=CallOptions(concurrency=4)).scanner(cache)
 prompts = load_prompts(folder / "some.csv")
 verdicts = asyncio.run(scanner.scan(TOPIC, prompts, lambda progress: None))
 assert (verdicts.triggered >= 0).all(), verdicts.errors

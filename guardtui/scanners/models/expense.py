@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.budget import CallBudget, Prices
+from guardtui.scanners.models.budget import CallBudget, Prices
 
 _BYTES_PER_TOKEN = 4
 """For English text; other languages have fewer characters per token, but more bytes each."""

@@ -11,11 +11,11 @@ import pytest
 
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.judge.reading import AnswerForm
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.judge_answers import AnswerForm
 from tests.http.server import Received, Step, answer, reset, sends, silence
 
-from .conftest import (
+from .judges import (
     TOPIC,
     Memory,
     asked,
@@ -52,9 +52,7 @@ def refusing(*rules: tuple[Callable[[dict[str, Any]], bool], Step]) -> Callable[
 
 async def test_first_call_requests_structured_output_at_temperature_0(tmp_path: Path) -> None:
     async with model() as server:
-        await judge(server, budget=CallBudget(answer_tokens=77)).scan(
-            TOPIC, some(tmp_path, "x", "y"), nothing
-        )
+        await judge(server, answer_tokens=77).scan(TOPIC, some(tmp_path, "x", "y"), nothing)
         sent = options(server.received[0])
     assert sent["temperature"] == 0
     assert sent["max_tokens"] == 77
@@ -281,9 +279,10 @@ async def test_run_stops_before_it_exceeds_the_budget(
 ) -> None:
     many = [f"tax {number}" for number in range(60)]
     async with model(lambda request: said("ANSWER: yes", usage)) as server:
-        budget = CallBudget(Prices(1.0, 10.0), most_cost=0.02, answer_tokens=60)
         cache = Memory()
-        scanner = judge(server, budget=budget, cache=cache, concurrency=8)
+        limits = {"prices": Prices(1.0, 10.0), "most_cost": 0.02, "answer_tokens": 60}
+        scanner = judge(server, cache=cache, concurrency=8, **limits)
+        budget = scanner.budget
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *many), nothing)
         done = len(server.received)
         assert 1 < done < 60
@@ -300,7 +299,7 @@ async def test_run_stops_before_it_exceeds_the_budget(
             assert done >= 26
             assert budget.spent.cost == pytest.approx(done * 0.0006)
         # Another run has money of its own, and goes on where this one was.
-        rest = judge(server, cache=cache, budget=CallBudget(answer_tokens=60))
+        rest = judge(server, cache=cache, answer_tokens=60)
         assert not (await rest.scan(TOPIC, some(tmp_path, *many), nothing)).errors
         assert max(prompts_of(server).values()) == 1
 
@@ -308,8 +307,8 @@ async def test_run_stops_before_it_exceeds_the_budget(
 async def test_retry_needs_its_part_of_the_budget(tmp_path: Path) -> None:
     """A model that never answers in time is paid for each time: five calls are too many."""
     async with model(silence) as server:
-        budget = CallBudget(most_tokens=9_000, answer_tokens=500)
-        scanner = judge(server, budget=budget, timeout=0.5, retries=5)
+        scanner = judge(server, most_tokens=9_000, answer_tokens=500, timeout=0.5, retries=5)
+        budget = scanner.budget
         verdicts = await scanner.scan(TOPIC, some(tmp_path, "x", "y"), nothing)
         assert all("exceed the budget of 9000 tokens" in error
                    for error in verdicts.errors.values())  # fmt: skip

@@ -16,11 +16,12 @@ from guardtui.http.decisions import Api
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.base import RemoteScanner
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions
 from tests.http.server import Answer, Received, Server, answer
 from tests.http.times import JumpClock
-from tests.scanners.judge.conftest import TOPIC, asked, judge, nothing, said, some
+from tests.scanners.models.judges import TOPIC, asked, judge, nothing, said, some
 
 PROMPTS = tuple(f"{'tax' if n % 3 else 'bread'} {n}" for n in range(20))
 EXPECTED = [int("tax" in prompt) for prompt in PROMPTS]
@@ -100,9 +101,11 @@ def decision(api: Api) -> Guardrail:
     field = "input" if api is Api.DECISIONS else "state"
     return Guardrail(
         lambda request: decided(api, "tax" in request.json[field]),
-        lambda server: DecisionScanner(
-            ModelAddress(f"{server.url}/v1", "decide-1"), api=api, clock=JumpClock()
-        ),
+        lambda server: DecisionOptions(
+            ModelAddress(f"{server.url}/v1", "decide-1"),
+            api=api,
+            calls=CallOptions(clock=JumpClock()),
+        ).scanner(),
         lambda triggered: decided(api, triggered),
     )
 

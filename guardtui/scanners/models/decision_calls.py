@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, DecisionReply
 from guardtui.http.errors import ErrorKind, ServiceError, inert
-from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import VerdictCache, verdict_key
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.model_address import ModelAddress
-from guardtui.scanners.paid_calls import PaidCall, paid_call
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import Sending
+from guardtui.scanners.models.paid_calls import PaidCall
 
 if TYPE_CHECKING:
     from guardtui.http.decision_model import DecisionModel
@@ -112,9 +111,8 @@ class DecisionRequests:
     """
 
     service: DecisionModel
-    budget: CallBudget
+    sending: Sending
     cache: DecisionCache
-    retries: Retries = ONCE
     model: str | None = None
 
     async def ask(
@@ -133,7 +131,7 @@ class DecisionRequests:
             send = lambda: self.service.ask(text, questions)  # noqa: E731
             return PaidCall(size, send, _OVERHEAD * len(questions))
 
-        reply = await paid_call(prepare, self.budget, self.service.limit, self.retries)
+        reply = await self.sending.pay(prepare)
         model = reply.model
         if not is_version_of(model, self.service.model):
             requested = inert(self.service.model, characters=60)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Usage
 from guardtui.http.usage import TokenUsage
-from guardtui.scanners.budget import BudgetError, CallBudget, Prices
+from guardtui.scanners.models.budget import BudgetError, CallBudget, Prices
 
 CALL = st.tuples(
     st.integers(0, 400),  # bytes of the messages

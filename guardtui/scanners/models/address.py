@@ -85,3 +85,8 @@ def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
     from guardtui.http.model_keys import origin_of
 
     return {origin_of(model.url): model.key_variable for model in models}
+
+
+def keys_of(models: Iterable[ModelAddress]) -> tuple[Secret, ...]:
+    """Return the keys of models, each once."""
+    return tuple(dict.fromkeys(model.key for model in models if model.key is not None))

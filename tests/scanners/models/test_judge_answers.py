@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.http.openai import ChatCompletion
-from guardtui.scanners.judge import reading
-from guardtui.scanners.judge.reading import AnswerForm, FormError, ReadAnswer
+from guardtui.scanners.models import judge_answers as reading
+from guardtui.scanners.models.judge_answers import AnswerForm, FormError, ReadAnswer
 
 ANSWER = AnswerForm.parse("answer")
 

@@ -11,12 +11,12 @@ import pytest
 
 from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.decision.many import ManyQuestions
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.many import ManyQuestions
 from guardtui.session.verdict_cache import SqliteVerdicts
-from tests.scanners.judge.conftest import Memory
+from tests.scanners.models.judges import Memory
 
-from .conftest import Service, nothing, serving
+from .decision_service import Service, nothing, serving
 
 TEXTS = [f"{'tax' if n % 2 else 'bread'} question {n}" for n in range(12)]
 QUESTIONS = [
@@ -64,7 +64,9 @@ async def test_equal_texts_are_sent_once() -> None:
 async def test_cached_questions_are_not_sent_again(tmp_path: Path) -> None:
     with contextlib.closing(SqliteVerdicts(tmp_path)) as cache:
         async with serving(faults=["500@decisions=after:5"]) as service:
-            first = await many(service, cache=cache, retries=0, concurrency=1).run(nothing)
+            first = await many(
+                service, cache=cache, calls=CallOptions(retries=0, concurrency=1)
+            ).run(nothing)
             assert first.missing == 7 * len(QUESTIONS)
             assert sum(first.problems.values()) + first.unsent == first.missing
             service.change(faults=[])
@@ -102,7 +104,7 @@ async def test_answers_of_an_older_model_are_requested_again() -> None:
 @pytest.mark.parametrize("fault", ["refused", "missing", "doubled", "out-of-range", "other-model"])
 async def test_invalid_answer_counts_as_missing(fault: str) -> None:
     async with serving(faults=[f"{fault}@decisions=every:4"]) as service:
-        answers = await many(service, concurrency=1).run(nothing)
+        answers = await many(service, calls=CallOptions(concurrency=1)).run(nothing)
     spoilt = {"missing": 1, "doubled": 1}.get(fault, len(QUESTIONS))
     assert answers.missing == 3 * spoilt
     assert sum(answers.problems.values()) == answers.missing
@@ -119,7 +121,7 @@ async def test_faults_on_the_wire_lose_nothing() -> None:
 
 async def test_spent_budget_leaves_questions_unsent() -> None:
     async with serving() as service:
-        asking = many(service, budget=CallBudget(most_tokens=3000), concurrency=1)
+        asking = many(service, calls=CallOptions(most_tokens=3000, concurrency=1))
         answers = await asking.run(nothing)
     assert 0 < answers.missing < len(QUESTIONS) * len(TEXTS)
     used = answers.used

@@ -19,9 +19,11 @@ from guardtui.http.secret import Secret
 from guardtui.sandbox.app import Sandbox
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.settings import SandboxSettings
-from guardtui.scanners.base import Progress
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.base import Progress, VerdictCache
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
+from guardtui.scanners.models.scanner import ModelScanner
 
 NAME = "decide-1"
 
@@ -56,8 +58,19 @@ class Service:
     def named(self, name: str) -> ModelAddress:
         return ModelAddress(f"{self.url}/v1", name, Secret("sandbox-key", "test"))
 
-    def scanner(self, name: str = NAME, **options: Any) -> DecisionScanner:
-        return DecisionScanner(self.named(name), **options)
+    def scanner(
+        self,
+        name: str = NAME,
+        *,
+        cache: VerdictCache | None = None,
+        fresh: bool = False,
+        calls: CallOptions | None = None,
+        **options: Any,
+    ) -> ModelScanner[ScoredQuestion]:
+        """A scanner whose calls go on as those of an author."""
+        calls = calls or CallOptions()
+        chosen = DecisionOptions(self.named(name), calls=calls, **options)
+        return chosen.scanner(cache, fresh=fresh)
 
 
 @asynccontextmanager
@@ -76,5 +89,7 @@ def nothing(progress: Progress) -> None:
     """Report to nobody."""
 
 
-async def scan(scanner: DecisionScanner, topic: Topic, prompts: PromptSet, **more: Any) -> Verdicts:
+async def scan(
+    scanner: ModelScanner[ScoredQuestion], topic: Topic, prompts: PromptSet, **more: Any
+) -> Verdicts:
     return await scanner.scan(topic, prompts, nothing, **more)

@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdict, Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.base import Progress
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.base import Progress, VerdictCache
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions, JudgePanel
+from guardtui.scanners.models.scanner import ModelScanner
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
 
@@ -78,10 +81,20 @@ def prompts_of(server: Server) -> Counter[str]:
     return Counter(asked(request) for request in server.received)
 
 
-def judge(*servers: Server, **more: Any) -> JudgeScanner:
+def calls_of(options: dict[str, Any]) -> CallOptions:
+    """The options of calls among options, from which they are taken; time jumps."""
+    names = {field.name for field in fields(CallOptions)} & options.keys()
+    return CallOptions(**{"clock": JumpClock(), **{name: options.pop(name) for name in names}})
+
+
+def judge(
+    *servers: Server, cache: VerdictCache | None = None, fresh: bool = False, **more: Any
+) -> ModelScanner[JudgePanel]:
     """A scanner of models named a, b, …, one on each server; time jumps."""
-    models = [ModelAddress(f"{server.url}/v1", "abcdef"[at]) for at, server in enumerate(servers)]
-    return JudgeScanner(models, **{"clock": JumpClock(), **more})
+    named = zip(servers, "abcdef", strict=False)
+    models = tuple(ModelAddress(f"{server.url}/v1", name) for server, name in named)
+    calls = calls_of(more)
+    return JudgeOptions(models, calls=calls, **more).scanner(cache, fresh=fresh)
 
 
 class Memory:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.budget import CallBudget, Prices
-from guardtui.scanners.expense import CallExpense, PaidScanner, estimate_expense
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import CallBudget, Prices
+from guardtui.scanners.models.expense import CallExpense, PaidScanner, estimate_expense
+from guardtui.scanners.models.judge import JudgeOptions
 
 
 def messages(prompt: str) -> list[dict[str, str]]:
@@ -57,5 +57,5 @@ def test_expense_without_prices_has_no_cost_but_names_the_budget() -> None:
 
 
 def test_judge_is_a_paid_scanner() -> None:
-    judge = JudgeScanner([ModelAddress("http://localhost:1/v1", "m")])
+    judge = JudgeOptions((ModelAddress("http://localhost:1/v1", "m"),)).scanner()
     assert isinstance(judge, PaidScanner)

@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.template import (
-    JudgeTemplate,
-    default_template,
-    fenced,
-    load_template,
-    parse_template,
-)
-from guardtui.scanners.template_file import TemplateError
+from guardtui.scanners.models.attacks import attacks
+from guardtui.scanners.models.templates import JudgeTemplate, TemplateError, fenced
 
-from .conftest import TOPIC, fenced_in
+from .judges import TOPIC, fenced_in
 
 MARKS = re.compile(r"<<<(?:prompt|end) ([0-9a-f]{16})>>>")
 NASTY = st.text() | st.lists(
@@ -31,7 +24,7 @@ NASTY = st.text() | st.lists(
 
 @given(prompt=NASTY)
 def test_no_prompt_closes_its_fence(prompt: str) -> None:
-    (_, user) = default_template().filled(TOPIC, prompt)
+    (_, user) = JudgeTemplate.shipped().filled(TOPIC, prompt)
     lines = user["content"]
     mark = MARKS.search(lines)
     assert mark is not None
@@ -50,7 +43,7 @@ def test_known_mark_does_not_close_another_fence(prompt: str) -> None:
 
 
 def test_equal_prompts_give_equal_messages() -> None:
-    template = default_template()
+    template = JudgeTemplate.shipped()
     assert template.filled(TOPIC, "x") == template.filled(TOPIC, "x")
     other = JudgeTemplate((("user", "Only {prompt}"),))
     assert MARKS.findall(other.filled(TOPIC, "x")[0]["content"]) != MARKS.findall(
@@ -61,13 +54,13 @@ def test_equal_prompts_give_equal_messages() -> None:
 @pytest.mark.parametrize("attack", attacks(), ids=lambda one: one.name)
 def test_attacks_stay_between_the_marks(attack: object) -> None:
     prompt = attack.prompt  # type: ignore[attr-defined]
-    system, user = default_template().filled(TOPIC, prompt)
+    system, user = JudgeTemplate.shipped().filled(TOPIC, prompt)
     assert prompt not in system["content"]
     assert fenced_in(user["content"]) == prompt
 
 
 def test_placeholders_are_replaced_once_and_other_braces_stay() -> None:
-    template = parse_template(
+    template = JudgeTemplate.parse(
         '[system]\nJSON like {"answer": "yes"} or {} or {A}\n[user]\n'
         "{name}|{description}|{examples}|{prompt}",
         "mine.txt",
@@ -83,27 +76,27 @@ def test_placeholders_are_replaced_once_and_other_braces_stay() -> None:
 
 def test_topic_without_examples_is_marked() -> None:
     topic = TOPIC.model_copy(update={"examples": ()})
-    assert "- (none)" in default_template().filled(topic, "x")[1]["content"]
+    assert "- (none)" in JudgeTemplate.shipped().filled(topic, "x")[1]["content"]
 
 
 def test_sections_and_plain_text_are_parsed() -> None:
-    assert parse_template("Is {prompt} bad?\n\nSay.", "").messages == (
+    assert JudgeTemplate.parse("Is {prompt} bad?\n\nSay.", "").messages == (
         ("user", "Is {prompt} bad?\n\nSay."),
     )
-    template = parse_template("\n[system] \nA\n\n[user]\nB {prompt}\n[system]\nC\n", "")
+    template = JudgeTemplate.parse("\n[system] \nA\n\n[user]\nB {prompt}\n[system]\nC\n", "")
     assert template.messages == (("system", "A"), ("user", "B {prompt}"), ("system", "C"))
 
 
 def test_shipped_template_is_read_back_unchanged() -> None:
-    template = default_template()
-    again = parse_template(template.text, "again.txt")
+    template = JudgeTemplate.shipped()
+    again = JudgeTemplate.parse(template.text, "again.txt")
     assert (again.messages, again.id) == (template.messages, template.id)
     assert [role for role, _ in template.messages] == ["system", "user"]
 
 
 def test_edited_template_has_another_id() -> None:
-    template = default_template()
-    assert parse_template(template.text.replace("judge", "decide"), "").id != template.id
+    template = JudgeTemplate.shipped()
+    assert JudgeTemplate.parse(template.text.replace("judge", "decide"), "").id != template.id
     assert re.fullmatch("[0-9a-f]{8}", template.id)
 
 
@@ -121,7 +114,7 @@ def test_edited_template_has_another_id() -> None:
 )
 def test_template_errors_name_file_line_and_remedy(text: str, place: str, told: str) -> None:
     with pytest.raises(TemplateError) as caught:
-        parse_template(text, "mine.txt")
+        JudgeTemplate.parse(text, "mine.txt")
     message = str(caught.value)
     assert message.startswith(f"mine.txt{place}")
     assert told in message.split("\n", 1)[1]
@@ -130,15 +123,15 @@ def test_template_errors_name_file_line_and_remedy(text: str, place: str, told: 
 def test_templates_are_read_from_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_bytes("\ufeff[user]\r\nÜber {prompt}\r\n".encode())
-    template = load_template(path)
+    template = JudgeTemplate.load(path)
     assert template.messages == (("user", "Über {prompt}"),)
     assert template.source == str(path)
     path.write_bytes(b"[user]\n\xff {prompt}")
     with pytest.raises(TemplateError, match=r"mine\.txt:2: is not UTF-8\n  save it as UTF-8"):
-        load_template(path)
+        JudgeTemplate.load(path)
     path.write_bytes(b"{prompt}" + b" " * 70_000)
     with pytest.raises(TemplateError, match="too large"):
-        load_template(path)
+        JudgeTemplate.load(path)
     for missing in (tmp_path, tmp_path / "none.txt"):
         with pytest.raises(TemplateError, match="is not a regular file\n  name a text file"):
-            load_template(missing)
+            JudgeTemplate.load(missing)
