@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
@@ -26,7 +27,7 @@ from tests.tui.tax_app import frame, main_screen
 NO_SERVICE = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
 FIELDS = {"name": "#field-name", "description": "#field-description"}
 FIELDS |= {f"example {number}": f"#field-example-{number}" for number in range(1, 6)}
-PATIENCE = 8.0
+PATIENCE = 60.0
 """Seconds for which eyes wait; nothing takes as long unless it never comes."""
 
 
@@ -263,7 +264,7 @@ class Author(Story):
 
         def scans() -> list[int]:
             recorded = [one.evaluation for one in self.main.services.session.iterations]
-            return [one.metrics.missing for one in recorded if one.settings.is_remote]
+            return [one.metrics.missing for one in recorded if one.settings.kind in REMOTE]
 
         await self._until(lambda: scans() == [0] * count)
         await self._rests()
@@ -349,7 +350,9 @@ class Author(Story):
     async def _go_to(self, selector: str) -> None:
         if selector == "#table" and self.main.panes.stacked:
             self.main.panes.show("results")
-        self.main.query_one(selector).focus()
+        widget = self.main.query_one(selector)
+        widget.focus()
+        await self._until(lambda: widget.has_focus)
         await self.pilot.pause()
 
     def _shown_group(self) -> str:
@@ -375,7 +378,9 @@ class Author(Story):
                 and rows is not None
                 and rows.evaluation is state.evaluation
                 and rows.view == self.main.panes.results.view
-                and not any(at_work(worker) for worker in self.app.workers)
+                and not any(
+                    at_work(worker) and worker.group != "explain" for worker in self.app.workers
+                )
             )
 
         await self.pilot.pause()

@@ -37,7 +37,7 @@ class Shell:
         return self.runs("eval", f"{name}.yaml", *prompts, *ENGINE, "--format", "json", *options)
 
     def exits(self, code: int) -> Self:
-        assert self._result.code == code, self._result.err
+        assert self._result.code == code, self._result
         return self
 
     def prints(self, *texts: str) -> Self:

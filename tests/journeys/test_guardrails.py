@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def airs(folder: Path) -> Iterator[dict[str, str]]:
             "PANW_MGMT_CLIENT_ID": "sandbox",
             "PANW_MGMT_CLIENT_SECRET": "sandbox",
             "PANW_MGMT_TSG_ID": "1",
-            "GUARDTUI_CACHE": str(folder / "cache"),
+            "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"],
         }
 
 
@@ -50,7 +51,7 @@ def remote(airs: dict[str, str]) -> RemoteOptions:
 def sent(airs: dict[str, str]) -> int:
     """How many prompts the sandbox was asked."""
     url = airs["PANW_AI_SEC_API_ENDPOINT"]
-    return sum(one["asked"] for one in request(f"{url}/_sandbox/stats")[1]["prompts"].values())
+    return int(request(f"{url}/_sandbox/stats")[1]["prompts"]["asked"]["total"])
 
 
 async def test_a_plan_that_is_dismissed_sends_nothing(
@@ -86,23 +87,24 @@ async def test_an_edit_is_forecast_then_scanned_kept_and_the_apply_reverted(
     author: Author, remote: RemoteOptions, airs: dict[str, str], shell: Shell
 ) -> None:
     await (
-        author.opens("tax", remote=remote)
+        author.opens("tax-advice", remote=remote)
         .does("scan")
         .answers("t", "g")
-        .sees("8 prompts scanned")
-        .types(" on money")
-        .sees("forecast")
+        .sees_scans(1)
+        .types(" now")
+        .sees("forecast from 1 scan", "coverage ≈")
         .does("scan")
         .sees_scans(2)
         .keeps()
-        .finds("tax.yaml", f"{START} on money")
+        .finds("tax-advice.yaml", "tax bill now")
         .does("revert_remote")
         .answers("y")
         .is_told("everted")
     )
     shell.runs("topics", "list", **airs).exits(0).prints("Tax advice")
-    shell.runs("forecast", "tax.yaml", "--prompts", "tax.csv", "--set", "encoder=static").exits(0)
-    shell.prints("Forecast of AIRS, profile sandbox")
+    prompts = ("--prompts", "tax-advice.csv", "--set", "encoder=static")
+    shell.runs("forecast", "tax-advice.yaml", *prompts).exits(0)
+    shell.prints("Forecast of AIRS, profile sandbox", "rests on 2 scans")
 
 
 async def test_a_wrong_key_is_reported_and_never_shown(
@@ -150,7 +152,7 @@ async def test_a_judge_is_asked_on_screen_and_by_command(author: Author, shell: 
             .sees("coverage 1.000")
             .sees_history(2)
             .types(" on money")
-            .sees("forecast")
+            .sees("scans ask Judge mock")
         )
 
 
