@@ -10,8 +10,8 @@ from guardtui.app.connections import Connections
 from guardtui.app.ports import Author, ChooseAnswer, Confirm
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.recording import is_recorded, iteration_of
-from guardtui.app.scan import Scans
+from guardtui.app.scan.record import is_recorded, iteration_of
+from guardtui.app.scan.run import Scans
 from guardtui.app.state import EditKind, Store, with_session
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.comparison import compare

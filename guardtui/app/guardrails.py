@@ -17,7 +17,7 @@ from guardtui.app.guardrail_choice import (
     with_choice,
 )
 from guardtui.app.ports import Author
-from guardtui.app.scan import Scans
+from guardtui.app.scan.run import Scans
 
 
 class Guardrails:

@@ -15,7 +15,7 @@ from guardtui.app.label_step import label_need, label_step
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, RefinementError, Refinements
-from guardtui.app.scan import Scans
+from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, Store
 from guardtui.app.wording_trials import MeasuredWordings
 from guardtui.app.workspace_sync import WorkspaceSync

@@ -9,7 +9,7 @@ from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
-from guardtui.app.scan_results import ScanResults
+from guardtui.app.scan.record import ScanResults
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import REMOTE

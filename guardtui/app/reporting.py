@@ -9,8 +9,8 @@ from pathlib import Path
 from guardtui.app.companion_topics import CompanionTopics
 from guardtui.app.connections import Connections
 from guardtui.app.engine import Engine
-from guardtui.app.recording import iteration_of
 from guardtui.app.remote import AIRS
+from guardtui.app.scan.record import iteration_of
 from guardtui.app.state import Store
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError

@@ -22,12 +22,12 @@ from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.prompt_survey import PromptSurveys
-from guardtui.app.recording import MeasuredDefinitions
 from guardtui.app.refinement import Refinements
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
-from guardtui.app.scan import Scans
+from guardtui.app.scan.record import MeasuredDefinitions
+from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.app.wording_trials import WordingTrials

@@ -10,12 +10,12 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.flip_check import FlipGoal
 from guardtui.app.recorded_forecast import (
     forecast_recorded,
     recorded_forecast_before,
     recorded_guardrail,
 )
+from guardtui.app.scan.plan import FlipGoal
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.decision_scans import DecisionRun
 from guardtui.cli.delivery import deliver

@@ -21,7 +21,7 @@ from guardtui.app.guardrail_choice import (
 )
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.scan_plan import ScanChoice
+from guardtui.app.scan.plan import ScanChoice
 from guardtui.app.services import Services
 from guardtui.app.wording_trials import (
     ModelTrial,

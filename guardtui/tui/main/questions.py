@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.screen import ModalScreen
 
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
-from guardtui.app.scan_plan import FlipPlan, ScanPlan
+from guardtui.app.scan.plan import FlipPlan, ScanPlan
 from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.text import display_text
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog

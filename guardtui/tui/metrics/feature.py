@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.recording import is_recorded
 from guardtui.app.remote import AIRS
+from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation

@@ -22,11 +22,10 @@ from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.app.agreement import EngineAgreement
-from guardtui.app.flip_check import FlipGoal
 from guardtui.app.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import ShowTopic
-from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
+from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanCost, ScanPlan
 from guardtui.app.wording_trials import TypeWordings, WordingPlan
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics

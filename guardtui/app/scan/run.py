@@ -1,4 +1,4 @@
-"""Scans by a remote guardrail: start, pause, progress, end and recording."""
+"""Runs of remote scans: start, pause, progress, end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
-from guardtui.app.flip_check import FlipCheck, FlipStatus
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.recorded_forecast import forecast_before
-from guardtui.app.recording import record, recorded_text
-from guardtui.app.scan_plan import ScanRequest
-from guardtui.app.scan_planning import AgreedScan, ScanPlanning, ScanSubject
-from guardtui.app.scan_results import ScanResults
+from guardtui.app.scan.ask import PlannedScan, ScanPlanning
+from guardtui.app.scan.plan import FlipCheck, FlipStatus, ScanRequest
+from guardtui.app.scan.record import ScanResults, record, recorded_text
 from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
@@ -82,7 +80,7 @@ class Scans:
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
         self._job: Job | None = None
-        self._subject: ScanSubject | None = None
+        self._request: ScanRequest | None = None
         self._stopped_by = StopReason.AUTHOR
         self._check: FlipCheck | None = None
         self._shown_at = 0.0
@@ -106,18 +104,18 @@ class Scans:
 
     def scan(self) -> None:
         """Scan the definition; ask first, unless the author agreed to the plan before."""
-        self._start(ScanRequest())
+        self._start()
 
     def scan_options(self) -> None:
         """Show the plan of a scan, and scan as chosen."""
-        self._start(ScanRequest(ask=True))
+        self._start(ask=True)
 
     def scan_missing(self) -> None:
         """Scan the prompts that have no verdict yet."""
         if refusal := self.missing_refusal:
             self._author.notify(refusal)
         else:
-            self._start(ScanRequest(missing=True))
+            self._start(missing=True)
 
     @property
     def missing_refusal(self) -> str:
@@ -140,7 +138,7 @@ class Scans:
         ):
             self._author.notify("Every prompt has a verdict, so none is in doubt.")
             return
-        self._start(ScanRequest(flips=True))
+        self._start(flips=True)
 
     def pause(self) -> None:
         """Pause the scan, or resume it."""
@@ -225,13 +223,13 @@ class Scans:
         if same_prompts and new.topic == old.topic:
             return
         self.results.prefers_preview = False
-        self._planning.flips.forget_rest()
+        self._planning.forget_rest()
         if not self.under_way:
             self._store.show_scan(None)
             return
-        subject = self._subject
-        if subject is not None and (
-            subject.topic != new.topic or subject.prompts.fingerprint != new.prompts.fingerprint
+        scanned = self._request
+        if scanned is not None and (
+            scanned.topic != new.topic or scanned.prompts.fingerprint != new.prompts.fingerprint
         ):
             self._stopped_by = StopReason.EDIT
             self.stop()
@@ -277,23 +275,24 @@ class Scans:
 
     # --- one scan -------------------------------------------------------------------------
 
-    def _start(self, request: ScanRequest) -> None:
+    def _start(self, *, ask: bool = False, missing: bool = False, flips: bool = False) -> None:
         if self.under_way:
             self._author.notify(UNDER_WAY)
             return
-        self._subject = None
+        self._request = None
         self._stopped_by = StopReason.AUTHOR
-        self._job = self._jobs.start(self._run(request), group="scan")
+        self._job = self._jobs.start(self._run(ask, missing, flips), group="scan")
 
-    async def _run(self, request: ScanRequest) -> None:
+    async def _run(self, ask: bool, missing: bool, flips: bool) -> None:
         async with self._one_at_a_time:  # waits for the end of a cancelled scan
             self.results.evaluator = self._check = None
             try:
                 topic = await self._editing.finish_typing()
-                subject = self._subject = ScanSubject(topic, self._workspace.prompts)
-                agreed = await self._planning.plan(subject, request)
+                request = ScanRequest(topic, self._workspace.prompts, ask, missing, flips)
+                self._request = request
+                agreed = await self._planning.plan(request)
                 if agreed is not None:
-                    await self._evaluate(agreed, subject)
+                    await self._evaluate(agreed, request)
             except GuardtuiError as error:
                 self.results.keep_partial()
                 self._step(f"not scanned: {error}", problem=True)
@@ -315,13 +314,13 @@ class Scans:
         if check is not None and evaluation is not None:
             step += f". {check.text}"
         if check is not None and by is StopReason.AUTHOR:
-            self._planning.flips.stopped(check)
+            self._planning.stopped(check)
         self._step(step, problem=True, stopped=by, check=check)
         self._refresh()
 
     # --- requests and recording ----------------------------------------------------------
 
-    async def _evaluate(self, run: AgreedScan, subject: ScanSubject) -> None:
+    async def _evaluate(self, run: PlannedScan, request: ScanRequest) -> None:
         if self._cache is None:
             self._cache = SqliteVerdicts(cache_folder())
         if not self._cache.works:
@@ -332,11 +331,11 @@ class Scans:
         epochs = self._connections.options.epochs
         if check is None:
             evaluation = await evaluator.evaluate_rows(
-                subject.topic, subject.prompts, run.rows, run.onto, epochs=epochs
+                request.topic, request.prompts, run.rows, run.onto, epochs=epochs
             )
         else:
             evaluation = await evaluator.evaluate_in_rounds(
-                subject.topic, subject.prompts, check.next_rows, run.onto, epochs=epochs
+                request.topic, request.prompts, check.next_rows, run.onto, epochs=epochs
             )
             if not check.asked:
                 self._step(check.status.text)
@@ -353,7 +352,7 @@ class Scans:
                 self._jobs.cancel(group)
             await self._show(evaluation)
 
-    async def _record(self, evaluation: Evaluation, run: AgreedScan) -> None:
+    async def _record(self, evaluation: Evaluation, run: PlannedScan) -> None:
         if not evaluation.metrics.total:
             reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
             self._step(f"no prompt got a verdict: {reason}", problem=True)

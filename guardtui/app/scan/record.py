@@ -1,20 +1,27 @@
-"""What is recorded in the session: scans as iterations, and definitions measured at pauses."""
+"""The record of scans: as iterations, found again; and definitions measured at pauses."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from guardtui.app.connections import Connections
 from guardtui.app.ports import Author, Jobs
+from guardtui.app.problems import problems_shown
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.domain.guardrail import REMOTE
+from guardtui.domain.guardrail import DECISION, REMOTE, Guardrail
+from guardtui.domain.operating_point import BY_HAND, at_threshold
+from guardtui.domain.topic import Topic
 from guardtui.reports.base import usage_text
+from guardtui.session.chosen_thresholds import read_decision_threshold, write_decision_threshold
+from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.history import (
     MEASURED_AT_MOST,
     Figures,
@@ -23,7 +30,7 @@ from guardtui.session.history import (
     read_measured,
 )
 from guardtui.session.session import Decision, Iteration, Session
-from guardtui.session.store import StoreError
+from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.workspace import Workspace, now
 
 if TYPE_CHECKING:
@@ -116,6 +123,152 @@ def recorded_text(iteration: Iteration) -> str:
     if metrics.errors:
         text += f", {metrics.errors} failed"
     return text + used
+
+
+# --- scans found again -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Expected verdicts of a definition on a prompt set: Triggered codes, int8 [N]."""
+
+    topic: Topic
+    prompt_set: str
+    triggered: NDArray[np.int8]
+
+
+class ScanResults:
+    """Finds the scan that belongs to the current definition, prompts and guardrail."""
+
+    def __init__(self, workspace: Workspace, connections: Connections, author: Author) -> None:
+        self._workspace, self._session = workspace, workspace.session
+        self._connections, self._author = connections, author
+        self.threshold = DecisionThreshold(workspace.store)
+        """Threshold of the decision model used by scans."""
+        self.evaluator: RemoteEvaluator | None = None
+        """Evaluator of the newest scan, which may be under way, or None."""
+        self.newest: Evaluation | None = None
+        """Newest scan, complete or not, which the session may not have recorded, or None."""
+        self.prediction: Prediction | None = None
+        """Verdicts expected of the newest scan, or None."""
+        self.prefers_preview = False
+        """Whether the author wants the engine's preview instead of an existing scan."""
+
+    @property
+    def scanning(self) -> bool:
+        """Whether a scan is running or paused."""
+        return self.evaluator is not None and self.evaluator.busy
+
+    def so_far(self) -> Evaluation | None:
+        """Return the evaluation of the verdicts so far, or None."""
+        return self.evaluator.so_far() if self.evaluator is not None and self.scanning else None
+
+    def is_current(self, evaluation: Evaluation) -> bool:
+        """Return whether this is a remote scan of the current definition and prompts."""
+        return evaluation.settings.kind in REMOTE and evaluation.key.same_subject(
+            self._session.topic, self._workspace.prompts.fingerprint
+        )
+
+    def standing(self) -> Evaluation | None:
+        """Return the newest current scan; None without one, or if the preview is preferred."""
+        return None if self.prefers_preview else self.current()
+
+    def current(self) -> Evaluation | None:
+        """Return the newest current scan by the chosen guardrail, or None."""
+        recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
+        for evaluation in (self.so_far(), self.newest, *recorded):
+            if evaluation is None or not self._connections.follows(evaluation.settings):
+                continue
+            if self.is_current(evaluation):
+                return self.at_chosen_threshold(evaluation)
+        return None
+
+    def at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation at the threshold chosen for its scanner."""
+        with problems_shown(self._author):
+            return self.threshold.applied(evaluation)
+        return evaluation
+
+    def last(self) -> Evaluation | None:
+        """Return the newest scan by the connected guardrail, of any definition."""
+        name, follows = self._connections.asked_name, self._connections.follows
+        for iteration in reversed(self._session.iterations):
+            settings = iteration.evaluation.settings
+            if settings.kind == name and follows(settings):
+                return iteration.evaluation
+        newest = self.newest
+        return newest if newest is not None and follows(newest.settings) else None
+
+    def predicted(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
+        """Return the expected verdicts of a scan, int8 [N], or None."""
+        prediction = self.prediction
+        if prediction is None or evaluation.settings.kind not in REMOTE:
+            return None
+        fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
+        return prediction.triggered if fits else None
+
+    def decided(self) -> Evaluation | None:
+        """Return the shown scan if it is by a decision model, whose threshold can change."""
+        scan = self.standing()
+        return scan if scan is not None and scan.settings.kind == DECISION else None
+
+    def keep_partial(self) -> Evaluation | None:
+        """Keep and return the verdicts of an incomplete scan, or None."""
+        evaluation = self.evaluator.so_far() if self.evaluator is not None else None
+        if evaluation is None or not evaluation.metrics.total:
+            return None
+        known = self.current()
+        if known is None or evaluation.metrics.missing <= known.metrics.missing:
+            self.newest = evaluation
+        return evaluation
+
+
+class DecisionThreshold:
+    """Sets the threshold at which probabilities become verdicts, without requests."""
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+        self._chosen: dict[Guardrail, float | None] = {}
+        self._applied: tuple[Evaluation, Evaluation] | None = None
+
+    def chosen(self, guardrail: Guardrail) -> float | None:
+        """Return the threshold set by hand for a model in this session, or None for the recorded.
+
+        Raises StoreError.
+        """
+        if guardrail not in self._chosen:
+            settings = self._sessions.settings()
+            self._chosen[guardrail] = read_decision_threshold(settings, guardrail)
+        return self._chosen[guardrail]
+
+    def applied(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation at the chosen threshold, if a decision model made it in one epoch.
+
+        The same evaluation and threshold give the same object. Raises StoreError.
+        """
+        settings = evaluation.settings
+        if settings.kind != DECISION or evaluation.verdicts.repeats is not None:
+            return evaluation
+        threshold = self.chosen(settings.guardrail)
+        chosen = threshold, BY_HAND
+        if threshold is None or chosen == (settings.threshold, settings.threshold_source):
+            return evaluation
+        if self._applied is not None and self._applied[0] is evaluation:
+            now = self._applied[1].settings
+            if chosen == (now.threshold, now.threshold_source):
+                return self._applied[1]
+        applied = at_threshold(evaluation, threshold, BY_HAND)
+        self._applied = evaluation, applied
+        return applied
+
+    def use(self, chosen: float | None, guardrail: Guardrail) -> None:
+        """Use a threshold until the app ends, unless `keep` stores it."""
+        self._chosen[guardrail] = chosen
+
+    def keep(self, guardrail: Guardrail) -> None:
+        """Store the threshold in the session. Raises StoreError."""
+        chosen = self.chosen(guardrail)
+        self._sessions.update_settings(write_decision_threshold(chosen, guardrail))
 
 
 # --- definitions measured while editing ---------------------------------------------------

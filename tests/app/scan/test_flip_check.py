@@ -10,9 +10,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.flip_check import FlipGoal
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.scan_plan import FlipPlan, ScanChoice
+from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.budget import Prices
@@ -21,7 +20,7 @@ from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
-from tests.app.test_scan import Desk
+from tests.app.scan.test_run import Desk
 from tests.guardrails import judge_settings
 from tests.http.server import Received, Server, Step
 from tests.scanners.judge.conftest import asked, prompts_of, refused, said

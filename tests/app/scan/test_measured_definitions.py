@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app import recording
+from guardtui.app.scan import record
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered
-from guardtui.session.history import MeasuredDefinition
+from guardtui.session.history import MeasuredDefinition, add_measured
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from tests.app.headless import TaskJobs
@@ -129,12 +129,11 @@ async def test_a_full_disk_is_reported_once_and_they_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(written(tmp_path)) as app:
-        add_measured = recording.add_measured
 
         def full(*_: object) -> None:
             raise StoreError("the disk is full")
 
-        monkeypatch.setattr(recording, "add_measured", full)
+        monkeypatch.setattr(record, "add_measured", full)
         await app.describe("Soup")
         await app.describe("Bread")
         messages = [
@@ -148,6 +147,6 @@ async def test_a_full_disk_is_reported_once_and_they_stay(
             kept.append(measured)
             add_measured(store, measured)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(recording, "add_measured", keep)
+        monkeypatch.setattr(record, "add_measured", keep)
         await app.describe("Rice")
         assert [measured.topic.description for measured in kept] == ["Soup", "Bread", "Rice"]

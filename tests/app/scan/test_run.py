@@ -20,8 +20,8 @@ from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.scan import Scans
-from guardtui.app.scan_plan import ScanChoice, ScanPlan
+from guardtui.app.scan.plan import ScanChoice, ScanPlan
+from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import TopicMatcher

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app.recording import is_recorded, iteration_of, record, recorded_text
+from guardtui.app.scan.record import is_recorded, iteration_of, record, recorded_text
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered, Verdicts

@@ -1,16 +1,20 @@
-"""A check of likely flips: scan the most informative prompts until coverage is precise enough."""
+"""The plan of a remote scan: what it asks, its cost, the author's choice, and likely flips.
+
+A check of likely flips scans the most informative prompts until coverage is precise enough.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.app.ports import Question
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
@@ -22,6 +26,7 @@ from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit
+from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.local.scanner import Stopped
 from guardtui.scanners.remote import GIVE_UP_AFTER
 from guardtui.session.scan_order import teaching_order
@@ -103,6 +108,102 @@ def expected_text(expected: Expected) -> str:
     )
 
 
+# --- the question to the author --------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ScanRequest:
+    """Scan of a definition and its prompts, requested by the author.
+
+    `ask` always shows the plan; `missing` scans only rows without a verdict, `flips` only those in
+    doubt, in rounds.
+    """
+
+    topic: Topic
+    prompts: PromptSet
+    ask: bool = False
+    missing: bool = False
+    flips: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCost:
+    """Prompts of a scan and how many are cached; the same for the likely changes.
+
+    `rate` is in prompts a second, None if unknown; `expense` is the usage of a judge's call, None
+    if calls are free.
+    """
+
+    prompts: int
+    known: int
+    likely: int
+    likely_known: int
+    rate: float | None
+    epochs: int = 1
+    expense: CallExpense | None = None
+
+    def calls(self, prompts: int, known: int) -> int:
+        """Return the number of calls for `prompts` prompts of which `known` are cached."""
+        return prompts - known + prompts * (self.epochs - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanChoice:
+    """The author's choice: deploy the definition first or not, all rows or only likely changes.
+
+    `agreed` deploys definitions without a question from now on; `other` scans with the other
+    guardrail (AIRS or the judge). `goal` ends a check of likely flips.
+    """
+
+    apply: bool
+    likely: bool
+    agreed: bool
+    other: bool = False
+    goal: FlipGoal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan(Question[ScanChoice]):
+    """Question about the changes and cost of a scan. `changes` is None without deployment.
+
+    `title` is the profile or the model. With `judge` a model scans, without deployment. `other`
+    names the other guardrail that could scan, or is "".
+    """
+
+    title: str
+    changes: tuple[str, ...] | None
+    warnings: tuple[str, ...]
+    cost: ScanCost
+    agreed: bool
+    judge: bool = False
+    other: str = ""
+    who: str = "a judge"
+
+
+@dataclass(frozen=True, slots=True)
+class FlipPlan(Question[ScanChoice]):
+    """Question about a check of likely flips; `scan` is the plan of its scan.
+
+    `coverage` is expected from `scans` recorded scans. `doubtful` prompts are in doubt, `known` of
+    them cached. `goal` is the default.
+    """
+
+    scan: ScanPlan
+    coverage: Expected
+    scans: int
+    doubtful: int
+    known: int
+    goal: FlipGoal
+
+    @property
+    def calls(self) -> int:
+        """Number of calls for all prompts in doubt."""
+        return self.scan.cost.calls(self.doubtful, self.known)
+
+
+# --- checks of likely flips ------------------------------------------------------------------
+
+
 @dataclass(eq=False)
 class FlipGrounds:
     """Basis of a check's forecasts: earlier verdicts of the guardrail and the engine's features.
@@ -159,9 +260,8 @@ class FlipGrounds:
 class FlipCheck:
     """Chooses the most informative prompts, round by round, by a forecast fitted for each round.
 
-    A prompt costs one call for each epoch, one less if its verdict is `known` (bool [N]). `first`
-    is the forecast before any call. A round has about a tenth of the calls, so that the forecast is
-    fitted about ten times.
+    A prompt costs one call for each epoch, one less if its verdict is `known` (bool [N]). A round
+    has about a tenth of the calls, so that the forecast is fitted about ten times.
     """
 
     def __init__(
@@ -170,16 +270,44 @@ class FlipCheck:
         first: Forecast,
         goal: FlipGoal,
         known: NDArray[np.bool_],
-        epochs: int = 1,
+        epochs: int,
+        answered: NDArray[np.int8] | None,
     ) -> None:
-        self._grounds, self._goal = grounds, goal
+        """`first` is the forecast before any call; use `begin`, which makes it."""
+        self._grounds, self.first = grounds, first
         self._forecast: Forecast | None = first
         self._costs = np.where(known, epochs - 1, epochs)
         self._asked = np.zeros(len(known), bool)
         self._last = np.empty(0, np.intp)
         self._failures = 0
+        self.doubtful = rows_in_doubt(first, grounds.prompts, answered)
+        """Rows in doubt before any call, intp [k]."""
+        self.known = int(known[self.doubtful].sum())
+        """How many of these are cached."""
         assert first.rates.coverage is not None  # noqa: S101 - `FlipGrounds.forecast` sees to it
         self.status = FlipStatus(goal, first.rates.coverage, 0)
+
+    @classmethod
+    async def begin(
+        cls,
+        grounds: FlipGrounds,
+        onto: Evaluation | None,
+        goal: FlipGoal,
+        known: NDArray[np.bool_],
+        epochs: int = 1,
+    ) -> FlipCheck:
+        """Forecast the definition; `onto` is the scan that the check completes, or None.
+
+        Raises ForecastError and ScannerError.
+        """
+        first = await grounds.forecast_beside(onto)
+        return cls(
+            grounds, first, goal, known, epochs, None if onto is None else onto.verdicts.triggered
+        )
+
+    def aim(self, goal: FlipGoal) -> None:
+        """Set the goal. Only before the first round."""
+        self.status = replace(self.status, goal=goal)
 
     async def next_rows(self, so_far: Evaluation) -> NDArray[np.intp]:
         """Return the rows to scan next, intp [k], the most informative first; empty at the end."""
@@ -204,6 +332,10 @@ class FlipCheck:
     def asked(self) -> int:
         """Number of scanned prompts."""
         return int(np.count_nonzero(self._asked))
+
+    @property
+    def _goal(self) -> FlipGoal:
+        return self.status.goal
 
     @property
     def _calls(self) -> int:
