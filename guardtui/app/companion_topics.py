@@ -6,12 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guardtui.app.engine import Engine
-from guardtui.app.ports import Author
+from guardtui.app.context import Context
 from guardtui.app.problems import problems_shown
-from guardtui.app.state import Store
 from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
-from guardtui.session.workspace import Workspace
 
 PROBLEM_TIME = 10.0
 """Seconds for which a problem of a companion's file is shown."""
@@ -20,9 +17,9 @@ PROBLEM_TIME = 10.0
 class CompanionTopics:
     """Loads companion topics, and reloads them when their files change."""
 
-    def __init__(self, store: Store, workspace: Workspace, engine: Engine, author: Author) -> None:
-        self._store, self._workspace, self._engine = store, workspace, engine
-        self._author = author
+    def __init__(self, context: Context) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._engine, self._author = context.engine, context.author
 
     @property
     def known(self) -> Companions:

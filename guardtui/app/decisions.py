@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from guardtui.app.connections import Connections
-from guardtui.app.ports import Author, ChooseAnswer, Confirm
+from guardtui.app.context import Context
+from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.scan.record import is_recorded, iteration_of
 from guardtui.app.scan.run import Scans
-from guardtui.app.state import EditKind, Store, with_session
+from guardtui.app.state import EditKind, with_session
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import rate_bounds
@@ -20,7 +21,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
-from guardtui.session.workspace import Workspace
 
 PLATEAU_TIME = 20.0
 """Seconds for which the advice on a plateau is shown."""
@@ -31,21 +31,18 @@ class Decisions:
 
     def __init__(
         self,
-        store: Store,
-        workspace: Workspace,
+        context: Context,
         preview: Preview,
         sync: WorkspaceSync,
         scans: Scans,
         connections: Connections,
-        author: Author,
         restore_remotely: Callable[[], None],
     ) -> None:
         """`restore_remotely` deploys the definition again if the author agreed to that."""
-        self._store, self._workspace = store, workspace
-        self._session = workspace.session
+        self._store, self._workspace = context.store, context.workspace
+        self._session, self._author = context.session, context.author
         self._preview, self._sync, self._scans = preview, sync, scans
-        self._connections = connections
-        self._author, self._restore_remotely = author, restore_remotely
+        self._connections, self._restore_remotely = connections, restore_remotely
 
     # --- other windows --------------------------------------------------------------------
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
-from guardtui.app.engine import Engine
-from guardtui.app.ports import Jobs
-from guardtui.app.state import AppState, Store
+from guardtui.app.context import Context
+from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.metrics import Metrics
@@ -68,8 +67,8 @@ def _counted(evaluation: Evaluation) -> Metrics | None:
 class DefinitionLint:
     """Keeps `AppState.advice` up to date with the definition and its evaluation."""
 
-    def __init__(self, store: Store, engine: Engine, jobs: Jobs) -> None:
-        self._store, self._engine, self._jobs = store, engine, jobs
+    def __init__(self, context: Context) -> None:
+        self._store, self._engine, self._jobs = context.store, context.engine, context.jobs
         self._measured: _Subject | None = None
         self._measuring: _Subject | None = None
         self._open_engine: _OpenEngine | None = None

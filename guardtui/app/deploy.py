@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from guardtui.app.connections import Connections
-from guardtui.app.ports import Author, ChooseAnswer, Jobs
+from guardtui.app.context import Context
+from guardtui.app.ports import ChooseAnswer
 from guardtui.app.profile_changes import ProfileChanges, wait_until_live
-from guardtui.app.state import ScanStatus, Store
+from guardtui.app.state import ScanStatus
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.propagation import PropagationResult
-from guardtui.session.session import Session
 
 
 class Deployment:
     """Deploys the definition of a session to the connected profile."""
 
-    def __init__(
-        self,
-        store: Store,
-        session: Session,
-        connections: Connections,
-        changes: ProfileChanges,
-        author: Author,
-        jobs: Jobs,
-    ) -> None:
-        self._store, self._session, self._connections = store, session, connections
-        self._changes, self._author, self._jobs = changes, author, jobs
+    def __init__(self, context: Context, connections: Connections, changes: ProfileChanges) -> None:
+        self._store, self._session = context.store, context.session
+        self._author, self._jobs = context.author, context.jobs
+        self._connections, self._changes = connections, changes
 
     async def plan(self, connection: AirsConnection, topic: Topic) -> Plan | None:
         """Return what deploying a definition would change; None without a service account.

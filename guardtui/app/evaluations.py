@@ -8,9 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.engine import Engine
-from guardtui.app.ports import Jobs
-from guardtui.app.state import Store
+from guardtui.app.context import Context
 from guardtui.app.user_metrics import LiveUserMetrics
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate
@@ -23,22 +21,14 @@ from guardtui.domain.operating_point import (
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.session import Iteration
-from guardtui.session.workspace import Workspace
 
 
 class Evaluations:
     """Publishes evaluations; caches the alignment of their prompts with the baseline's."""
 
-    def __init__(
-        self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
-        jobs: Jobs,
-        figures: LiveUserMetrics,
-    ) -> None:
-        self._store, self._workspace, self._jobs = store, workspace, jobs
-        self._engine = engine
+    def __init__(self, context: Context, figures: LiveUserMetrics) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._engine, self._jobs = context.engine, context.jobs
         self._figures = figures
         self._alignment: tuple[Iteration, str, Alignment] | None = None
 

@@ -11,7 +11,7 @@ from operator import is_
 
 import numpy as np
 
-from guardtui.app.engine import Engine
+from guardtui.app.context import Context
 from guardtui.app.scan.plan import FlipGrounds
 from guardtui.app.scan.record import iteration_of
 from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
@@ -25,7 +25,7 @@ from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fi
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import Session, recorded_forecasts
+from guardtui.session.session import recorded_forecasts
 
 LEAST_OF_EACH_LABEL = 10
 """Minimum number of verdicts on prompts that belong to the topic, and on others.
@@ -59,8 +59,11 @@ class _Fitted:
 class Forecasting:
     """Forecasts the guardrail that answered last; refitted when it has more verdicts."""
 
-    def __init__(self, session: Session, engine: Engine) -> None:
-        self._session, self._engine = session, engine
+    def __init__(
+        self, context: Context, follows: Callable[[ScannerSettings], bool] = lambda _: True
+    ) -> None:
+        """`follows` tells whether recorded verdicts are of the guardrail to forecast."""
+        self._session, self._engine, self._follows = context.session, context.engine, follows
         self._fitted: _Fitted | None = None
         self._reader: tuple[LocalScanner, EngineReader] | None = None
         self._one_at_a_time = threading.Lock()
@@ -68,8 +71,6 @@ class Forecasting:
         self._scan_forecast = ScanForecast()
         self.wanted = True
         """Whether forecasts are shown, or the engine's own verdicts."""
-        self.follows: Callable[[ScannerSettings], bool] = lambda _: True
-        """Tells whether recorded verdicts are of the guardrail to forecast."""
 
     async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
         """Forecast a definition for the screen; None if the author wants the engine's verdicts."""
@@ -158,7 +159,7 @@ class Forecasting:
         """
         iterations = tuple(self._session.iterations)
         evaluations = [iteration.evaluation for iteration in iterations]
-        answered = [settings for settings in guardrails(evaluations) if self.follows(settings)]
+        answered = [settings for settings in guardrails(evaluations) if self._follows(settings)]
         if not answered:
             return None
         scanner = self._engine.scanner
@@ -209,7 +210,7 @@ class Forecasting:
             iteration.evaluation
             for iteration in self._session.iterations
             if iteration.evaluation.settings.kind != ENGINE
-            and self.follows(iteration.evaluation.settings)
+            and self._follows(iteration.evaluation.settings)
         )
 
     def _forecast(

@@ -9,14 +9,13 @@ from guardtui.advice.candidates import same
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.connections import Connections
-from guardtui.app.editing import Editing
+from guardtui.app.context import Context
 from guardtui.app.ideas import Idea, IdeaKind, Ideas, missing_prompts, ranked_ideas
 from guardtui.app.label_step import label_need, label_step
-from guardtui.app.ports import Author, Jobs
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, RefinementError, Refinements
 from guardtui.app.scan.run import Scans
-from guardtui.app.state import AppState, Store
+from guardtui.app.state import AppState
 from guardtui.app.wording_trials import MeasuredWordings
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
@@ -50,19 +49,17 @@ class IdeaAdvice:
 
     def __init__(
         self,
-        store: Store,
+        context: Context,
         refinement: Refinements,
-        editing: Editing,
         sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
         scans: Scans,
-        author: Author,
-        jobs: Jobs,
     ) -> None:
-        self._store, self._refinement, self._jobs = store, refinement, jobs
-        self._editing, self._sync, self._author = editing, sync, author
-        self._surveys, self._connections, self._scans = surveys, connections, scans
+        self._store, self._jobs = context.store, context.jobs
+        self._editing, self._author = context.editing, context.author
+        self._refinement, self._sync, self._surveys = refinement, sync, surveys
+        self._connections, self._scans = connections, scans
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None

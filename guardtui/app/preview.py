@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
+from guardtui.app.context import Context
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting, as_evaluation
-from guardtui.app.ports import Author, Jobs
 from guardtui.app.scan.record import ScanResults
-from guardtui.app.state import AppState, Store
+from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
-from guardtui.session.workspace import Workspace
 
 PAUSE = 0.03
 """Default pause in typing before a preview, in seconds."""
@@ -27,20 +24,18 @@ class Preview:
 
     def __init__(
         self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
-        editing: Editing,
+        context: Context,
         evaluations: Evaluations,
         forecasting: Forecasting,
         results: ScanResults,
-        author: Author,
-        jobs: Jobs,
     ) -> None:
-        self._store, self._workspace, self._engine = store, workspace, engine
-        self._editing, self._evaluations, self._results = editing, evaluations, results
-        self._forecasting = forecasting
-        self._author, self._jobs = author, jobs
+        self._store, self._workspace, self._engine = (
+            context.store,
+            context.workspace,
+            context.engine,
+        )
+        self._editing, self._author, self._jobs = context.editing, context.author, context.jobs
+        self._evaluations, self._forecasting, self._results = evaluations, forecasting, results
         self.pause = PAUSE
         self.begun = False
         """Whether the first evaluation is done: an edit before that must not cancel it."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from guardtui.advice.prompt_set import Survey, survey
-from guardtui.app.engine import Engine
-from guardtui.app.state import Store
+from guardtui.app.context import Context
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
@@ -15,8 +14,8 @@ from guardtui.domain.prompts import PromptSet
 class PromptSurveys:
     """Surveys prompts with the embedded engine; the newest survey is cached."""
 
-    def __init__(self, store: Store, engine: Engine) -> None:
-        self._store, self._engine = store, engine
+    def __init__(self, context: Context) -> None:
+        self._store, self._engine = context.store, context.engine
         self._newest: Survey | None = None
 
     async def survey(

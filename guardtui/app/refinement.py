@@ -15,10 +15,8 @@ from guardtui.advice.measured_rows import MeasuredRows, TooFewPromptsError, meas
 from guardtui.advice.objective import Objective, Stopped
 from guardtui.advice.search import SearchResult, advise
 from guardtui.advice.splits import SplitError
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
+from guardtui.app.context import Context
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import ScannerSettings, forecast_settings
@@ -27,7 +25,6 @@ from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecaster
 from guardtui.scanners.base import Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace
 
 Result = TypeVar("Result")
 
@@ -86,16 +83,10 @@ class Effects:
 class Refinements:
     """Measures edits of the definition on the current prompts."""
 
-    def __init__(
-        self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
-        editing: Editing,
-        forecasting: Forecasting,
-    ) -> None:
-        self._store, self._workspace = store, workspace
-        self._engine, self._editing, self._forecasting = engine, editing, forecasting
+    def __init__(self, context: Context, forecasting: Forecasting) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._engine, self._editing = context.engine, context.editing
+        self._forecasting = forecasting
         self._opened: _Opened | None = None
 
     @property

@@ -7,10 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from guardtui.app.connections import NEEDS_ACCOUNT, Connections
-from guardtui.app.ports import Author, Choose, Confirm, Question
+from guardtui.app.context import Context
+from guardtui.app.ports import Choose, Confirm, Question
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges, wait_until_live
 from guardtui.app.revert_steps import steps_back
 from guardtui.app.tenant_topics import TenantTopics, read_listing, same_text
@@ -22,7 +23,6 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.propagation import PropagationResult
-from guardtui.session.session import Session
 
 APPLY = "Apply your definition to the profile"
 CREATE = "Create a topic from your definition, in no profile"
@@ -50,16 +50,6 @@ class ShowTopic(Question[bool]):
     here: Topic
 
 
-class EditedDefinition(Protocol):
-    """The definition that is being edited."""
-
-    async def finish_typing(self) -> Topic:
-        """Return the definition once all typed keys have arrived."""
-
-    def replace(self, topic: Topic) -> bool:
-        """Replace the definition in one undo step; return False if it is unchanged."""
-
-
 class RemoteTopics:
     """Actions of the author on the topics of the connected tenant, one change at a time.
 
@@ -69,16 +59,17 @@ class RemoteTopics:
 
     def __init__(
         self,
-        session: Session,
-        definition: EditedDefinition,
+        context: Context,
         connections: Connections,
         changes: ProfileChanges,
-        author: Author,
         is_scanning: Callable[[], bool],
     ) -> None:
-        self._session, self._definition = session, definition
-        self._connections, self._changes = connections, changes
-        self._author, self._scanning = author, is_scanning
+        self._session, self._editing, self._author = (
+            context.session,
+            context.editing,
+            context.author,
+        )
+        self._connections, self._changes, self._scanning = connections, changes, is_scanning
         self._is_changing = False
 
     @property
@@ -105,7 +96,7 @@ class RemoteTopics:
 
         Raises ScannerError, ServiceError and StoreError.
         """
-        await self._definition.finish_typing()
+        await self._editing.finish_typing()
         return await self._connections.managing()
 
     async def read(self, connection: AirsConnection) -> TenantTopics:
@@ -174,7 +165,7 @@ class RemoteTopics:
         if not changes:
             self._author.notify("The definition is the same already.")
             return
-        self._definition.replace(topic)
+        self._editing.replace(topic)
         self._author.notify(f"Copied: {changes}. Undo restores yours.", seconds=8)
 
     # --- changes ----------------------------------------------------------------------------

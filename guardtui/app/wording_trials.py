@@ -13,14 +13,12 @@ from guardtui.advice.objective import Rows
 from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.advice.splits import Split, SplitError, split_prompts
 from guardtui.app.connections import Connections
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
+from guardtui.app.context import Context
 from guardtui.app.guardrail_choice import BEFORE, with_writer
 from guardtui.app.ideas import gain_text
-from guardtui.app.ports import Author, ChooseAnswer, Question
+from guardtui.app.ports import ChooseAnswer, Question
 from guardtui.app.refinement import Measure, Refinements
 from guardtui.app.remote import RemoteOptions
-from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
 from guardtui.app.wordings import (
     WORDINGS,
@@ -43,7 +41,6 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.session_keys import model_account, why_no_keyring
 from guardtui.session.verdict_cache import SqliteVerdicts
-from guardtui.session.workspace import Workspace
 
 _ASK = "ask"
 
@@ -232,19 +229,14 @@ def mistakes_note(shown: Shown) -> str:
 class WordingTrials:
     """Tries wordings of the current definition, and asks the author for them."""
 
-    def __init__(
-        self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
-        editing: Editing,
-        connections: Connections,
-        refinement: Refinements,
-        author: Author,
-    ) -> None:
-        self._store, self._workspace, self._engine = store, workspace, engine
-        self._editing, self._connections, self._author = editing, connections, author
-        self._refinement = refinement
+    def __init__(self, context: Context, connections: Connections, refinement: Refinements) -> None:
+        self._store, self._workspace, self._engine = (
+            context.store,
+            context.workspace,
+            context.engine,
+        )
+        self._editing, self._author = context.editing, context.author
+        self._connections, self._refinement = connections, refinement
         self._declined = False
 
     async def begin(self) -> WordingDraft | None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from guardtui.app.companion_topics import CompanionTopics
-from guardtui.app.editing import Editing
-from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.context import Context
+from guardtui.app.ports import Confirm
 from guardtui.app.problems import problems_shown
-from guardtui.app.state import EditKind, Store, with_session
+from guardtui.app.state import EditKind, with_session
 from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import PromptEdit, Remove
@@ -22,7 +22,6 @@ from guardtui.domain.topic_merge import Merge, merge_topics
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.store import StoreError
-from guardtui.session.workspace import Workspace
 
 CALM = 1.0
 """Seconds without a key before a question may appear unexpectedly."""
@@ -38,17 +37,10 @@ _SHOWN_CHARACTERS = 250
 class WorkspaceSync:
     """Synchronizes the session with the files of a workspace."""
 
-    def __init__(
-        self,
-        store: Store,
-        workspace: Workspace,
-        editing: Editing,
-        companions: CompanionTopics,
-        author: Author,
-        jobs: Jobs,
-    ) -> None:
-        self._store, self._workspace, self._editing = store, workspace, editing
-        self._companions, self._author, self._jobs = companions, author, jobs
+    def __init__(self, context: Context, companions: CompanionTopics) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._editing, self._author, self._jobs = context.editing, context.author, context.jobs
+        self._companions = companions
         self._draft_problem = ""
         self._editing_prompts = asyncio.Lock()
         self._unwritten: dict[str, Any] = {}

@@ -12,7 +12,7 @@ STEP = ("Engine", "surveys the prompt set …")
 
 async def test_a_survey_is_made_once_for_an_evaluation(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    surveys = PromptSurveys(bench.store, bench.engine)
+    surveys = PromptSurveys(bench.context)
     evaluation = bench.evaluated(like_labels)
     first = await surveys.survey(evaluation, bench.prompts)
     assert first is not None
@@ -25,6 +25,6 @@ async def test_a_survey_is_made_once_for_an_evaluation(tmp_path: Path) -> None:
 
 async def test_a_quiet_survey_leaves_the_line_of_a_scan_alone(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    surveys = PromptSurveys(bench.store, bench.engine)
+    surveys = PromptSurveys(bench.context)
     assert await surveys.survey(bench.evaluated(like_labels), bench.prompts, quiet=True)
     assert bench.steps == []

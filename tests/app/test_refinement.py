@@ -18,8 +18,7 @@ from tests.app.bench import Bench, like_labels
 
 
 def refining(bench: Bench) -> Refinements:
-    forecasting = Forecasting(bench.workspace.session, bench.engine)
-    return Refinements(bench.store, bench.workspace, bench.engine, bench.editing, forecasting)
+    return Refinements(bench.context, Forecasting(bench.context))
 
 
 def recorded(bench: Bench) -> ScannerSettings:

@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.app.connections import Connections
+from guardtui.app.context import Context
 from guardtui.app.deploy import Deployment
-from guardtui.app.editing import Editing
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm
 from guardtui.app.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import APPLY, CREATE, REVERT, Change, RemoteTopics, ShowTopic
 from guardtui.app.revert_steps import UnreadableJournalError
-from guardtui.app.state import AppState, Connection, ScanStatus, Store
+from guardtui.app.state import Connection, ScanStatus
 from guardtui.app.tenant_topics import TenantTopics
 from guardtui.domain.topic import Intent, Topic
 from guardtui.sandbox.judging import TopicMatcher
@@ -29,6 +29,7 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import NO_FILE, Cloud, remote
@@ -53,22 +54,13 @@ class Desk:
         self.workspace = Workspace.open(topic_path)
         self.session = self.workspace.session
         self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
-        self.store = Store(AppState(self.session.topic, self.workspace.prompts))
-        self.editing = Editing(self.store, self.session, self.author)
+        context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
+        self.store, self.editing = context.store, context.editing
         self.connections = Connections(self.store, self.workspace.store, self.author, options)
         self.changes = ProfileChanges(self.log)
-        self.deployment = Deployment(
-            self.store, self.session, self.connections, self.changes, self.author, self.jobs
-        )
+        self.deployment = Deployment(context, self.connections, self.changes)
         self.scanning = False
-        self.topics = RemoteTopics(
-            self.session,
-            self.editing,
-            self.connections,
-            self.changes,
-            self.author,
-            lambda: self.scanning,
-        )
+        self.topics = RemoteTopics(context, self.connections, self.changes, lambda: self.scanning)
         self.shown: list[str] = []
 
     def log(self, connection: AirsConnection) -> AppliedLog:

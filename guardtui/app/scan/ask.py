@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.connections import Connections
+from guardtui.app.context import Context
 from guardtui.app.deploy import Deployment
 from guardtui.app.engine import Engine
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.ports import Author
 from guardtui.app.problems import problems_shown
 from guardtui.app.remote import ModelOptions
 from guardtui.app.scan.plan import (
@@ -30,7 +30,6 @@ from guardtui.app.scan.plan import (
     usual_goal,
 )
 from guardtui.app.scan.record import Prediction, ScanResults
-from guardtui.app.state import Store
 from guardtui.domain.comparison import ABSENT, answers_for, codes_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
@@ -49,7 +48,6 @@ from guardtui.session.evaluator import with_epochs
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
-from guardtui.session.workspace import Workspace
 
 _NAMES = {
     "judge": ("a judge", "the judge"),
@@ -89,21 +87,18 @@ class ScanPlanning:
 
     def __init__(
         self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
+        context: Context,
         connections: Connections,
         deployment: Deployment,
-        author: Author,
         forecasting: Forecasting,
         results: ScanResults,
-        *,
         step: Callable[[str], None],
     ) -> None:
         """`step` publishes what the planning is doing; "" clears it."""
-        self._store, self._workspace, self._engine = store, workspace, engine
+        self._store, self._workspace = context.store, context.workspace
+        self._engine, self._author = context.engine, context.author
         self._connections, self._deployment = connections, deployment
-        self._author, self._forecasting = author, forecasting
+        self._forecasting = forecasting
         self._results, self._step = results, step
         self._goal: FlipGoal | None = None
         self._rest: FlipGoal | None = None  # remaining goal of a stopped check

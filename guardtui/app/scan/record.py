@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.connections import Connections
-from guardtui.app.ports import Author, Jobs
+from guardtui.app.context import Context
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
@@ -140,10 +140,10 @@ class Prediction:
 class ScanResults:
     """Finds the scan that belongs to the current definition, prompts and guardrail."""
 
-    def __init__(self, workspace: Workspace, connections: Connections, author: Author) -> None:
-        self._workspace, self._session = workspace, workspace.session
-        self._connections, self._author = connections, author
-        self.threshold = DecisionThreshold(workspace.store)
+    def __init__(self, context: Context, connections: Connections) -> None:
+        self._workspace, self._session = context.workspace, context.session
+        self._connections, self._author = connections, context.author
+        self.threshold = DecisionThreshold(context.workspace.store)
         """Threshold of the decision model used by scans."""
         self.evaluator: RemoteEvaluator | None = None
         """Evaluator of the newest scan, which may be under way, or None."""
@@ -280,8 +280,8 @@ class MeasuredDefinitions:
     It is recorded after the pause and written in a thread, so that typing never waits.
     """
 
-    def __init__(self, workspace: Workspace, author: Author, jobs: Jobs) -> None:
-        self._workspace, self._author, self._jobs = workspace, author, jobs
+    def __init__(self, context: Context) -> None:
+        self._workspace, self._author, self._jobs = context.workspace, context.author, context.jobs
         self.pause = PAUSE
         self._known: list[MeasuredDefinition] = []
         self._pending: MeasuredDefinition | None = None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
 from guardtui.app.connections import Connections
+from guardtui.app.context import Context
 from guardtui.app.deploy import Deployment
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
 from guardtui.app.forecasting import Forecasting
-from guardtui.app.ports import Author, Job, Jobs
+from guardtui.app.ports import Job
+from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.scan.ask import PlannedScan, ScanPlanning
 from guardtui.app.scan.plan import FlipCheck, FlipStatus, ScanRequest
 from guardtui.app.scan.record import ScanResults, record, recorded_text
-from guardtui.app.state import AppState, ScanStatus, StopReason, Store, with_session
+from guardtui.app.state import AppState, ScanStatus, StopReason, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail
@@ -25,7 +24,6 @@ from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.verdict_cache import SqliteVerdicts
-from guardtui.session.workspace import Workspace
 
 SHOW_EVERY = 0.25
 """Seconds between two evaluations of a running scan."""
@@ -45,38 +43,22 @@ class Scans:
 
     def __init__(
         self,
-        store: Store,
-        workspace: Workspace,
-        engine: Engine,
-        editing: Editing,
+        context: Context,
         connections: Connections,
         deployment: Deployment,
-        author: Author,
-        jobs: Jobs,
         forecasting: Forecasting,
-        *,
-        show: Callable[[Evaluation], Awaitable[None]],
-        refresh: Callable[[], None],
+        results: ScanResults,
+        preview: Preview,
     ) -> None:
-        """`show` publishes an evaluation, `refresh` requests a new preview."""
-        self._store, self._workspace = store, workspace
-        self._editing, self._connections = editing, connections
-        self._author, self._jobs = author, jobs
-        self._forecasting = forecasting
-        self.results = ScanResults(workspace, connections, author)
+        self._store, self._workspace = context.store, context.workspace
+        self._editing, self._author, self._jobs = context.editing, context.author, context.jobs
+        self._connections, self._forecasting = connections, forecasting
+        self.results = results
         """Evaluations by scans."""
         self._planning = ScanPlanning(
-            store,
-            workspace,
-            engine,
-            connections,
-            deployment,
-            author,
-            forecasting,
-            self.results,
-            step=self._step,
+            context, connections, deployment, forecasting, results, self._step
         )
-        self._show, self._refresh = show, refresh
+        self._preview = preview
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
         self._job: Job | None = None
@@ -169,7 +151,7 @@ class Scans:
         """Show the results of the newly chosen guardrail."""
         self.results.prefers_preview = False
         self._store.show_scan(None)
-        self._refresh()
+        self._preview.request()
 
     def swap_preview(self) -> None:
         """Switch between the scan or forecast and the engine's preview."""
@@ -179,7 +161,7 @@ class Scans:
         self.results.prefers_preview = not self.results.prefers_preview
         shown = "the embedded engine's preview" if self.results.prefers_preview else "the scan"
         self._author.notify(f"Shown: {shown}.")
-        self._refresh()
+        self._preview.request()
 
     def _swap_forecast(self) -> None:
         forecasting, shown = self._forecasting, self._store.state.forecast
@@ -191,7 +173,7 @@ class Scans:
         forecasting.wanted = shown is None
         name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
         self._author.notify(f"Shown while you edit: {name}.")
-        self._refresh()
+        self._preview.request()
 
     def use_threshold(self, chosen: float | None, *, keep: bool = True) -> None:
         """Use a threshold set by hand for the decision model whose scan is shown.
@@ -213,7 +195,7 @@ class Scans:
         if keep:
             with problems_shown(self._author):
                 self.results.threshold.keep(guardrail)
-        self._refresh()
+        self._preview.request()
 
     # --- progress -------------------------------------------------------------------------
 
@@ -258,7 +240,7 @@ class Scans:
     async def _show_so_far(self) -> None:
         evaluation = self.results.standing()
         if evaluation is not None and self.results.scanning:
-            await self._show(evaluation)
+            await self._preview.show(evaluation)
 
     def _step(
         self,
@@ -297,7 +279,7 @@ class Scans:
                 self.results.keep_partial()
                 self._step(f"not scanned: {error}", problem=True)
                 self._connections.warn(str(error), error=True)
-                self._refresh()
+                self._preview.request()
             except asyncio.CancelledError:
                 self._stopped()
                 raise
@@ -316,7 +298,7 @@ class Scans:
         if check is not None and by is StopReason.AUTHOR:
             self._planning.stopped(check)
         self._step(step, problem=True, stopped=by, check=check)
-        self._refresh()
+        self._preview.request()
 
     # --- requests and recording ----------------------------------------------------------
 
@@ -339,7 +321,7 @@ class Scans:
             )
             if not check.asked:
                 self._step(check.status.text)
-                self._refresh()
+                self._preview.request()
                 return
         evaluation = self.results.at_chosen_threshold(
             evaluation
@@ -350,7 +332,7 @@ class Scans:
             # Evaluations of fewer verdicts must not be shown after this.
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
-            await self._show(evaluation)
+            await self._preview.show(evaluation)
 
     async def _record(self, evaluation: Evaluation, run: PlannedScan) -> None:
         if not evaluation.metrics.total:

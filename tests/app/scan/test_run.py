@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,16 +13,17 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.app.connections import Connections
+from guardtui.app.context import Context
 from guardtui.app.deploy import Deployment
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import ChooseAnswer
+from guardtui.app.preview import Preview
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan.plan import ScanChoice, ScanPlan
+from guardtui.app.scan.record import ScanResults
 from guardtui.app.scan.run import Scans
-from guardtui.app.state import AppState, ScanStatus, Store
+from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.decision.options import DecisionOptions
@@ -56,39 +57,29 @@ class Desk:
         self.workspace = Workspace.open(topic_path)
         self.session = self.workspace.session
         self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
-        self.store = Store(AppState(self.session.topic, self.workspace.prompts))
-        engine = Engine(LocalScanner("static"), self.author)
-        self.editing = Editing(self.store, self.session, self.author)
+        context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
+        self.store, self.editing = context.store, context.editing
         self.connections = Connections(self.store, self.workspace.store, self.author, options)
         changes = ProfileChanges(
             lambda connection: AppliedLog(self.workspace.store, connection.key)
         )
-        deployment = Deployment(
-            self.store, self.session, self.connections, changes, self.author, self.jobs
-        )
+        deployment = Deployment(context, self.connections, changes)
         self.shown: list[Evaluation] = []
         self.refreshed = 0
         self.steps: list[ScanStatus] = []
-        self.scans = Scans(
-            self.store,
-            self.workspace,
-            engine,
-            self.editing,
-            self.connections,
-            deployment,
-            self.author,
-            self.jobs,
-            Forecasting(self.session, engine),
-            show=self._show,
-            refresh=self._refresh,
-        )
+        results = ScanResults(context, self.connections)
+        forecasting = Forecasting(context)
+        preview = cast("Preview", self)
+        self.scans = Scans(context, self.connections, deployment, forecasting, results, preview)
         self.store.subscribe(self.scans.state_changed)
         self.store.subscribe(self._watch)
 
-    async def _show(self, evaluation: Evaluation) -> None:
+    async def show(self, evaluation: Evaluation) -> None:
+        """Note an evaluation, as the preview would show it."""
         self.shown.append(evaluation)
 
-    def _refresh(self) -> None:
+    def request(self) -> None:
+        """Note that a preview was requested."""
         self.refreshed += 1
 
     def _watch(self, old: AppState, new: AppState) -> None:
