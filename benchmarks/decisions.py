@@ -46,8 +46,10 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import Progress, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 SAMPLES = ("tax-advice", "airline-service", "harm-intent")
@@ -82,9 +84,9 @@ def stats(url: str) -> dict[str, Any]:
     return found
 
 
-def scanner(url: str, cache: VerdictCache | None = None) -> DecisionScanner:
+def scanner(url: str, cache: VerdictCache | None = None) -> ModelScanner[ScoredQuestion]:
     address = ModelAddress(f"{url}/v1", "decide-1", Secret("sandbox-key", "benchmark"))
-    return DecisionScanner(address, concurrency=CONCURRENCY, cache=cache)
+    return DecisionOptions(address, calls=CallOptions(concurrency=CONCURRENCY)).scanner(cache)
 
 
 def silent(progress: Progress) -> None:

@@ -365,8 +365,8 @@ def kills() -> int:
         write_csv(count, folder / "prompts.csv")
         command = [
             *(sys.executable, "-m", "guardtui", "eval", "topic.json", "--prompts", "prompts.csv"),
-            *("--scanner", "airs", "--profile", "sandbox", "--format", "json"),
-            *("--concurrency", str(tasks)),
+            *("--guardrail", "airs:sandbox", "--format", "json"),
+            *("--set", f"concurrency={tasks}"),
         ]
 
         def begin(cache: str) -> subprocess.Popen[bytes]:

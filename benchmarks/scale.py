@@ -205,7 +205,7 @@ def scale(rows: int, folder: Path, rounds: int, ray: bool) -> dict[str, float]:
     floors = []
 
     def command(path: Path, *more: str) -> list[str]:
-        return guardtui("eval", path, "--prompts", prompts, "--encoder", "static", *more)
+        return guardtui("eval", path, "--prompts", prompts, "--set", "encoder=static", *more)
 
     for _ in range(rounds):
         for name, options in ways.items():

@@ -224,7 +224,7 @@ def evaluate(
     if guardrail != ENGINE:
         raise ValueError(
             f"guardrail {guardrail!r} is not available in Python: use {ENGINE!r}, or the command "
-            "'guardtui eval' with --scanner"
+            "'guardtui eval' with --guardrail"
         )
     if encoder not in ENCODERS:
         raise ValueError(f"unknown encoder {encoder!r}: choose one of {', '.join(ENCODERS)}")

@@ -19,6 +19,9 @@ Value: TypeAlias = int | str | Mapping[str, str]
 
 T = TypeVar("T")
 
+GUARDRAILS = "guardrails"
+"""Section of the file with the author's guardrails, which `app.named_guardrails` reads."""
+
 _LARGEST = 64 * 1024
 _REMEDY = "write lines of the form 'theme: guardtui-light'"
 _HEADER = """\
@@ -240,7 +243,7 @@ class Config:
             self._file[key] = value
         if self.path is None:
             return
-        text = _read(self.path)
+        text = read_text(self.path)
         if not text and value is None:
             return
         changed = _changed(self.path, text or _HEADER, key, value)
@@ -297,7 +300,7 @@ def load_config(path: Path | None = None, flags: Mapping[str, Value] | None = No
     file: dict[str, Value] = {}
     lines: dict[str, int] = {}
     try:
-        file, lines = _parse(path, _read(path))
+        file, lines = _parse(path, read_text(path))
     except FileError as problem:
         problems += problem.problems if isinstance(problem, ConfigError) else [problem]
     if problems:
@@ -305,8 +308,8 @@ def load_config(path: Path | None = None, flags: Mapping[str, Value] | None = No
     return Config(path, flags=flags, environment=environment, file=file, lines=lines)
 
 
-def _read(path: Path) -> str:
-    """Return the text of the file, "" if it does not exist."""
+def read_text(path: Path) -> str:
+    """Return the text of a settings file, "" if it does not exist. Raises FileError."""
     try:
         content = read_bytes(path)
     except ContentError:  # empty file
@@ -320,19 +323,20 @@ def _read(path: Path) -> str:
     return decode(path, content)
 
 
-def _document(path: Path, text: str) -> Any:
+def load_document(path: Path, text: str) -> Any:
     """Return the mapping (of ruamel) in the file, or None. Raises FileError."""
     if not text.strip():
         return None
     from guardtui.files.yaml_documents import load_yaml
 
-    document = load_yaml(path, text, yaml=_yaml())
+    document = load_yaml(path, text, yaml=round_trip_yaml())
     if document is not None and not isinstance(document, dict):
         raise FileError(path, "these are no settings", _REMEDY, 1)
     return document
 
 
-def _yaml() -> Any:
+def round_trip_yaml() -> Any:
+    """Return a reader and writer of YAML that keeps comments and quotes."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
@@ -349,12 +353,14 @@ def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
     values: dict[str, Value] = {}
     lines: dict[str, int | None] = {}
     problems: list[FileError] = []
-    document: Any = _document(path, text) or {}
+    document: Any = load_document(path, text) or {}
     if document:
         from guardtui.files.yaml_documents import line_of, start_of
     for node, given in document.items():
         key, line = start_of(node), line_of(document, node)
         lines[key] = line
+        if node == GUARDRAILS:
+            continue
         remedy = f"the settings are {', '.join(_BY_KEY)}"
         try:
             if not isinstance(node, str):
@@ -384,10 +390,10 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
     if isinstance(value, Mapping) and isinstance(old, Mapping):
         removed = [f"{key}.{name}" for name in old if name not in value]
     for name in sorted(removed, key=lambda name: lines[name], reverse=True):
-        text = _without_entry(text, lines[name] - 1)
+        text = without_entry(text, lines[name] - 1)
     if value is not None:
         values[key] = value
-        document = _document(path, text)
+        document = load_document(path, text)
         before = ""
         if document is None:  # only comments, which belong to no entry
             document, before = {}, text.rstrip("\n") + "\n"
@@ -397,14 +403,14 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
         else:
             document[key] = dict(value) if isinstance(value, Mapping) else value
         new = io.StringIO()
-        _yaml().dump(document, new)
+        round_trip_yaml().dump(document, new)
         text = before + new.getvalue()
     if _parse(path, text)[0] != values:
         raise FileError(path, f"'{key}' cannot be set in this file", "set it by hand")
     return text.replace("\n", ends)
 
 
-def _without_entry(text: str, first: int) -> str:
+def without_entry(text: str, first: int) -> str:
     """Return a text without the entry that begins in a row (from 0), with its indented lines."""
     rows = text.splitlines(keepends=True)
     stop = first + 1

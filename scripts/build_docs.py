@@ -68,7 +68,7 @@ What the larger dialogs show and their keys, as F1 explains them there.
 """
 
 _KEYS_HEAD = """\
-<!-- Made by scripts/build_docs.py from tui/registry/actions.py: edit there, then run it. -->
+<!-- Made by scripts/build_docs.py from tui/registry/actions.txt: edit there, then run it. -->
 
 # Keys
 

@@ -68,7 +68,13 @@ def _reported(capfd: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
 def test_figures_of_a_sample_are_those_of_eval(
     name: str, encoder: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    files = (f"{SAMPLES / name}.yaml", "--prompts", f"{SAMPLES / name}.csv", "--encoder", encoder)
+    files = (
+        f"{SAMPLES / name}.yaml",
+        "--prompts",
+        f"{SAMPLES / name}.csv",
+        "--set",
+        f"encoder={encoder}",
+    )
     topic, prompts = _sample(name)
     for threshold in ("fitted", "shipped", 0.3):
         report = _reported(capfd, "eval", *files, "--threshold", str(threshold))
@@ -170,7 +176,7 @@ def test_missing_intent_is_that_of_the_other_file(
     result = guardtui.evaluate(topic, prompts, threshold="shipped", encoder="static")
     assert result.topic.intent == agreed
     report = _reported(
-        capfd, "eval", str(files[0]), "--prompts", str(files[1]), "--encoder", "static"
+        capfd, "eval", str(files[0]), "--prompts", str(files[1]), "--set", "encoder=static"
     )
     assert {rate: getattr(result, rate) for rate in RATES} == report["rates"]
 

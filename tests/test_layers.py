@@ -173,6 +173,7 @@ def statements(path: Path) -> set[str]:
             "app",
             (
                 "app",
+                "config",
                 "reports",
                 "forecast",
                 "advice",

@@ -58,7 +58,7 @@ def test_every_command_runs(line: str, capfd: pytest.CaptureFixture[str]) -> Non
     for example in EXAMPLES:
         if example.startswith("# "):
             Path(example.split()[1]).write_text(example, "utf-8")
-    words = [*shlex.split(line)[1:], *(["--encoder", "static"] if " eval " in line else [])]
+    words = [*shlex.split(line)[1:], *(["--set", "encoder=static"] if " eval " in line else [])]
     code = diagnostics.run(lambda: cli.main(words, prog_name="guardtui", standalone_mode=False))
     out, err = capfd.readouterr()
     assert code == 0, err

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from guardtui.app.guardrail_choice import (
     MODELS,
     SETTING,
-    GuardrailChoice,
-    GuardrailKind,
     read_choice,
+    with_flags,
     write_choice,
 )
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.ports import Author, Choose, Severity
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.remote import AIRS, ModelOptions, RemoteOptions, profile_names
+from guardtui.app.remote import AIRS, JUDGE, ModelOptions, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
-from guardtui.domain.guardrail import Guardrail, ScannerSettings, remote_name
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.guardrail import DECISION, ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.session.store import SessionStore, StoreError
 
 WRITER = "writer"
@@ -34,7 +36,7 @@ NEEDS_ACCOUNT = (
 )
 _NEEDS_NAME = (
     "No security profile is named: choose one under Guardrail in the menu, start with "
-    "--profile NAME, or set PANW_AI_SEC_PROFILE_NAME."
+    "--guardrail airs:NAME, or set PANW_AI_SEC_PROFILE_NAME."
 )
 
 
@@ -42,24 +44,38 @@ class Connections:
     """The connection of one session; changes are published as `AppState.connection`."""
 
     def __init__(
-        self, store: Store, sessions: SessionStore, author: Author, options: RemoteOptions
+        self,
+        store: Store,
+        sessions: SessionStore,
+        author: Author,
+        options: RemoteOptions,
+        topic: Path,
     ) -> None:
-        """`sessions` stores the last profile and the author's consents."""
+        """`sessions` stores the last profile and the author's consents for the file `topic`."""
         self._store, self._sessions, self._author = store, sessions, author
-        self._options = options
-        self.flags = frozenset(name for name, value in options.flags.items() if value)
-        """Command-line flags with settings of AIRS."""
+        self._options, self._topic = options, topic
         self._connection: AirsConnection | None = None
         self._in_effect: ActiveRevision | None = None
         self._asks_airs = False
         self._only_chosen = False
-        self._chosen: GuardrailKind | None = None
+        named = options.guardrail
+        self._chosen = named if named is not None and named.kind == ENGINE else None
         self._chosen_guardrail: Guardrail | None = None
+        self._forgotten = ""
         self._remembered_choice = self._read_choice()
-        if self._remembered_choice is not None and not self._named_by_flags:
-            kind = self._remembered_choice.kind
-            self._chosen = kind if kind is GuardrailKind.ENGINE else None
+        if not self._named_by_flags:
+            self._use_remembered()
         self._publish()
+
+    def _use_remembered(self) -> None:
+        """Use the engine, or a named profile of AIRS; models are asked only after a choice."""
+        before = self._remembered_choice
+        if before is None:
+            return
+        if before.kind == ENGINE:
+            self._chosen = before
+        elif before.name and isinstance(before.configuration, AirsConfiguration):
+            self._options = with_flags(self._options, before.configuration)
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -76,7 +92,7 @@ class Connections:
     @property
     def model(self) -> ModelOptions | None:
         """The judge or decision model used by scans, or None."""
-        other = self._asks_airs or self._chosen is GuardrailKind.ENGINE
+        other = self._asks_airs or self._engine_only
         return None if other else self._options.model
 
     @property
@@ -105,26 +121,37 @@ class Connections:
         return self._in_effect
 
     @property
-    def kind(self) -> GuardrailKind | None:
-        """The chosen or configured kind of guardrail; None if nothing is configured."""
-        if self._chosen is not None:
-            return self._chosen
-        if self.model is not None:
-            return GuardrailKind(self.model.scanner_name)
-        return GuardrailKind.AIRS if self._connection is not None or not self.refusal else None
+    def _engine_only(self) -> bool:
+        return self._chosen is not None and self._chosen.kind == ENGINE
 
     @property
-    def remembered_choice(self) -> GuardrailChoice | None:
+    def guardrail(self) -> NamedGuardrail | None:
+        """The guardrail that was chosen, here or on the command line, or None."""
+        return self._chosen or self._options.guardrail
+
+    @property
+    def kind(self) -> str | None:
+        """The chosen or configured kind of guardrail; None if nothing is configured."""
+        if self._chosen is not None:
+            return self._chosen.kind
+        if self.model is not None:
+            return self.model.scanner_name
+        return AIRS if self._connection is not None or not self.refusal else None
+
+    @property
+    def remembered(self) -> NamedGuardrail | None:
         """The guardrail last chosen for this topic, in any session."""
         return self._remembered_choice
 
     @property
     def refusal(self) -> str:
         """Why no scan can run before a guardrail is chosen, or ""."""
-        if self._chosen is GuardrailKind.ENGINE:
+        if self._engine_only:
             return "This topic is measured by the embedded engine only."
         if self.model is not None or self._connection is not None:
             return ""
+        if self._forgotten and self._chosen is None and not self._named_by_flags:
+            return self._forgotten
         before = self._remembered_choice
         offered = self._chosen is None and not self._named_by_flags
         if offered and before is not None and before.kind in MODELS:
@@ -140,32 +167,37 @@ class Connections:
 
     @property
     def _named_by_flags(self) -> bool:
-        return self._options.model is not None or bool(self._options.flags.get("profile"))
+        named = self._options.guardrail is not None or self._options.model is not None
+        return named or bool(self._options.flags.get("profile"))
 
-    def _read_choice(self) -> GuardrailChoice | None:
-        with contextlib.suppress(StoreError):  # reported when something is written
-            return read_choice(self._sessions.setting(SETTING))
-        return None
+    def _read_choice(self) -> NamedGuardrail | None:
+        try:
+            return read_choice(self._sessions.setting(SETTING), self._topic)
+        except StoreError:  # reported when something is written
+            return None
+        except GuardtuiError as error:
+            self._forgotten = str(error)
+            return None
 
-    def choose(self, choice: GuardrailChoice, options: RemoteOptions) -> None:
+    def choose(self, choice: NamedGuardrail, options: RemoteOptions) -> None:
         """Use this guardrail with these options, and store the choice for the topic.
 
         Raises ScannerError and AirsError, before any change.
         """
-        connection, chosen = None, Guardrail(choice.kind.value)
-        if choice.kind is GuardrailKind.AIRS:
+        connection, chosen = None, Guardrail(choice.kind)
+        if choice.kind == AIRS:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
-        elif options.decision is not None and choice.kind is GuardrailKind.DECISION:
+        elif options.decision is not None and choice.kind == DECISION:
             # The version that answers is unknown before the first answer.
             chosen = replace(chosen, models=(inert(options.decision.model.name),))
-        elif options.judge is not None and choice.kind is GuardrailKind.JUDGE:
+        elif options.judge is not None and choice.kind == JUDGE:
             chosen = options.judge.scanner().settings.guardrail
-        self._options, self._chosen = options, choice.kind
-        self._asks_airs = choice.kind is GuardrailKind.AIRS
+        self._options, self._chosen = options, choice
+        self._asks_airs = choice.kind == AIRS
         self._chosen_guardrail, self._only_chosen = chosen, False
-        self._remembered_choice = choice
+        self._remembered_choice, self._forgotten = choice, ""
         with problems_shown(self._author):
             self._sessions.update_settings(write_choice(choice))
         self.use(connection)
@@ -174,8 +206,8 @@ class Connections:
         """Return whether verdicts are by the chosen guardrail; True if none was chosen."""
         if self._chosen is None:
             return True
-        wanted = self._chosen_guardrail or Guardrail(self._chosen.value)
-        if self._chosen is GuardrailKind.AIRS and self._connection is not None:
+        wanted = self._chosen_guardrail or Guardrail(self._chosen.kind)
+        if self._chosen.kind == AIRS and self._connection is not None:
             wanted = self._connection.guardrail
         return not settings.is_forecast and settings.guardrail.fits(wanted)
 
@@ -213,7 +245,7 @@ class Connections:
         known = None
         if self.model is not None:
             known = Connection(self.who, self.model.title)
-        elif self._connection is not None and self._chosen is not GuardrailKind.ENGINE:
+        elif self._connection is not None and not self._engine_only:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
             known = Connection(self.who, self._connection.title, revision)
@@ -283,8 +315,8 @@ class Connections:
     def remembered_profile(self) -> str:
         """The profile chosen or used last, or "". Raises StoreError."""
         choice = self._remembered_choice
-        if choice is not None and choice.kind is GuardrailKind.AIRS and choice.profile:
-            return choice.profile
+        if choice is not None and isinstance(choice.configuration, AirsConfiguration):
+            return choice.configuration.profile or ""
         return str(self._remembered(AIRS).get("profile") or "")
 
     def was_told(self, connection: AirsConnection) -> bool:
@@ -326,7 +358,7 @@ class Connections:
 
         Raises ScannerError and StoreError.
         """
-        if self._chosen is GuardrailKind.ENGINE:
+        if self._engine_only:
             return None
         known = self._remembered(AIRS)
         if self._connection is None and known.get("agreed"):

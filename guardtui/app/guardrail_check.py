@@ -16,14 +16,14 @@ from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.probe import scan_probe
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
 
 JUDGE_REMEDY = "check that the service is running, and the address, model name and key"
 
 _USED_UP = ("quota", "exhaust", "used up", "licens", "exceed")
 _ASK_OTHERS = (
-    "the service does not say which; 'guardtui doctor --airs --region all' asks the other regions, "
-    "whose hosts then see the key"
+    "the service does not say which; 'guardtui doctor --guardrail airs --all-regions' asks the "
+    "other regions, whose hosts then see the key"
 )
 
 

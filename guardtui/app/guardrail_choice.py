@@ -1,167 +1,142 @@
-"""The choice of a guardrail: configured, typed and remembered values."""
+"""The options of a chosen guardrail, its keys, and what a session remembers of the choice."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from guardtui.app.remote import ModelOptions, RemoteOptions
+from guardtui.app.named_guardrails import (
+    ENGINE,
+    GuardrailError,
+    NamedGuardrail,
+    find_guardrail,
+    load_guardrails,
+)
+from guardtui.app.remote import AIRS, JUDGE, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
-from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
+from guardtui.domain.guardrail import DECISION
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
-from guardtui.scanners.decision.options import FORMATS, DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress, without_shared_key
+from guardtui.scanners.configuration import (
+    AirsConfiguration,
+    Configuration,
+    ConfigurationError,
+    DecisionConfiguration,
+    JudgeConfiguration,
+    configure,
+    keys_of,
+    secret_in,
+)
+from guardtui.scanners.models.address import ModelAddress, without_shared_key
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.templates import TemplateError
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
-
-T = TypeVar("T")
 
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""
 
 BEFORE = "chosen for this topic"
 
-
-class GuardrailError(GuardtuiError):
-    """Typed values of a guardrail are invalid; the message names the field and the remedy."""
-
-
-class GuardrailKind(StrEnum):
-    """Kinds of guardrails."""
-
-    ENGINE = "engine"
-    AIRS = "airs"
-    JUDGE = "judge"
-    DECISION = "decision"
-
-
-MODELS = frozenset({GuardrailKind.JUDGE, GuardrailKind.DECISION})
+MODELS = frozenset({JUDGE, DECISION})
 """Kinds that call models at addresses."""
 
 
 @dataclass(frozen=True, slots=True)
-class GuardrailChoice:
-    """A guardrail without its key.
+class GuardrailRequest:
+    """A guardrail with the typed key ("" for the configured one), and whether to store the key.
 
-    `region` is a region of AIRS or the URL of its scan endpoint. `models` are written as URL#name,
-    separated by blanks. `template` is the path of a model's template, "" for the shipped one. `api`
-    is the format of a decision model.
+    `save` writes the guardrail to its file, by default the settings.
     """
 
-    kind: GuardrailKind
-    region: str = ""
-    profile: str = ""
-    tenant: str = ""
-    models: str = ""
-    template: str = ""
-    api: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GuardrailRequest:
-    """A choice with the typed key ("" for the configured one), and whether to store it."""
-
-    choice: GuardrailChoice
+    guardrail: NamedGuardrail
     key: str = field(default="", repr=False)
     keep: bool = False
+    save: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailOffer:
-    """Initial values of the dialog, and the origin of each, by field name.
+    """The guardrails that can be chosen, and which one is, by its index.
 
-    `origins` has `airs_key`, `judge_key` and `decision_key` if there is a key. `tenants` are those
-    of airs-cli. `problem` is an error in the configuration, `no_keyring` why keys cannot be stored;
-    each may be "".
+    `tenants` are those of airs-cli. `problem` is an error in the configuration, `no_keyring` why
+    keys cannot be stored; each may be "".
     """
 
-    choice: GuardrailChoice
-    origins: Mapping[str, str]
+    guardrails: tuple[NamedGuardrail, ...]
+    chosen: int
     tenants: tuple[str, ...] = ()
     problem: str = ""
     no_keyring: str = ""
 
 
-def read_choice(value: Any) -> GuardrailChoice | None:
-    """Return the choice in a session's setting, or None."""
+# --- remembered for a topic ---------------------------------------------------------------
+
+
+def read_choice(value: Any, topic: Path) -> NamedGuardrail | None:
+    """Return the guardrail in a session's setting, or None.
+
+    Raises GuardrailError for a name that is no longer configured, and `ConfigError`.
+    """
     if not isinstance(value, dict):
         return None
-    fields = {name: text for name, text in value.items() if isinstance(text, str)}
+    if isinstance(name := value.get("name"), str) and name:
+        return find_guardrail(name, topic)
+    kind = value.get("kind")
+    # Sessions of version 0.1 name the models differently, and have all fields of all kinds.
+    values = {**value, "model": value.get("model") or value.get("models")}
     try:
-        kind = GuardrailKind(fields.pop("kind", ""))
-        return GuardrailChoice(kind, **fields)
-    except (TypeError, ValueError):
+        known = {key.name for key in keys_of(str(kind))}
+        return NamedGuardrail(
+            "", configure(str(kind), {key: values[key] for key in known & {*values} if values[key]})
+        )
+    except (KeyError, ConfigurationError):
         return None
 
 
-def write_choice(choice: GuardrailChoice) -> dict[str, Any]:
-    """Return a choice for a session's settings, without addresses that may contain a secret."""
-    if choice.region not in REGIONS:
-        choice = replace(choice, region="")
-    if "?" in choice.models:
-        choice = replace(choice, models="")
-    return {SETTING: asdict(choice)}
+def write_choice(guardrail: NamedGuardrail) -> dict[str, Any]:
+    """Return a guardrail for a session's settings, without addresses that may contain a secret."""
+    if guardrail.name:
+        return {SETTING: {"name": guardrail.name}}
+    values = guardrail.configuration.given()
+    if "?" in str(values.get("model")) or secret_in(values):
+        values.pop("model")
+    values.pop("scan-endpoint", None)
+    return {SETTING: {"kind": guardrail.kind, **values}}
+
+
+# --- what can be chosen -------------------------------------------------------------------
 
 
 def offer_of(
     options: RemoteOptions,
-    remembered: GuardrailChoice | None,
-    in_use: GuardrailKind | None,
-    flags: Collection[str] = (),
+    topic: Path,
+    in_use: NamedGuardrail | None,
+    remembered: NamedGuardrail | None,
 ) -> GuardrailOffer:
-    """Return the configured values with their origins; blocks (files and the keyring).
+    """Return the guardrails to choose from: engine and AIRS, those of the topic, the named ones.
 
-    Flags, variables and files take precedence over `remembered`. `flags` names the options from the
-    command line; other options were chosen later.
+    Blocks (files).
     """
-    remembered = remembered or GuardrailChoice(in_use or GuardrailKind.AIRS)
-    origins: dict[str, str] = {}
-    problem = ""
-    tenants: tuple[str, ...] = ()
-    choice = replace(remembered, kind=in_use or remembered.kind)
+    chosen = in_use or remembered or NamedGuardrail("", configure(AIRS, {}))
+    known, problem = [ENGINE, NamedGuardrail("", configure(AIRS, {}))], ""
     try:
-        settings = options.configured()
-        choice = _with_airs(choice, settings, origins)
-        for name in ("region", "profile"):
-            if origins.get(name, "").startswith("--"):
-                origins[name] = f"--{name}" if name in flags else BEFORE
-        tenants = _tenants(options)
-        if settings.api_key is not None or settings.api_token is not None:
-            name = "api_key" if settings.api_key is not None else "api_token"
-            origins["airs_key"] = settings.origins.get(name, "")
-        else:
-            account = airs_account(settings)
-            origins["airs_key"] = options.keys.with_keyring(account).origin(account)
-    except AirsError as error:
+        known += [each for each in load_guardrails(topic) if not each.shadowed]
+    except GuardtuiError as error:
         problem = str(error)
-    choice = _with_models(choice, options, origins)
-    for name in ("region", "profile", "tenant", "models", "template", "api"):
-        if getattr(choice, name):
-            origins.setdefault(name, BEFORE)
-    return GuardrailOffer(choice, origins, tenants, problem, why_no_keyring())
-
-
-def _with_airs(
-    choice: GuardrailChoice, settings: AirsSettings, origins: dict[str, str]
-) -> GuardrailChoice:
-    region = settings.scan_endpoint.url
-    region = next((name for name, url in REGIONS.items() if url == region), region)
-    origin = settings.origins.get("scan_endpoint", "default")
-    if origin != "default" or choice.region in ("", region):
-        choice = replace(choice, region=region)
-        origins["region"] = origin
-    if settings.profile:
-        choice = replace(choice, profile=settings.profile)
-        origins["profile"] = settings.origins.get("profile", "")
-    if settings.tenant:
-        choice = replace(choice, tenant=settings.tenant)
-        origins["tenant"] = "airs-cli"
-    return choice
+    for guardrail in (remembered, chosen):
+        if guardrail is not None and guardrail not in known:
+            known.insert(1, guardrail)
+    tenants: tuple[str, ...] = ()
+    try:
+        options.configured()
+        tenants = _tenants(options)
+    except AirsError as error:
+        problem = problem or str(error)
+    return GuardrailOffer(tuple(known), known.index(chosen), tenants, problem, why_no_keyring())
 
 
 def _tenants(options: RemoteOptions) -> tuple[str, ...]:
@@ -171,27 +146,157 @@ def _tenants(options: RemoteOptions) -> tuple[str, ...]:
     return () if path is None else TenantRegistry.load(path).names
 
 
-def _with_models(
-    choice: GuardrailChoice, options: RemoteOptions, origins: dict[str, str]
-) -> GuardrailChoice:
-    known = options.model
-    models = _in_use(options)
-    kind = choice.kind if choice.kind in MODELS else GuardrailKind.JUDGE
-    if known is not None:
-        kind = GuardrailKind(known.scanner_name)
-        names = " ".join(model.full for model in models)
-        choice = replace(choice, models=names, template=_source(known))
-        origins["models"] = origins["template"] = "in use"
-        if options.decision is not None:
-            choice = replace(choice, api=options.decision.api.value)
-    elif choice.models:
-        with contextlib.suppress(GuardtuiError):  # reported when it is used
-            models, options = _models(choice.models, options)
-    for model in models:
-        if model.key is not None:
-            source = model.key_variable or options.keys.origin(model_account(model))
-            origins.setdefault(f"{kind}_key", source or "in use")
-    return choice
+def key_origin(options: RemoteOptions, guardrail: NamedGuardrail) -> str:
+    """Return where the key of a guardrail comes from, or ""; blocks (files and the keyring)."""
+    configuration = guardrail.configuration
+    try:
+        if isinstance(configuration, AirsConfiguration):
+            return _airs_key_origin(with_flags(options, configuration))
+        if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
+            models, options = _models(configuration.model, options, allow_http=True)
+            for model in models:
+                if model.key is not None:
+                    return options.keys.origin(model_account(model)) or model.key_variable
+    except GuardtuiError:  # reported when it is used
+        pass
+    return ""
+
+
+def _airs_key_origin(options: RemoteOptions) -> str:
+    settings = options.configured()
+    for name in ("api_key", "api_token"):
+        if getattr(settings, name) is not None:
+            return settings.origins.get(name, "")
+    account = airs_account(settings)
+    return options.keys.with_keyring(account).origin(account)
+
+
+def accounts_of(options: RemoteOptions, kind: str) -> list[str]:
+    """Return the names of a guardrail's keys in the keyring."""
+    if kind in MODELS:
+        return list(dict.fromkeys(map(model_account, _in_use(options))))
+    return [airs_account(options.configured())] if kind == AIRS else []
+
+
+# --- its options --------------------------------------------------------------------------
+
+
+def with_guardrail(
+    options: RemoteOptions, guardrail: NamedGuardrail, key: str = ""
+) -> RemoteOptions:
+    """Return the options with a guardrail and a typed key; blocks (files and the keyring).
+
+    Models stay among the options if AIRS is chosen, so that scans can switch to them. Raises
+    GuardrailError, AirsError, ScannerError and AddressError.
+    """
+    configuration = guardrail.configuration
+    if isinstance(configuration, AirsConfiguration):
+        return _with_account(with_flags(options, configuration), key)
+    if isinstance(configuration, JudgeConfiguration):
+        return _with_judge(options, configuration, key)
+    if isinstance(configuration, DecisionConfiguration):
+        return _with_decision(options, configuration, key)
+    return options
+
+
+def with_flags(options: RemoteOptions, configuration: AirsConfiguration) -> RemoteOptions:
+    """Return the options with a profile of AIRS, without looking for its key."""
+    flags = {name: value for name, value in configuration.flags.items() if value is not None}
+    return replace(options, flags=flags, rate=configuration.rate, batches=configuration.batch)
+
+
+def _with_account(options: RemoteOptions, typed: str) -> RemoteOptions:
+    """Add the key of AIRS: the typed one, or the keyring's if none is set."""
+    settings = options.configured()
+    account = airs_account(settings)
+    if typed:
+        options = replace(options, keys=options.keys.with_typed(account, typed))
+    elif settings.api_key is None and settings.api_token is None:
+        options = replace(options, keys=options.keys.with_keyring(account))
+    settings = options.settings()
+    if not settings.profile and not settings.client_id:
+        raise GuardrailError("profile: write the name of a security profile of AIRS")
+    return options
+
+
+def _with_judge(
+    options: RemoteOptions, configuration: JudgeConfiguration, key: str
+) -> RemoteOptions:
+    options = _with_model_key(options, configuration, key)
+    models, options = _models(
+        configuration.model,
+        options,
+        _with_shared_key(options),
+        allow_http=configuration.allow_http,
+    )
+    try:
+        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
+        judge = JudgeOptions.of(configuration, models, calls)
+    except TemplateError as error:
+        raise _template_error(error, configuration) from error
+    return replace(options, judge=judge, decision=None)
+
+
+def _with_decision(
+    options: RemoteOptions, configuration: DecisionConfiguration, key: str
+) -> RemoteOptions:
+    options = _with_model_key(options, configuration, key)
+    models, options = _models(
+        configuration.model,
+        options,
+        _with_shared_key(options),
+        allow_http=configuration.allow_http,
+    )
+    try:
+        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
+        decision = DecisionOptions.of(configuration, models[0], calls)
+    except TemplateError as error:
+        raise _template_error(error, configuration) from error
+    return replace(options, decision=decision)
+
+
+def _template_error(error: TemplateError, configuration: Configuration) -> GuardrailError:
+    command = f"guardtui guardrails template {configuration.kind}"
+    return GuardrailError(f"{error}\n  '{command}' prints one to start from")
+
+
+def _with_model_key(
+    options: RemoteOptions, configuration: JudgeConfiguration | DecisionConfiguration, key: str
+) -> RemoteOptions:
+    """Add the typed key of the models."""
+    if not key:
+        return options
+    models = ModelAddress.parse_all(configuration.model, {}, allow_http=configuration.allow_http)
+    accounts = set(map(model_account, models))
+    if len(accounts) > 1:
+        raise GuardrailError(
+            "Key: one key is for one address, and these models are at several\n"
+            "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
+        )
+    keys = options.keys
+    for account in accounts:
+        keys = keys.with_typed(account, key)
+    return replace(options, keys=keys)
+
+
+def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptions:
+    """Return the options with the model URL#name as the writer, and a typed key ("" without one).
+
+    Blocks, since it reads the keyring. Raises GuardrailError, AddressError, KeyTextError and
+    ModelKeyError.
+    """
+    known = options.wording_model
+    if known is not None and not key and text == known.models[0].full:
+        return options
+    if len(text.split()) > 1:
+        raise GuardrailError("Writer: one model writes; write one URL#name")
+    allow_http = options.allow_http
+    if key:
+        (model,) = ModelAddress.parse_all([text], {}, allow_http=allow_http)
+        options = replace(options, keys=options.keys.with_typed(model_account(model), key))
+    models, options = _models(text.split(), options, _in_use(options), allow_http=allow_http)
+    writer = options.writer or JudgeOptions((), calls=CallOptions(allow_http=allow_http))
+    return replace(options, writer=replace(writer, models=models))
 
 
 def _in_use(options: RemoteOptions) -> tuple[ModelAddress, ...]:
@@ -206,138 +311,17 @@ def _writing(options: RemoteOptions) -> tuple[ModelAddress, ...]:
     return () if options.writer is None else options.writer.models[:1]
 
 
-def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    """Return the options with the chosen guardrail; blocks (files and the keyring).
-
-    Models stay among the options if AIRS is chosen, so that scans can switch to them. Raises
-    GuardrailError, AirsError, ScannerError and AddressError.
-    """
-    choice = request.choice
-    if choice.kind is GuardrailKind.JUDGE:
-        return _with_judge_of(_with_model_key(options, request), choice)
-    if choice.kind is GuardrailKind.DECISION:
-        return _with_decision_of(_with_model_key(options, request), choice)
-    return options if choice.kind is GuardrailKind.ENGINE else _with_account(options, request)
-
-
-def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    choice = request.choice
-    if choice.tenant != options.configured().tenant:
-        options = replace(options, flags={**options.flags, "tenant": choice.tenant})
-    settings, flags = options.configured(), dict(options.flags)
-    region = REGIONS.get(choice.region.lower(), choice.region)
-    if region and region.rstrip("/") != settings.scan_endpoint.url:
-        for name in ("region", "scan_endpoint"):
-            flags.pop(name, None)
-        # A mistyped word must not become a host that receives the key.
-        flags["scan_endpoint" if "." in region or ":" in region else "region"] = region
-    if choice.profile != settings.profile:
-        flags["profile"] = choice.profile
-    options = _with_key(replace(options, flags=flags), request.key)
-    settings = options.settings()
-    if not settings.profile and not settings.client_id:
-        raise GuardrailError("Profile: write the name of a security profile of AIRS")
-    return options
-
-
-def _with_key(options: RemoteOptions, typed: str) -> RemoteOptions:
-    """Add the key of AIRS: the typed one, or the keyring's if none is set."""
-    settings = options.configured()
-    account = airs_account(settings)
-    if typed:
-        return replace(options, keys=options.keys.with_typed(account, typed))
-    if settings.api_key is None and settings.api_token is None:
-        return replace(options, keys=options.keys.with_keyring(account))
-    return options
-
-
-def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    """Add the typed key of the models."""
-    if not request.key:
-        return options
-    texts = request.choice.models.split()
-    models = ModelAddress.parse_all(texts, {}, allow_http=options.allow_http)
-    accounts = set(map(model_account, models))
-    if len(accounts) > 1:
-        raise GuardrailError(
-            "Key: one key is for one address, and these models are at several\n"
-            "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
-        )
-    keys = options.keys
-    for account in accounts:
-        keys = keys.with_typed(account, request.key)
-    return replace(options, keys=keys)
-
-
-def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
-    from guardtui.scanners.judge.template import load_template
-
-    judge = options.judge or JudgeOptions(())
-    models, options = _models(choice.models, options, _with_shared_key(options))
-    judge = replace(judge, models=models)
-    if choice.template != _source(judge):
-        judge = replace(judge, template=_template(choice, load_template, "judge-template"))
-    judge.scanner()  # the scan reports the error
-    return replace(options, judge=judge, decision=None)
-
-
-def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
-    from guardtui.scanners.decision.template import load_template
-
-    models, options = _models(choice.models, options, _with_shared_key(options))
-    if len(models) > 1:
-        raise GuardrailError("Model: one decision model answers; write one URL#name")
-    known = options.decision or DecisionOptions(models[0])
-    decision = replace(known, model=models[0])
-    if choice.api in FORMATS:
-        decision = decision.with_format(choice.api)
-    if choice.template != _source(decision):
-        decision = replace(decision, template=_template(choice, load_template, "decision-template"))
-    decision.scanner()  # the scan reports the error
-    return replace(options, decision=decision)
-
-
-def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptions:
-    """Return the options with the model URL#name as the writer, and a typed key ("" without one).
-
-    Blocks, since it reads the keyring. Raises GuardrailError, AddressError, KeyTextError and
-    ModelKeyError.
-    """
-    known = options.wording_model
-    if known is not None and not key and text == known.models[0].full:
-        return options
-    if len(text.split()) > 1:
-        raise GuardrailError("Writer: one model writes; write one URL#name")
-    if key:
-        (model,) = ModelAddress.parse_all([text], {}, allow_http=options.allow_http)
-        options = replace(options, keys=options.keys.with_typed(model_account(model), key))
-    models, options = _models(text, options, _in_use(options))
-    writer = options.writer or JudgeOptions((), allow_http=options.allow_http)
-    return replace(options, writer=replace(writer, models=models))
-
-
 def _with_shared_key(options: RemoteOptions) -> tuple[ModelAddress, ...]:
     """Return the writer if its key is from the variable for models at a single address."""
     return tuple(model for model in _writing(options) if model.has_shared_key)
 
 
-def _source(known: ModelOptions) -> str:
-    """Return the path of the template in use, "" for the shipped one."""
-    return "" if known.template is None else known.template.source
-
-
-def _template(choice: GuardrailChoice, load: Callable[[Path], T], command: str) -> T | None:
-    """Return the chosen template, None for the shipped one, which `command` prints."""
-    from guardtui.scanners.template_file import TemplateError
-
-    try:
-        return load(Path(choice.template).expanduser()) if choice.template else None
-    except TemplateError as error:
-        raise GuardrailError(f"{error}\n  'guardtui {command}' prints one to start from") from error
-
-
 def _models(
-    text: str, options: RemoteOptions, others: Sequence[ModelAddress] = ()
+    texts: Sequence[str],
+    options: RemoteOptions,
+    others: Sequence[ModelAddress] = (),
+    *,
+    allow_http: bool,
 ) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
     """Return the models with their keys, and the options with the keyring's keys added.
 
@@ -345,10 +329,8 @@ def _models(
     models at a single address is for them if they are at another one. Raises GuardrailError,
     AddressError and ModelKeyError.
     """
-    texts = text.split()
     if not texts:
-        raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
-    allow_http = options.allow_http
+        raise GuardrailError("model: write URL#NAME, for example http://localhost:11434/v1#qwen3")
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
     keys = options.keys
     if not all(map(keys.origin, map(model_account, models))):
@@ -368,10 +350,3 @@ def _models(
         else:
             keys = keys.with_keyring(account)
     return keys.for_models(models), replace(options, keys=keys)
-
-
-def accounts_of(options: RemoteOptions, kind: GuardrailKind) -> list[str]:
-    """Return the names of a guardrail's keys in the keyring."""
-    if kind in MODELS:
-        return list(dict.fromkeys(map(model_account, _in_use(options))))
-    return [airs_account(options.configured())] if kind is GuardrailKind.AIRS else []

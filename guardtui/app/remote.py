@@ -7,22 +7,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.session_keys import SessionKeys
-from guardtui.session.epochs import Epochs
-from guardtui.session.topic_revisions import SqliteTopicRevisions
+
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.scanners.airs.connection import AirsConnection
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
+    from guardtui.session.epochs import Epochs
 
 AIRS = "airs"
 JUDGE = "judge"
-ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
+ModelOptions: TypeAlias = "JudgeOptions | DecisionOptions"
 """Options of a guardrail that is a model."""
 
 
@@ -30,10 +30,12 @@ ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
 class RemoteOptions:
     """Options of remote guardrails; the others come from the environment and its file.
 
-    `environment` and `config` replace those of the process, for a sandbox. `rate` is in scans a
-    second. `fresh` ignores cached verdicts. With a `judge` or a `decision` model, scans use it
-    instead of AIRS; `epochs` are the scans of each prompt. A `writer` writes wordings, and only its
-    first model is asked. `keys` were typed or are from a keyring and take precedence.
+    `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
+    sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
+    API of AIRS. Models use at most `most_tokens` and `most_cost` in a run. `guardrail` was named on
+    the command line. With a `judge` or a `decision` model, scans use it instead of AIRS; `epochs`
+    are the scans of each prompt. A `writer` writes wordings, and only its first model is asked.
+    `keys` were typed or are from a keyring and take precedence.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -41,6 +43,10 @@ class RemoteOptions:
     config: Path | None = None
     rate: float | None = None
     fresh: bool = False
+    batches: bool = False
+    most_tokens: int | None = None
+    most_cost: float | None = None
+    guardrail: NamedGuardrail | None = None
     judge: JudgeOptions | None = None
     decision: DecisionOptions | None = None
     writer: JudgeOptions | None = None
@@ -65,7 +71,7 @@ class RemoteOptions:
     def allow_http(self) -> bool:
         """Whether unencrypted http is allowed to models on other machines."""
         known = (self.judge, self.decision, self.writer)
-        return any(options.allow_http for options in known if options is not None)
+        return any(options.calls.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:
@@ -104,6 +110,11 @@ class RemoteOptions:
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """Return a connection to a profile. Raises AirsError."""
+        # Imported when needed, since the client of AIRS is large.
+        from guardtui.scanners.airs.connection import AirsConnection
+        from guardtui.scanners.local.vectors import cache_folder
+        from guardtui.session.topic_revisions import SqliteTopicRevisions
+
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(
             replace(settings, profile=profile), rate=self.rate, revisions=revisions
@@ -112,5 +123,7 @@ class RemoteOptions:
 
 async def profile_names(settings: AirsSettings) -> list[str]:
     """Return the names of all profiles, sorted; not inert. Raises AirsError and ServiceError."""
+    from guardtui.scanners.airs.management import ManagementClient
+
     async with ManagementClient(settings.management()) as client:
         return sorted(row.profile_name for row in await client.profiles(latest=True))

@@ -82,7 +82,8 @@ class Services:
         self.store, self.engine, self.editing = context.store, context.engine, context.editing
         self.figures = LiveUserMetrics(self._figures_measured)
         self.figures.metrics = metrics
-        self.connections = Connections(self.store, workspace.store, author, remote)
+        path = workspace.topic_file.path
+        self.connections = Connections(self.store, workspace.store, author, remote, path)
         self.companions = CompanionTopics(context)
         self.sync = WorkspaceSync(context, self.companions)
         self.evaluations = Evaluations(context, self.figures)
@@ -115,7 +116,7 @@ class Services:
         self.remote_topics = RemoteTopics(
             context, self.connections, self.changes, lambda: self.scans.under_way
         )
-        self.guardrails = Guardrails(self.connections, self.scans, author)
+        self.guardrails = Guardrails(self.connections, self.scans, author, path)
         self.reporting = Reporting(context, self.companions, metrics, self.connections)
         for listener in (
             self.scans,

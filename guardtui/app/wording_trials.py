@@ -35,10 +35,10 @@ from guardtui.domain.guardrail import Guardrail, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
-from guardtui.scanners.decision.many import ManyAnswers, ManyPlan
-from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.many import ManyAnswers, ManyPlan
 from guardtui.scanners.session_keys import model_account, why_no_keyring
 from guardtui.session.verdict_cache import SqliteVerdicts
 
@@ -468,7 +468,7 @@ def _cost_text(trial: ModelTrial) -> str:
         f"{', '.join(origins)}.\n{count_text(plan.requests, 'request')} for "
         f"{count_text(len(draft.prompts), 'prompt')}, about {plan.tokens:,} tokens"
     )
-    if options.prices is not None and (cost := options.prices.of(plan.tokens, 0)):
+    if options.calls.prices is not None and (cost := options.calls.prices.of(plan.tokens, 0)):
         text += f" for {cost:.4g}"
     if plan.known:
         text += f"; {plan.known:,} answers are known"

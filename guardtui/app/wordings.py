@@ -29,11 +29,12 @@ from guardtui.domain.topic import Topic, byte_length
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import Report
-from guardtui.scanners.budget import CallBudget
-from guardtui.scanners.decision.many import ManyQuestions
-from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.decision import ScoredQuestion
+from guardtui.scanners.models.many import ManyQuestions
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.score_cache import AnswerCache, answer_key
 
 WORDINGS = 60
@@ -161,10 +162,13 @@ def gather_wordings(
 
 
 def questions_about(
-    scanner: DecisionScanner, wordings: Sequence[Candidate], prompts: PromptSet, at_once: int
+    scanner: ModelScanner[ScoredQuestion],
+    wordings: Sequence[Candidate],
+    prompts: PromptSet,
+    at_once: int,
 ) -> ManyQuestions:
     """Return the questions for all prompts and wordings, at most `at_once` in a request."""
-    questions = [scanner.template.filled(wording.topic) for wording in wordings]
+    questions = [scanner.asked.template.filled(wording.topic) for wording in wordings]
     return ManyQuestions(scanner, questions, prompts.prompts.to_list(), at_once)
 
 

@@ -9,18 +9,18 @@ GROUP = "runtime"
 
 EQUIVALENTS = {
     "topics create": "guardtui topics create FILE",
-    "topics apply": "guardtui topics apply FILE --profile NAME",
-    "topics eval": "guardtui eval FILE --prompts FILE --scanner airs --profile NAME",
+    "topics apply": "guardtui topics apply FILE --guardrail airs:NAME",
+    "topics eval": "guardtui eval FILE --prompts FILE --guardrail airs:NAME",
     "topics revert": "guardtui topics delete NAME --force --updated-by EMAIL",
     "topics sample": "guardtui sample",
     "topics list": "guardtui topics list",
     "topics get": "guardtui topics get NAME",
     "topics update": "guardtui topics apply FILE",
     "topics delete": "guardtui topics delete NAME",
-    "bulk-scan": "guardtui eval FILE --prompts FILE --scanner airs --batch",
-    "resume-poll": "guardtui eval FILE --prompts FILE --scanner airs --batch",
-    "profiles list": "guardtui topics list --profile NAME",
-    "profiles get": "guardtui topics list --profile NAME",
+    "bulk-scan": "guardtui eval FILE --prompts FILE --guardrail airs --set batch=true",
+    "resume-poll": "guardtui eval FILE --prompts FILE --guardrail airs --set batch=true",
+    "profiles list": "guardtui topics list --guardrail airs:NAME",
+    "profiles get": "guardtui topics list --guardrail airs:NAME",
     "profiles audit": "guardtui audit FILE",
 }
 """Equivalents of the commands of `GROUP`; the table in docs/pages/airs.md has all of them."""

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-
-import click
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.options import RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import Guardrail
-from guardtui.domain.prompts import PromptSet, located
+from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.operating_point import ThresholdFit
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
-from guardtui.scanners.airs.command_options import MOST_CONCURRENT
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -27,47 +27,60 @@ from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.airs.policy_paths import PolicyError
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.airs.scans import BATCH_AT_MOST
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.companions import ALONE, Companions
 from guardtui.session.verdict_cache import SqliteVerdicts
 
-_LISTED = 5
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
 SAFE_CONCURRENCY = 5
 """Maximum concurrent requests without throttling, by the default of the vendor's own tool."""
 
-_SETTINGS = ("concurrency", "retries", "region", "scan_endpoint", "tenant")
-"""Keys of the options that are settings of AIRS."""
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> AirsRun:
+    """Return the run of a profile of AIRS. Raises `InputError` naming missing settings."""
+    configuration = guardrail.configuration
+    assert isinstance(configuration, AirsConfiguration)  # noqa: S101 - by its kind
+    return AirsRun(
+        load_settings(**configuration.flags),
+        configuration.rate,
+        options.fresh,
+        configuration.batch,
+    )
 
 
 @dataclass(frozen=True)
 class AirsRun:
     """AIRS with the options of the command line, and its profile as deployed."""
 
-    settings: AirsSettings
+    access: AirsSettings
     rate: float | None
     fresh: bool
     batches: bool
     remote = True
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], profile: str) -> AirsRun:
-        """Create it from values of declared options. Raises UsageError and `InputError`."""
-        if (values["concurrency"] or 0) > MOST_CONCURRENT:
-            raise click.UsageError(
-                f"--concurrency: at most {MOST_CONCURRENT} concurrent requests to AIRS"
-            )
-        settings = load_settings(profile, **{key: values[key] for key in _SETTINGS})
-        return cls(settings, values["rate"], bool(values["fresh"]), bool(values["batch"]))
+    template = ""
 
     @property
     def profile(self) -> str:
         """The security profile."""
-        return self.settings.profile
+        return self.access.profile
 
     @property
-    def guardrail(self) -> Guardrail:
-        """The profile as a guardrail."""
-        return AirsConnection(self.settings).guardrail
+    def settings(self) -> ScannerSettings:
+        """Settings of the profile, without the revision, which is known once it is looked up."""
+        return AirsConnection(self.access).scanner(None).settings
+
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> AirsRun:
+        """Return it unchanged: AIRS has no threshold."""
+        return self
+
+    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return the evaluation, which has no threshold."""
+        return evaluation, None
 
     def evaluate(
         self,
@@ -104,7 +117,7 @@ class AirsRun:
 
         Warns if the deployed definition differs. Raises `InputError` and ScannerError.
         """
-        connection = AirsConnection(self.settings, rate=self.rate, revisions=known_revisions())
+        connection = AirsConnection(self.access, rate=self.rate, revisions=known_revisions())
         profile = inert(self.profile, characters=60)
         try:
             try:
@@ -136,10 +149,10 @@ class AirsRun:
         say_incomplete(evaluation, fresh=self.fresh, allowed=allowed)
 
 
-def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
+def load_settings(**flags: str | int | None) -> AirsSettings:
     """Return settings that suffice for a scan. Raises `InputError` naming missing settings."""
 
-    settings = airs_service.load_settings(profile=profile, **flags)
+    settings = airs_service.load_settings(**flags)
     with airs_service.failures_told():
         AirsConnection(settings)
     return settings
@@ -237,17 +250,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
-    """Warn of doubtful verdicts: the first ones, and the number of others."""
-
-    notes = evaluation.verdicts.notes
-    lines = prompts.frame["line"]
-    for row in sorted(notes)[:_LISTED]:
-        diagnostics.warn(located(prompts.source, notes[row], [int(lines[row])]))
-    if len(notes) > _LISTED:
-        diagnostics.warn(f"{len(notes) - _LISTED} more verdicts are doubtful")
 
 
 def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> None:

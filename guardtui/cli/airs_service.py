@@ -13,12 +13,14 @@ import click
 
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.guardrail_options import AIRS, GuardrailFlags, guardrail_option
 from guardtui.domain.text import display_text
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.topic_revisions import SqliteTopicRevisions
 
@@ -26,13 +28,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 
-def profile_option(function: Function) -> Function:
-    """Add --profile."""
-    return click.option(
-        "--profile",
-        metavar="NAME",
-        help="The security profile (default: PANW_AI_SEC_PROFILE_NAME).",
-    )(function)
+airs_option = guardrail_option(
+    "The security profile: airs:PROFILE, or the name of a guardrail of kind airs (default: "
+    "PANW_AI_SEC_PROFILE_NAME)."
+)
+"""Adds --guardrail and --set for commands that work with AIRS only."""
 
 
 def agreement_options(function: Function) -> Function:
@@ -54,6 +54,21 @@ def load_settings(**flags: str | int | None) -> AirsSettings:
     for notice in settings.notices():
         diagnostics.warn(notice)
     return settings
+
+
+def airs_configuration(flags: GuardrailFlags, topic: Path | None = None) -> AirsConfiguration:
+    """Return the profile of AIRS that the flags name. Raises UsageError for another guardrail."""
+    guardrail = flags.select(topic, AIRS)
+    if not isinstance(guardrail.configuration, AirsConfiguration):
+        raise click.UsageError(
+            f"{guardrail.title} is {guardrail.configuration.subject}: name a profile of AIRS"
+        )
+    return guardrail.configuration
+
+
+def settings_of(flags: GuardrailFlags, topic: Path | None = None) -> AirsSettings:
+    """Return the settings for a profile of AIRS. Raises as `load_settings` and UsageError."""
+    return load_settings(**airs_configuration(flags, topic).flags)
 
 
 def run_async(work: Coroutine[Any, Any, Result]) -> Result:
@@ -107,7 +122,7 @@ def connect(settings: AirsSettings, *, scans: bool) -> AirsConnection:
 
 def revert_line(path: Path, connection: AirsConnection) -> str:
     """Return the command that reverts the changes applied from a file."""
-    words = ["guardtui", "topics", "revert", str(path), "--profile", connection.profile]
+    words = ["guardtui", "topics", "revert", str(path), "--guardrail", f"airs:{connection.profile}"]
     if connection.settings.tenant:
-        words += ["--tenant", connection.settings.tenant]
+        words += ["--set", f"tenant={connection.settings.tenant}"]
     return shlex.join(words)

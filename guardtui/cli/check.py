@@ -81,7 +81,7 @@ def command(
     """
     if prompts is None:
         for option, given in (
-            ("--encoder", encoder is not None),
+            ("--set", encoder is not None),
             ("--threshold", threshold is not None),
             ("--unlabelled or --sheet", reading is not None),
         ):

@@ -71,7 +71,7 @@ def command(
     """
     if prompts is None and (encoder is not None or threshold is not None):
         raise click.UsageError(
-            "--encoder and --threshold need --prompts: without it nothing is evaluated"
+            "--set and --threshold need --prompts: without it nothing is evaluated"
         )
     if prompts is None and reading is not None:
         raise click.UsageError("--unlabelled and --sheet need --prompts: add --prompts FILE")

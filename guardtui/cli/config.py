@@ -8,7 +8,7 @@ import sys
 import click
 
 from guardtui.cli.diagnostics import InputError, note
-from guardtui.cli.options import tenant_option
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.output import write
 from guardtui.config import SETTINGS, Config, ConfigError, config_path, find_setting, load_config
 from guardtui.domain.text import display_text
@@ -46,17 +46,17 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 @command.command("show")
-@tenant_option
-def show(tenant: str | None) -> None:
+@guardrail_option("Settings for this profile: airs:PROFILE, or the name of a guardrail.")
+def show(guardrail: GuardrailFlags) -> None:
     """List the settings of guardtui and of AIRS, with where each value comes from.
 
     Keys and secrets are masked. AIRS is set by variables, and by a tenant of airs-cli or the file
     of the older `airs`.
     """
-    from guardtui.cli.airs_service import load_settings  # an HTTP client, for this command only
+    from guardtui.cli.airs_service import settings_of  # an HTTP client, for this command only
 
     rows = _rows(load_config())
-    airs = load_settings(tenant=tenant)
+    airs = settings_of(guardrail)
     if airs.tenant:
         rows.append(("airs.tenant", display_text(airs.tenant), display_text(airs.tenant_file)))
     rows += [(f"airs.{name}", text, origin) for name, (text, origin) in airs.shown().items()]
@@ -66,7 +66,10 @@ def show(tenant: str | None) -> None:
 @command.command("check")
 def check() -> None:
     """Report unknown or invalid settings, themes and keys. Exit code 2 if there are any."""
+    from guardtui.app.named_guardrails import load_guardrails
+
     config = load_config()
+    load_guardrails()
     if problems := _problems(config):
         raise ConfigError(problems)
     missing = "" if config_path().exists() else " (no such file)"

@@ -162,7 +162,7 @@ def failure(problem: BaseException) -> int:
         error(str(problem))
         return problem.exit_code
     if isinstance(problem, MemoryError):
-        error("not enough memory: use fewer prompts, or --encoder static")
+        error("not enough memory: use fewer prompts, or --set encoder=static")
         return Exit.NOT_COMPLETED
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
         target = problem.filename or "standard output"

@@ -7,20 +7,22 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 
 from guardtui import __version__
 from guardtui.app.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import declared
+from guardtui.cli.guardrail_options import (
+    AIRS,
+    JUDGE,
+    GuardrailFlags,
+    guardrail_option,
+)
 from guardtui.cli.output import write
-from guardtui.scanners.airs.command_options import REGIONS
-from guardtui.scanners.judge.command_options import MODELS
 
 BAD = ("missing", "failed")
 """States that prevent work."""
@@ -41,55 +43,23 @@ _DEPENDENCIES = (
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--airs", is_flag=True, help="Check AIRS instead; sends one harmless prompt.")
-@click.option("--profile", metavar="NAME", help="With --airs: the security profile.")
-@click.option(
-    "--region",
-    type=click.Choice([*REGIONS, "all"]),
-    help="With --airs: the region; 'all' sends a rejected key to the hosts of all regions.",
+@guardrail_option(
+    "Check this guardrail instead, in depth: airs, airs:PROFILE, judge:URL#MODEL, "
+    "decision:URL#MODEL, or a name."
 )
-@click.option("--scan-endpoint", metavar="URL", help="With --airs: endpoint of scans.")
-@click.option("--tenant", metavar="NAME", help="With --airs: the tenant of airs-cli.")
-@click.option("--judge", is_flag=True, help="Have --model judge prompts that try to steer it.")
-@declared(*MODELS)
-def command(
-    as_json: bool,
-    airs: bool,
-    profile: str | None,
-    region: str | None,
-    scan_endpoint: str | None,
-    tenant: str | None,
-    judge: bool,
-    **of_judge: Any,
-) -> int:
+@click.option(
+    "--all-regions",
+    is_flag=True,
+    help="With AIRS: send a rejected key to the hosts of all regions.",
+)
+def command(as_json: bool, guardrail: GuardrailFlags, all_regions: bool) -> int:
     """Check the installation and report problems.
 
-    With --airs: check credentials, addresses, clock, profile and topics of AIRS. With --judge: test
-    whether prompts can steer a judge (13 short prompts are sent).
+    With --guardrail: check credentials, addresses, clock, profile and topics of AIRS, or whether
+    prompts can steer a judge (13 short prompts are sent).
     Exit code 3 if something that guardtui needs is missing or does not work.
     """
-    if not judge and any(of_judge.values()):
-        raise click.UsageError("options of a judge need --judge")
-    of_airs = {
-        "profile": profile,
-        "region": region,
-        "scan_endpoint": scan_endpoint,
-        "tenant": tenant,
-    }
-    if judge and (airs or any(of_airs.values())):
-        raise click.UsageError("--judge cannot be combined with options of AIRS")
-    if judge:
-        from guardtui.cli.doctor_judge import examine_judge
-
-        facts = examine_judge(of_judge)
-    elif airs:
-        from guardtui.cli.doctor_airs import examine_airs
-
-        facts = list(examine_airs(**of_airs))
-    elif any(of_airs.values()):
-        raise click.UsageError("--profile, --region, --scan-endpoint and --tenant need --airs")
-    else:
-        facts = list(examine())
+    facts = list(_facts(guardrail, all_regions=all_regions))
     missing = any(fact.state in BAD for fact in facts)
     if as_json:
         from guardtui.reports.json_data import encode
@@ -98,6 +68,27 @@ def command(
     else:
         write(_table(facts))
     return Exit.NOT_COMPLETED if missing else Exit.DONE
+
+
+def _facts(flags: GuardrailFlags, *, all_regions: bool) -> Iterable[CheckResult]:
+    """Return the results for a guardrail, or for the installation without one."""
+    chosen = flags.select()
+    if all_regions and chosen.kind != AIRS:
+        raise click.UsageError("--all-regions is for AIRS: add --guardrail airs:PROFILE")
+    if chosen.kind == AIRS:
+        from guardtui.cli.airs_service import airs_configuration
+        from guardtui.cli.doctor_airs import examine_airs
+
+        return examine_airs(airs_configuration(flags), everywhere=all_regions)
+    if chosen.kind == JUDGE:
+        from guardtui.cli.doctor_judge import examine_judge
+
+        return examine_judge(chosen)
+    if flags.name is not None:
+        from guardtui.cli.guardrails import check_guardrail
+
+        return [check_guardrail(chosen)]
+    return examine()
 
 
 def examine() -> Iterator[CheckResult]:

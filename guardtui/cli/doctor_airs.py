@@ -1,4 +1,4 @@
-"""`guardtui doctor --airs`: credentials, addresses, clock, key, account, profile and its topics."""
+"""`guardtui doctor` of AIRS: credentials, addresses, clock, key, account, profile, topics."""
 
 from __future__ import annotations
 
@@ -23,33 +23,22 @@ from guardtui.scanners.airs.policy_paths import guardrails, members, revision_of
 from guardtui.scanners.airs.probe import TIMEOUT, scan_probe
 from guardtui.scanners.airs.tokens import AccessTokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash
+from guardtui.scanners.configuration import AirsConfiguration
 
-ALL_REGIONS = "all"
 _CLOCK_SECONDS = 60.0
 _TOPICS_SHOWN = 20
 
 
 def examine_airs(
-    *,
-    profile: str | None,
-    region: str | None,
-    scan_endpoint: str | None,
-    tenant: str | None,
+    configuration: AirsConfiguration, *, everywhere: bool = False
 ) -> Iterator[CheckResult]:
     """Check everything that AIRS needs; never fails. One scan is sent, and nothing is changed.
 
-    The key is sent to the address in use only; with the region "all" also to all other regions, if
-    it is rejected there.
+    The key is sent to the address in use only; `everywhere` also to all other regions, if it is
+    rejected there.
     """
-    everywhere = region == ALL_REGIONS
-    flags = {
-        "profile": profile,
-        "region": None if everywhere else region,
-        "scan_endpoint": scan_endpoint,
-        "tenant": tenant,
-    }
     try:
-        settings = AirsSettings.load(flags)
+        settings = AirsSettings.load(configuration.flags)
     except AirsError as error:
         yield CheckResult("settings", "failed", str(error))
         return
@@ -78,7 +67,7 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
         registered = display_text(", ".join(settings.unselected[:5]))
         told_of = "none of airs-cli is active"
         yield CheckResult(
-            "tenant", "warning", told_of, f"give --tenant NAME; there are: {registered}"
+            "tenant", "warning", told_of, f"give --set tenant=NAME; there are: {registered}"
         )
     has_key = settings.api_key is not None or settings.api_token is not None
     for name, label in (("api_key", "API key"), ("api_token", "bearer token")):
@@ -98,7 +87,7 @@ def _settings_facts(settings: AirsSettings) -> Iterator[CheckResult]:
     if shown["profile"][0]:
         yield CheckResult("profile", "ok", source("profile"))
     else:
-        remedy = "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
+        remedy = "give --guardrail airs:NAME, or set PANW_AI_SEC_PROFILE_NAME"
         yield CheckResult("profile", "warning", source("profile"), remedy)
     endpoint = settings.scan_endpoint.url
     region = next((name for name, url in REGIONS.items() if url == endpoint), "")
@@ -198,7 +187,7 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[CheckResult]:
                 yield CheckResult(f"region {name}", "warning", text)
                 continue
         accepted = True
-        remedy = f"give --region {name}, or set PANW_AI_SEC_API_ENDPOINT={url}"
+        remedy = f"give --set region={name}, or set PANW_AI_SEC_API_ENDPOINT={url}"
         yield CheckResult(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
     if not accepted:
         text = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"

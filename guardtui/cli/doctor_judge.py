@@ -1,29 +1,34 @@
-"""`guardtui doctor --judge`: check whether prompts can steer a judge."""
+"""`guardtui doctor` of a judge: check whether prompts can steer a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.judge_scans import judge_options
+from guardtui.cli.model_scans import judge_options
 from guardtui.cli.progress import progress_text
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
-from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.models.judge import JudgePanel
+from guardtui.scanners.models.scanner import ModelScanner
+
+_RETRIES = 2
 
 
-def examine_judge(values: Mapping[str, Any]) -> list[CheckResult]:
+def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
     """Yield a fact for each key and attack, and a conclusion. Raises as `judge_options`.
 
     No cache is read or written, since services change their models.
     """
-    options = judge_options({**values, "retries": 2})
+    options = judge_options(guardrail)
+    options = replace(options, calls=replace(options.calls, retries=_RETRIES))
     scanner = options.scanner()
     keys = [
         CheckResult(f"key for {address}", "ok", variable or "none is sent")
@@ -39,7 +44,7 @@ def examine_judge(values: Mapping[str, Any]) -> list[CheckResult]:
     return [*keys, *_facts(scanner, known, verdicts)]
 
 
-async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
+async def _verdicts(scanner: ModelScanner[JudgePanel], known: tuple[Attack, ...]) -> Verdicts:
     """Return the judge's verdict on each. Raises ScannerError."""
 
     def report(now: Progress) -> None:
@@ -49,7 +54,7 @@ async def _verdicts(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdict
 
 
 def _facts(
-    scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts
+    scanner: ModelScanner[JudgePanel], known: tuple[Attack, ...], verdicts: Verdicts
 ) -> Iterator[CheckResult]:
     yield CheckResult("judge", "ok", scanner.settings.guardrail.text())
     right = {True: 0, False: 0}  # by whether it is an attack

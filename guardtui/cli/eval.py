@@ -3,45 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.epoch_options import EpochFlags, epoch_options
+from guardtui.cli.epochs import EpochFlags, epoch_options
 from guardtui.cli.expressions import own_metric_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
+from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
     FILE,
     Fraction,
-    profile_option,
+    RunOptions,
+    budget_options,
     reading_options,
-    require_fitting,
-    scanner_options,
-    values_of,
+    threshold_option,
 )
 from guardtui.cli.output_options import format_option, outputs_option, variants_of
 from guardtui.cli.plugins import plugin_option
 from guardtui.domain.prompt_reading import Reading
-from guardtui.scanners.options import SCANNERS, all_options
+
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
+
+_UNFIT = {
+    "--threshold": ("airs", "judge"),
+    "--fresh": ("engine",),
+    "--budget": ("engine", "airs"),
+    "--max-tokens": ("engine", "airs"),
+    "--with": ("judge", "decision"),
+}
+"""Kinds of guardrails that do not have an option."""
 
 
 @dataclass(frozen=True)
 class EvalRequest:
-    """A parsed command line. `options` are values of all scanners, by their keys."""
+    """A parsed command line."""
 
     topic: Path
     prompts: Path
-    scanner: str
-    options: Mapping[str, Any]
+    guardrail: NamedGuardrail
+    options: RunOptions
     gates: Gates
-    jobs: int | None
-    ray: str | None
     repeats: EpochFlags
-    companion_paths: tuple[Path, ...]
-    profile: str
     format_name: str | None
     outputs: tuple[Path, ...]
     variants: frozenset[str]
@@ -60,44 +67,52 @@ class EvalRequest:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
-        """Parse the values of the command's options. Raises UsageError."""
+        """Parse the values of the command's options. Raises UsageError and `ConfigError`."""
         gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
         repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
         repeats.check_usage(baseline=values["baseline"] is not None)
-        options = values_of(all_options(), values)
-        require_fitting(values["scanner"], options)
-        _check_workers(values["scanner"], values["jobs"], values["ray"])
-        if values["flips"] and values["scanner"] == "engine":
-            raise click.UsageError(
-                "--flips needs a guardrail: add --scanner airs, judge or decision"
-            )
+        names = [field.name for field in fields(RunOptions)]
+        options = RunOptions(**{name: values.pop(name) for name in names})
+        guardrail = values.pop("guardrail").select(values["topic"])
+        _require_fitting(guardrail, options)
+        if values["flips"] and guardrail.kind == "engine":
+            raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
         if values["within"] is not None and math.isnan(values["within"]):
             raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
-        companion_paths = options.pop("companion_paths")
         variants = variants_of(values)
         if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
             raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
+            guardrail=guardrail,
             options=options,
             gates=gates,
             repeats=repeats,
-            companion_paths=companion_paths,
             variants=variants,
             **values,
         )
 
 
-def _check_workers(scanner: str, jobs: int | None, ray: str | None) -> None:
-    """Raise a usage error for workers that do not fit."""
-    if jobs is not None and ray is not None:
+def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
+    """Raise a usage error for an option that this kind of guardrail does not have."""
+    given = {
+        "--threshold": options.threshold is not None,
+        "--fresh": options.fresh,
+        "--budget": options.budget is not None,
+        "--max-tokens": options.max_tokens is not None,
+        "--with": bool(options.companion_paths),
+    }
+    for option, kinds in _UNFIT.items():
+        if given[option] and guardrail.kind in kinds:
+            raise click.UsageError(f"{option} does not fit {guardrail.title}: omit it")
+    if options.jobs is not None and options.ray is not None:
         raise click.UsageError("--jobs is for this machine alone: omit it, or --ray")
-    for option, value in (("--jobs", jobs), ("--ray", ray)):
-        if value is not None and scanner != SCANNERS[0]:
+    for option, value in (("--jobs", options.jobs), ("--ray", options.ray)):
+        if value is not None and guardrail.kind != "engine":
             raise click.UsageError(
                 f"{option} is for the engine, whose prompts are embedded: a guardrail is limited "
                 "by its service, which several workers would only share"
@@ -128,13 +143,19 @@ def _check_workers(scanner: str, jobs: int | None, ray: str | None) -> None:
     help="Compare with the last kept iteration, iteration N (best, pinned), or a JSON report.",
 )
 @gate_options
+@guardrail_option()
+@threshold_option
 @click.option(
-    "--scanner",
-    type=click.Choice(SCANNERS),
-    default=SCANNERS[0],
-    help="Guardrail to use: engine (default), airs, judge (language models), or decision (a "
-    "decision model).",
+    "--with",
+    "companion_paths",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Another topic of the profile, or a profile file, to evaluate together with this topic "
+    "(repeatable).",
 )
+@click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
+@budget_options
 @click.option(
     "--thresholds",
     is_flag=True,
@@ -171,8 +192,6 @@ def _check_workers(scanner: str, jobs: int | None, ray: str | None) -> None:
     metavar="N",
     help="With --flips: scan in rounds, with at most N calls.",
 )
-@profile_option
-@scanner_options
 @epoch_options
 @click.option(
     "--jobs",

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.recorded_forecast import (
-    forecast_recorded,
-    recorded_forecast_before,
-    recorded_guardrail,
-)
-from guardtui.app.scan.plan import FlipGoal
-from guardtui.cli.airs_scans import AirsRun, say_notes
-from guardtui.cli.decision_scans import DecisionRun
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
-from guardtui.cli.flip_rounds import FlipRounds
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
-from guardtui.cli.judge_scans import JudgeRun
-from guardtui.cli.local_scans import LocalRun
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.plugins import load_plugins
-from guardtui.cli.scan_run import Repetition, ScanRun
+from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
 from guardtui.cli.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
@@ -48,15 +37,9 @@ from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
-from guardtui.session.scan_order import forecast_order
 
-RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
-    "engine": LocalRun.of,
-    "airs": AirsRun.of,
-    "judge": JudgeRun.of,
-    "decision": DecisionRun.of,
-}
-"""Factories of a scanner's run, from the values of its options and the profile."""
+if TYPE_CHECKING:
+    from guardtui.cli.flip_rounds import FlipRounds
 
 
 def evaluate(request: EvalRequest) -> int:
@@ -69,9 +52,7 @@ def evaluate(request: EvalRequest) -> int:
     outputs = _outputs(request, files)
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
-    run = RUNS[request.scanner](request.options, request.profile)
-    if isinstance(run, LocalRun):
-        run = run.with_workers(request.jobs, request.ray)
+    run = make_run(request.guardrail, request.options)
     report = _report(request, run, epochs, metrics, outputs)
     if request.thresholds:
         evaluation = report.evaluation
@@ -108,10 +89,10 @@ def evaluate(request: EvalRequest) -> int:
 def _files_read(request: EvalRequest) -> list[Path]:
     """Return the files that are read, the prompts first and then the topic."""
     baseline = request.baseline
-    templates = (request.options["judge_template"], request.options["decision_template"])
+    template = getattr(request.guardrail.configuration, "template", None)
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
-    more = [template for template in templates if template is not None]
-    companions = [file for path in request.companion_paths for file in files_of(path)]
+    more = [] if template is None else [template]
+    companions = [file for path in request.options.companion_paths for file in files_of(path)]
     return [request.prompts, request.topic, *compared, *companions, *more]
 
 
@@ -143,22 +124,21 @@ def _report(
     say_blank_texts(request.topic, topic)
     _require_cluster(request, prompts)
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
-    if isinstance(run, LocalRun):
-        run = run.settled(topic, prompts)
-    elif isinstance(run, DecisionRun):
-        run = run.settled(request.topic, before)
+    run = run.settled(request.topic, topic, prompts, before)
     rounds = _flip_rounds(request, topic, prompts)
     rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
-    fit = run.fit_of(evaluation) if isinstance(run, LocalRun) else None
-    if isinstance(run, DecisionRun):
-        evaluation, fit = run.fitted(evaluation)
+    evaluation, fit = run.fitted(evaluation)
+    settings = evaluation.settings.titled(request.guardrail.name)
+    evaluation = replace(evaluation, settings=settings)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and any(output.format_name == "json" for output in outputs):
+        from guardtui.app.recorded_forecast import recorded_forecast_before
+
         # This scan is not in the session, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
     return ReportInput(
@@ -179,7 +159,7 @@ def _report(
         fit=fit,
         checked=None if rounds is None else rounds.checked,
         before=forecast,
-        template=run.template if isinstance(run, DecisionRun) else "",
+        template=run.template,
     )
 
 
@@ -187,6 +167,9 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
     """Return a check in rounds if --flips has a goal, or None."""
     if request.within is None and request.max_calls is None:
         return None
+    from guardtui.app.scan.plan import FlipGoal
+    from guardtui.cli.flip_rounds import FlipRounds
+
     goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
     return FlipRounds(request.topic, topic, prompts, goal)
 
@@ -200,9 +183,12 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
-    assert isinstance(run, AirsRun | JudgeRun | DecisionRun)  # noqa: S101 - --flips needs one
-    wanted = run.guardrail if isinstance(run, AirsRun) else run.settings.guardrail
-    guardrail = recorded_guardrail(request.topic, measured_with(wanted, epochs))
+    from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.session.scan_order import forecast_order
+
+    wanted = measured_with(run.settings.guardrail, epochs)
+    guardrail = recorded_guardrail(request.topic, wanted)
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows
     note(
@@ -214,7 +200,7 @@ def _rows_in_doubt(
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:
     """Return the other topics of the profile. Raises `InputError` with all their problems."""
-    paths = [kept_path(request.topic, path) for path in request.companion_paths]
+    paths = [kept_path(request.topic, path) for path in request.options.companion_paths]
     loaded = load_companions(request.topic, paths, topic)
     if loaded.problems:
         raise InputError("\n".join(map(str, loaded.problems)))

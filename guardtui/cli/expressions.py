@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.options import Function
+from guardtui.cli.guardrail_options import Function
 
 if TYPE_CHECKING:
     from guardtui.scorer.decorators import MetricSet

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.options import FILE, declared, reading_options
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import FILE, reading_options
 from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.reports.formats import DOCUMENT_FORMATS
-from guardtui.scanners.local.command_options import ENCODER
 
 if TYPE_CHECKING:
     from guardtui.app.recorded_forecast import RecordedGuardrail
-    from guardtui.domain.guardrail import Guardrail
     from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
@@ -32,12 +31,9 @@ if TYPE_CHECKING:
     help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
 @reading_options
-@click.option(
-    "--guardrail",
-    default="",
-    metavar="NAME",
-    help="Guardrail to forecast: airs, airs:PROFILE, judge:MODEL[,MODEL] or decision:MODEL "
-    "(default: the one that answered last).",
+@guardrail_option(
+    "Guardrail to forecast: a name, airs:PROFILE, judge:URL#MODEL or decision:URL#MODEL "
+    "(default: the one that answered last)."
 )
 @click.option(
     "--trust",
@@ -50,16 +46,14 @@ if TYPE_CHECKING:
     type=click.Choice(DOCUMENT_FORMATS),
     help="Format of the forecast (default: by the file's ending, else table).",
 )
-@declared(ENCODER)
 @outputs_option
 def command(
     topic: Path,
     prompts: Path,
     reading: Reading | None,
-    guardrail: str,
+    guardrail: GuardrailFlags,
     trust: bool,
     format_name: str | None,
-    encoder: str | None,
     outputs: tuple[Path, ...],
 ) -> int:
     """Forecast the verdicts of AIRS, a judge or a decision model on the definition of a topic file.
@@ -78,28 +72,14 @@ def command(
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     definition, prompt_set = load_inputs(topic, prompts, reading)
     say_findings(prompt_set)
-    recorded = recorded_guardrail(topic, _wanted(guardrail))
+    wanted, encoder, _ = guardrail.with_encoder(topic)
+    stated = None if guardrail.name is None else wanted.guardrail
+    recorded = recorded_guardrail(topic, stated)
     make = _trust if trust else _forecast
     render = make(topic, definition, prompt_set, recorded, encoder)
     if recorded.others:
         warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
     return write_all((output, render(output.format_name)) for output in chosen)
-
-
-def _wanted(text: str) -> Guardrail | None:
-    """Return the guardrail that a text names, or None for an empty one. Raises UsageError."""
-    from guardtui.domain.guardrail import AIRS, DECISION, JUDGE, Guardrail
-
-    kind, _, name = text.partition(":")
-    if kind == AIRS:
-        return Guardrail(AIRS, profile=name)
-    if kind in (JUDGE, DECISION):
-        return Guardrail(kind, models=tuple(name.split(",")) if name else ())
-    if text:
-        raise click.UsageError(
-            "--guardrail: write airs:PROFILE, judge:MODEL[,MODEL] or decision:MODEL"
-        )
-    return None
 
 
 def _forecast(

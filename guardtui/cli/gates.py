@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import Fraction, Function
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import Fraction
 from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:

@@ -1,16 +1,18 @@
-"""Scans of `eval` by the embedded scanner."""
+"""Scans of `eval` by the embedded engine."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guardtui.cli import signals
 from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.options import RunOptions
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -20,42 +22,55 @@ from guardtui.scanners.local.vectors import encode_chunks
 from guardtui.session.companions import ALONE, Companions
 from guardtui.session.profile_scans import WithCompanions
 
+if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> LocalRun:
+    """Return the run of the embedded engine, with the processes that embed prompts.
+
+    Raises `WorkersError` if their package is not installed.
+    """
+    encoder = getattr(guardrail.configuration, "encoder", None)
+    alone = options.ray is None and options.jobs in (None, 1)
+    workers = None if alone else make_workers(options.jobs, options.ray)
+    return LocalRun(encoder, options.threshold, workers=workers)
+
 
 @dataclass(frozen=True)
 class LocalRun:
-    """The embedded scanner with the options of the command line; `profile` is only a label."""
+    """The embedded engine with the options of the command line."""
 
     encoder: str | None
     threshold: Wanted
-    profile: str
     scanner: LocalScanner | None = None
     workers: Workers | None = None
     remote = False
+    profile = template = ""
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], profile: str) -> LocalRun:
-        """Create it from values of declared options."""
-        return cls(values["encoder"], values["threshold"], profile)
+    @property
+    def settings(self) -> ScannerSettings:
+        """Settings of the engine."""
+        return self._settled.settings
 
-    def with_workers(self, jobs: int | None, ray: str | None) -> LocalRun:
-        """Return it with other processes that embed prompts; `ray` is an address, "" for none.
+    @property
+    def _settled(self) -> LocalScanner:
+        """The engine. Raises RuntimeError before the threshold is `settled`."""
+        if self.scanner is None:
+            raise RuntimeError("the threshold is not settled")
+        return self.scanner
 
-        Raises `WorkersError` if their package is not installed.
-        """
-        if ray is None and (jobs is None or jobs == 1):
-            return self
-        return replace(self, workers=make_workers(jobs, ray))
-
-    def settled(self, topic: Topic, prompts: PromptSet) -> LocalRun:
-        """Return it with the threshold for these prompts. Raises `OperatingPointError`."""
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> LocalRun:
+        """Return a copy that uses the threshold for these prompts. Raises `OperatingPointError`."""
         encode = encode_chunks if self.workers is None else self.workers.encode_chunks
         engine = settled_engine(self.encoder, self.threshold, topic, prompts, encode)
         return replace(self, scanner=engine)
 
-    def fit_of(self, evaluation: Evaluation) -> ThresholdFit | None:
-        """Return the fit behind the threshold of an evaluation by this engine, or None."""
-        assert self.scanner is not None  # noqa: S101 - it has evaluated
-        return own_fit(evaluation, self.scanner.shipped_threshold)
+    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return the evaluation, and the fit behind its threshold, or None."""
+        return evaluation, own_fit(evaluation, self._settled.shipped_threshold)
 
     def evaluate(
         self,
@@ -68,9 +83,7 @@ class LocalRun:
 
         Raises RuntimeError before the threshold is `settled`.
         """
-        if self.scanner is None:
-            raise RuntimeError("the threshold is not settled")
-        together = WithCompanions(self.scanner, companions.topics, companions.closed)
+        together = WithCompanions(self._settled, companions.topics, companions.closed)
         with self.workers or contextlib.nullcontext():
             return signals.run(evaluated(together, topic, prompts, repetition))
 

@@ -17,50 +17,83 @@ from guardtui.cli.diagnostics import run
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
-    "new": ("new", "Create a topic file and its first prompts."),
-    "eval": ("eval", "Evaluate a topic against labelled prompts."),
-    "audit": ("audit", "Evaluate the topics of one profile together."),
-    "judge-template": ("judge_template", "Print the judge's instructions, as a template to edit."),
-    "decision-template": (
-        "decision_template",
-        "Print the question for a decision model, to edit.",
-    ),
-    "refine": ("refine", "Search for edits of a topic that raise its coverage."),
-    "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
-    "topics": ("topics", "List, create, apply, revert and delete topics of AIRS."),
-    "score": ("score", "Score a model's outputs against their targets."),
-    "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
-    "export": ("export", "Write a report of a session's iterations."),
-    "check": ("check", "Check a definition and its labelled prompts."),
-    "convert": ("convert", "Convert another tool's test cases to a prompt set."),
-    "sample": ("sample", "Print a small prompt set to start from."),
-    "serve": ("serve", "Show the app in a browser on this machine."),
-    "sandbox": ("sandbox", "Serve an imitation of AIRS on this machine, for tests."),
-    "config": ("config", "List, check and change the settings."),
-    "doctor": ("doctor", "Check the installation and report problems."),
-    "completion": ("completion", "Print the shell's completion script."),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Write": {
+        "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
+        "new": ("new", "Create a topic file and its first prompts."),
+        "check": ("check", "Check a definition and its labelled prompts."),
+        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
+    },
+    "Measure": {
+        "eval": ("eval", "Evaluate a topic against labelled prompts."),
+        "audit": ("audit", "Evaluate the topics of one profile together."),
+        "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
+        "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
+        "score": ("score", "Score a model's outputs against their targets."),
+    },
+    "Guardrails": {
+        "guardrails": ("guardrails", "List the guardrails, check one, or print a template."),
+        "topics": ("topics", "List, create, apply, revert and delete topics of AIRS."),
+        "sandbox": ("sandbox", "Serve an imitation of AIRS on this machine, for tests."),
+    },
+    "Files": {
+        "export": ("export", "Write a report of a session's iterations."),
+        "convert": ("convert", "Convert another tool's test cases to a prompt set."),
+        "sample": ("sample", "Print a small prompt set to start from."),
+    },
+    "This machine": {
+        "serve": ("serve", "Show the app in a browser on this machine."),
+        "config": ("config", "List, check and change the settings."),
+        "doctor": ("doctor", "Check the installation and report problems."),
+    },
 }
-"""Module in this package and short help, by the name of a command."""
+"""Module in this package and short help of each listed command, by its name, in groups."""
+
+COMMANDS: dict[str, str] = {
+    name: module for group in GROUPS.values() for name, (module, _) in group.items()
+} | {"completion": "completion"}
+"""Module in this package, by the name of a command; `completion` is not listed."""
+
+FORMER_COMMANDS = {
+    "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
+    "judge-template": "guardtui guardrails template judge",
+    "decision-template": "guardtui guardrails template decision",
+}
+"""Commands of former versions, and what does their work now."""
+
+_EXAMPLES = (
+    ("guardtui tax.yaml", "write a topic, with its effect at once"),
+    ("guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8", "a gate for CI"),
+    ("guardtui eval tax.yaml --prompts tax.csv --guardrail airs:prod", "ask AIRS"),
+    ("guardtui topics apply tax.yaml --guardrail airs:prod", "deploy it"),
+)
 
 
 class LazyGroup(click.Group):
     """A group that imports a command's module only to run it, and opens a topic file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for commands in GROUPS.values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"guardtui.cli.{COMMANDS[cmd_name][0]}")
+        module = import_module(f"guardtui.cli.{COMMANDS[cmd_name]}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(len(name) for name in COMMANDS)
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", text) for name, (_, text) in commands.items()]
+                )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for command, purpose in _EXAMPLES:
+                formatter.write_text(f"{command}  # {purpose}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
@@ -93,6 +126,8 @@ def require_topic(word: str, *others: str) -> None:
 
     if word == airs_cli.GROUP:
         raise click.UsageError(airs_cli.explained(others))
+    if word in FORMER_COMMANDS:
+        raise click.UsageError(f"'guardtui {word}' is now '{FORMER_COMMANDS[word]}'")
     shown = display_start(word, 200)
     similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (
@@ -133,6 +168,16 @@ def cli() -> None:
     """
 
 
+def _now_spelled(error: click.NoSuchOption, words: list[str]) -> click.UsageError:
+    """Return the error of an unknown option; of a former one, with its spelling of today."""
+    from guardtui.cli.old_options import explained
+
+    known = [] if error.ctx is None else error.ctx.command.params
+    options = {option for parameter in known for option in parameter.opts}
+    text = explained(words, options)
+    return click.UsageError(text, error.ctx) if text else error
+
+
 def _fill_closed_streams() -> None:
     """Reopen closed standard streams on the null device, so that no other file gets their numbers.
 
@@ -156,6 +201,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     signals.listen()
 
     def command() -> Any:
-        return cli.main(arguments, prog_name="guardtui", standalone_mode=False)
+        try:
+            return cli.main(arguments, prog_name="guardtui", standalone_mode=False)
+        except click.NoSuchOption as error:
+            raise _now_spelled(error, sys.argv[1:] if arguments is None else arguments) from error
 
     sys.exit(run(command))

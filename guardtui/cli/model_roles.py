@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from guardtui.cli.options import Function
+from guardtui.cli.guardrail_options import Function
 
 
 def model_role_option(function: Function) -> Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,35 +12,40 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.epoch_options import EpochFlags, epoch_options
-from guardtui.cli.epochs import parse_epochs
+from guardtui.cli.epochs import EpochFlags, epoch_options, parse_epochs
 from guardtui.cli.expressions import own_metric_option, own_metrics
+from guardtui.cli.guardrail_options import (
+    DECISION,
+    JUDGE,
+    Function,
+    GuardrailFlags,
+    guardrail_option,
+)
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
-    Function,
-    PerSecond,
-    declared,
-    engine_options,
+    RunOptions,
+    budget_options,
     reading_options,
-    require_fitting,
-    tenant_option,
+    threshold_option,
+    writer_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
-from guardtui.scanners.airs.command_options import REGIONS
-from guardtui.scanners.decision.command_options import OWN as DECISION
-from guardtui.scanners.judge.command_options import BUDGET, MODELS
-from guardtui.scanners.model_options import ALLOW_HTTP, WRITER
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.decision.options import DecisionOptions
-    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
+
+_HTTP = ("allow-http",)
+"""Keys that hold for --writer without a guardrail that calls models."""
 
 
 def app_options(function: Function) -> Function:
@@ -55,35 +60,23 @@ def app_options(function: Function) -> Function:
                 help="Labelled prompts (CSV, JSON, Parquet, Excel).",
             ),
             reading_options,
-            engine_options,
+            guardrail_option(
+                "Guardrail of scans: a name ('guardtui guardrails' lists them), engine, "
+                "airs:PROFILE, judge:URL#MODEL[,MODEL] or decision:URL#MODEL (default: the one "
+                "chosen for the topic)."
+            ),
+            threshold_option,
             click.option(
                 "--sandbox",
                 is_flag=True,
                 help="Scan with an imitation of AIRS on this machine, for practice.",
             ),
-            click.option(
-                "--profile", metavar="NAME", help="Security profile of AIRS to scan with."
-            ),
-            click.option(
-                "--region", type=click.Choice(REGIONS), help="Region of AIRS (default: us)."
-            ),
-            tenant_option,
-            click.option(
-                "--concurrency",
-                type=click.IntRange(1, 512),
-                metavar="N",
-                help="Maximum concurrent requests (default: 5).",
-            ),
-            click.option(
-                "--rate", type=PerSecond(), metavar="R", help="Maximum requests per second."
-            ),
             click.option("--fresh", is_flag=True, help="Ignore cached verdicts."),
-            click.option(
-                "--scanner",
-                type=click.Choice(["judge", "decision"]),
-                help="What --model is: a judge (default), or a decision model.",
+            budget_options,
+            writer_option(
+                "A language model that proposes wordings; called only after you agree (default: "
+                "the judge)."
             ),
-            declared(*MODELS, *DECISION, *BUDGET, WRITER),
             epoch_options,
             own_metric_option,
             plugin_option,
@@ -115,22 +108,18 @@ def prepared(
     topic: Path | None,
     prompts: Path | None,
     reading: Reading | None,
-    encoder: str | None,
+    guardrail: GuardrailFlags,
     threshold: Wanted,
     sandbox: bool,
-    profile: str | None,
-    region: str | None,
-    tenant: str | None,
-    concurrency: int | None,
-    rate: float | None,
     fresh: bool,
+    budget: float | None,
+    max_tokens: int | None,
+    writer: str | None,
     epochs: int | None,
     reducer: str | None,
     repeat: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
-    scanner: str | None,
-    **of_models: Any,
 ) -> Callable[[], int]:
     """Check the values of all options, and return what runs the app with them.
 
@@ -149,31 +138,30 @@ def prepared(
             "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
         )
     request = parse_epochs(EpochFlags(epochs, reducer))
-    models = _models(scanner, of_models, concurrency, rate)
-    if not models.scans and (concurrency or 0) > 20:
-        raise click.UsageError("--concurrency: at most 20 concurrent requests to AIRS")
-    if sandbox and (region is not None or tenant is not None):
-        raise click.UsageError("--region and --tenant do not fit --sandbox: omit them")
+    chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
+    limits = RunOptions(budget=budget, max_tokens=max_tokens)
+    allow_http = str(beside.get("allow-http")) == "true"
+    models = _models(chosen, limits, writer, allow_http=allow_http)
+    airs = _airs_flags(chosen, sandbox=sandbox)
     load_plugins(plugins)
     measures = own_metrics(metrics)
     from guardtui.config import load_config
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
-    flags: dict[str, str | int | None] = {
-        "profile": profile,
-        "region": region,
-        "tenant": tenant,
-        "concurrency": None if models.scans else concurrency,
-    }
 
     def start() -> int:
         from guardtui.app.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
+        configuration = chosen.configuration
         remote = RemoteOptions(
-            flags,
-            rate=rate,
+            airs,
+            rate=getattr(configuration, "rate", None),
             fresh=fresh,
+            batches=getattr(configuration, "batch", False),
+            most_tokens=max_tokens,
+            most_cost=budget,
+            guardrail=None if guardrail.name is None else chosen,
             judge=models.judge,
             decision=models.decision,
             writer=models.writer,
@@ -191,6 +179,17 @@ def prepared(
     return start
 
 
+def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | int | None]:
+    """Return the settings of AIRS that a guardrail names. Raises UsageError in a sandbox."""
+    configuration = guardrail.configuration
+    if not isinstance(configuration, AirsConfiguration):
+        return {}
+    for key in ("region", "scan-endpoint", "tenant"):
+        if sandbox and key in configuration.given():
+            raise click.UsageError(f"{key} does not fit --sandbox: omit it")
+    return configuration.flags
+
+
 @dataclass(frozen=True)
 class _Models:
     """The judge or decision model of scans, and the writer of wordings; each may be None."""
@@ -199,39 +198,35 @@ class _Models:
     decision: DecisionOptions | None = None
     writer: JudgeOptions | None = None
 
-    @property
-    def scans(self) -> bool:
-        """Whether a model scans the prompts."""
-        return self.judge is not None or self.decision is not None
-
 
 def _models(
-    scanner: str | None, given: Mapping[str, Any], concurrency: int | None, rate: float | None
+    guardrail: NamedGuardrail, limits: RunOptions, writer: str | None, *, allow_http: bool
 ) -> _Models:
     """Return the requested models. Raises UsageError and InputError."""
-    writes = given["writer"] is not None
-    if not given["models"]:
-        if scanner is not None:
-            raise click.UsageError(f"--scanner {scanner} needs --model URL#NAME")
-        for option in (*MODELS, *DECISION, *BUDGET):
-            if option.is_given(given) and not (writes and option is ALLOW_HTTP):
-                raise click.UsageError(f"{option.name} needs --model URL#NAME")
-        if not writes:
+    kind, configuration = guardrail.kind, guardrail.configuration
+    if kind not in (JUDGE, DECISION):
+        if limits != RunOptions():
+            raise click.UsageError("--budget and --max-tokens need a judge or a decision model")
+        if writer is None:
             return _Models()
     from guardtui.cli.writers import models_and_writer
 
-    values = {**given, "concurrency": concurrency, "rate": rate}
-    models, writer = models_and_writer(values, "a scan", "http://localhost:11434/v1#qwen3")
-    if not models:
-        return _Models(writer=writer)
-    require_fitting(scanner or "judge", given)
-    if scanner == "decision":
-        from guardtui.cli.decision_scans import decision_options
+    models, writes = models_and_writer(
+        getattr(configuration, "model", ()),
+        writer,
+        allow_http=getattr(configuration, "allow_http", allow_http),
+        retries=getattr(configuration, "retries", None),
+        max_tokens=limits.max_tokens,
+    )
+    if kind == DECISION:
+        from guardtui.cli.model_scans import decision_options
 
-        return _Models(decision=decision_options(values, models), writer=writer)
-    from guardtui.cli.judge_scans import judge_options
+        return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
+    if kind == JUDGE:
+        from guardtui.cli.model_scans import judge_options
 
-    return _Models(judge=judge_options(values, models), writer=writer)
+        return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
+    return _Models(writer=writes)
 
 
 def _require_terminal() -> None:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.guardrail_options import Function, encoder_option
 from guardtui.domain.prompt_reading import Reading, Unlabelled
-from guardtui.scanners.airs.command_options import ADDRESS, TENANT
-from guardtui.scanners.local.command_options import ENGINE
-from guardtui.scanners.options import OptionKind, ScannerOption, all_options, unfit_option
 
 if TYPE_CHECKING:
+    from guardtui.domain.operating_point import Wanted
+
     _FloatType = click.ParamType[float]
     _WantedType = click.ParamType[float | str]
 else:  # older versions of click do not have it generic
     _FloatType = click.ParamType
     _WantedType = click.ParamType
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
 """A path; the reader of the file reports errors, with better messages than click's."""
@@ -75,35 +74,17 @@ class Threshold(_WantedType):
         return number
 
 
-class PerSecond(_FloatType):
-    """A rate above 0, at most 10000. Not nan."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = _number(value)
-        if not 0 < number <= 10_000:
-            self.fail(f"{value!r} is not a number above 0, at most 10000", param, ctx)
-        return number
-
-
 class Amount(_FloatType):
-    """Money: a number above 0, or at least 0. Not nan, not inf."""
+    """Money: a number above 0. Not nan, not inf."""
 
     name = "number"
-
-    def __init__(self, *, above: bool = False) -> None:
-        self.above = above
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         number = _number(value)
-        if not (0 < number < math.inf or (number == 0 and not self.above)):
-            span = "above 0" if self.above else "from 0 on"
-            self.fail(f"{value!r} is not a number {span}", param, ctx)
+        if not 0 < number < math.inf:
+            self.fail(f"{value!r} is not a number above 0", param, ctx)
         return number
 
 
@@ -121,68 +102,58 @@ class Seconds(_FloatType):
         return number
 
 
-_TYPES: Mapping[OptionKind, click.ParamType[Any]] = {
-    OptionKind.TEXT: click.STRING,
-    OptionKind.FILE: FILE,
-    OptionKind.THRESHOLD: Threshold(),
-    OptionKind.RATE: PerSecond(),
-    OptionKind.PRICE: Amount(),
-    OptionKind.AMOUNT: Amount(above=True),
-}
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of a run that are no keys of a guardrail; None and () without a value."""
+
+    threshold: Wanted = None
+    fresh: bool = False
+    budget: float | None = None
+    max_tokens: int | None = None
+    companion_paths: tuple[Path, ...] = ()
+    jobs: int | None = None
+    ray: str | None = None
 
 
-def declared(*options: ScannerOption) -> Callable[[Function], Function]:
-    """Add options that scanners declare, in this order."""
-
-    def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = _click_option(option)(function)
-        return function
-
-    return add
+ONE_RUN = RunOptions()
+"""No options."""
 
 
-def _click_option(option: ScannerOption) -> Callable[[Function], Function]:
-    names = (option.name, option.key)
-    if option.kind is OptionKind.FLAG:
-        return click.option(*names, is_flag=True, help=option.help)
-    kind: click.ParamType[Any]
-    if option.choices:
-        kind = click.Choice(option.choices)
-    elif option.kind is OptionKind.INTEGER:
-        kind = click.IntRange(option.low, option.high)
-    else:
-        kind = _TYPES[option.kind]
+def threshold_option(function: Function) -> Function:
+    """Add --threshold."""
     return click.option(
-        *names, type=kind, multiple=option.repeated, metavar=option.metavar, help=option.help
-    )
+        "--threshold",
+        type=Threshold(),
+        metavar="X",
+        help="Minimum score of a match: a number between 0 and 1, shipped, or fitted (to the "
+        "labels). Default: that of the topic's session; else fitted, if each class has 10 labels.",
+    )(function)
 
 
-def scanner_options(function: Function) -> Function:
-    """Add the options of all scanners, each once; `values_of` takes their values."""
-    return declared(*all_options())(function)
+def engine_options(function: Function) -> Function:
+    """Add --set, passed as `encoder`, and --threshold."""
+    return encoder_option(threshold_option(function))
 
 
-def values_of(options: Iterable[ScannerOption], values: dict[str, Any]) -> dict[str, Any]:
-    """Take the values of these options out of a command's values."""
-    return {option.key: values.pop(option.key) for option in options if option.key in values}
-
-
-def require_fitting(scanner: str, values: Mapping[str, Any]) -> None:
-    """Raise a usage error if an option was given that the scanner does not declare."""
-    option = unfit_option(scanner, values)
-    if option is not None:
-        raise click.UsageError(f"{option.name} does not fit --scanner {scanner}: omit it")
-
-
-engine_options = declared(*ENGINE)
-"""Adds --encoder and --threshold."""
-
-tenant_option = declared(TENANT)
-"""Adds --tenant."""
-
-address_options = declared(*ADDRESS)
-"""Adds --region and --scan-endpoint (where scans go), and --tenant."""
+def budget_options(function: Function) -> Function:
+    """Add --budget and --max-tokens."""
+    for add in (
+        click.option(
+            "--max-tokens",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Maximum tokens of the whole run, which stops before it exceeds them.",
+        ),
+        click.option(
+            "--budget",
+            type=Amount(),
+            metavar="X",
+            help="Maximum cost, in the currency of the prices; the run stops before it exceeds "
+            "this.",
+        ),
+    ):
+        function = add(function)
+    return function
 
 
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,14 +186,9 @@ def unlabelled_option(function: Function) -> Function:
     )(function)
 
 
-def profile_option(function: Function) -> Function:
-    """Add --profile."""
-    return click.option(
-        "--profile",
-        default="",
-        metavar="NAME",
-        help="The security profile of AIRS; with the engine, a label for the report.",
-    )(function)
+def writer_option(help_text: str) -> Callable[[Function], Function]:
+    """Add --writer."""
+    return click.option("--writer", metavar="URL#NAME", help=help_text)
 
 
 def output_option(function: Function) -> Function:

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.options import FILE, Function
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
 from guardtui.cli.output import check_output
 
 TEMPLATES = ("md", "table")

@@ -9,7 +9,8 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.options import FILE, Function
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
 
 
 def plugin_option(function: Function) -> Function:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,13 +19,23 @@ from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.app.refinement import open_measure
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.guardrail_options import DECISION, ENGINE, GuardrailFlags, guardrail_option
 from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, declared, engine_options, output_option, reading_options
+from guardtui.cli.options import FILE, output_option, reading_options, threshold_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
 from guardtui.cli.refine_report import Refinement, WordingsResult, render, render_wordings
-from guardtui.cli.wordings import OWN, SERVICE, eval_command, files_of, require_fitting, sweep
+from guardtui.cli.wordings import (
+    SweptWordings,
+    WordingOptions,
+    eval_command,
+    files_of,
+    require_fitting,
+    sweep,
+    wording_options,
+)
+from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
@@ -91,13 +102,12 @@ _FORMATS = ("table", "json", "md")
     help="How edits are chosen: by a forecast of the guardrail in this topic's session, or by the "
     "embedded engine (default: the forecast, if available).",
 )
-@engine_options
-@click.option(
-    "--scanner",
-    type=click.Choice(["decision"]),
-    help="Try many wordings on a decision model, several in each request.",
+@guardrail_option(
+    "Guardrail whose forecast chooses edits (default: the one that answered last); a decision "
+    "model is asked about many wordings, several in each request."
 )
-@declared(*OWN, *SERVICE)
+@threshold_option
+@wording_options
 @click.option(
     "--format",
     "format_name",
@@ -120,9 +130,8 @@ def command(
     budget: float | None,
     single: bool,
     objective: str | None,
-    encoder: str | None,
+    guardrail: GuardrailFlags,
     threshold: Wanted,
-    scanner: str | None,
     format_name: str | None,
     output: Path | None,
     new_topic: Path | None,
@@ -135,13 +144,15 @@ def command(
     new file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and reports
     the best edit so far (exit code 130).
 
-    With --scanner decision, wordings are tried on the decision model: chosen on two thirds of the
+    With a decision model as --guardrail, wordings are tried on it: chosen on two thirds of the
     prompts, reported on the third. Exit code 3: answers are missing; the same command resumes.
     """
     others = {"--budget": budget, "--single": single, "--objective": objective}
     given = {name for name, value in others.items() if value}
-    require_fitting(scanner, of_wordings, given)
-    check_output(output, topic, prompts, *files_of(of_wordings))
+    chosen, encoder, _ = guardrail.with_encoder(topic)
+    options = WordingOptions(**of_wordings)
+    require_fitting(chosen.kind, options, given)
+    check_output(output, topic, prompts, *files_of(chosen, options))
     _require_new(new_topic, output)
     format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
@@ -150,11 +161,12 @@ def command(
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
     engine = settled_engine(encoder, threshold, definition, prompt_set)
-    if scanner is not None:
-        return _sweep(
-            of_wordings, file, definition, prompt_set, engine, format_name, output, new_topic
-        )
-    forecaster = _forecaster(objective, topic, prompt_set, engine)
+    if chosen.kind == DECISION:
+        swept = sweep(chosen, options, definition, prompt_set, engine)
+        again = partial(eval_command, guardrail, chosen)
+        return _say_swept(swept, again, file, prompt_set, format_name, output, new_topic)
+    wanted = None if guardrail.name is None else chosen.guardrail
+    forecaster = _forecaster(objective, topic, prompt_set, engine, wanted)
     result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, budget or _BUDGET, single=single
     )
@@ -169,25 +181,26 @@ def command(
     return Exit.DONE if proposal is not None else Exit.NOT_ENOUGH_EVIDENCE
 
 
-def _sweep(
-    values: Mapping[str, Any],
+def _say_swept(
+    swept: SweptWordings | None,
+    again: Callable[[Path, Path, float], str],
     file: TopicFile,
-    topic: Topic,
     prompts: PromptSet,
-    engine: LocalScanner,
     format_name: str,
     output: Path | None,
     new_topic: Path | None,
 ) -> int:
-    """Try wordings on a decision model and report."""
-    swept = sweep(values, topic, prompts, engine)
+    """Report on the wordings that a decision model was asked about; None: it was not.
+
+    `again` returns the command that evaluates a topic file at a threshold.
+    """
     if swept is None:
         return Exit.DONE
     write(render_wordings(WordingsResult(swept.sweep, prompts, swept.used), format_name), output)
     best = swept.sweep.best
     _write_proposal(file, None if best is None else best.topic, new_topic)
     if best is not None and best.threshold is not None and new_topic is not None:
-        command = eval_command(values, new_topic, Path(prompts.source), best.threshold)
+        command = again(new_topic, Path(prompts.source), best.threshold)
         diagnostics.note(f"evaluate it at its threshold: {command}")
     if not swept.complete:
         return Exit.NOT_COMPLETED
@@ -205,16 +218,23 @@ def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) 
 
 
 def _forecaster(
-    objective: str | None, topic: Path, prompts: PromptSet, engine: LocalScanner
+    objective: str | None,
+    topic: Path,
+    prompts: PromptSet,
+    engine: LocalScanner,
+    wanted: Guardrail | None,
 ) -> Forecaster | None:
-    """Return the forecast to choose by; None for the engine. Raises ForecastError if required."""
-    if objective == "engine":
+    """Return the forecast to choose by; None for the engine. Raises ForecastError if required.
+
+    It is required of a `wanted` guardrail, by default of the one that answered last.
+    """
+    if objective == "engine" or (wanted is not None and wanted.kind == ENGINE):
         return None
     try:
-        guardrail = recorded_guardrail(topic)
+        guardrail = recorded_guardrail(topic, wanted)
         return fit_recorded(topic, prompts, guardrail, engine, show_progress)
     except ForecastError:
-        if objective == "forecast":
+        if objective == "forecast" or wanted is not None:
             raise
         return None
     finally:

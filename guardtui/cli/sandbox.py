@@ -16,7 +16,7 @@ from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, Fraction
 from guardtui.cli.output import write
 from guardtui.cli.sandbox_process import sandbox_environment
-from guardtui.scanners.local.command_options import ENCODERS
+from guardtui.scanners.configuration import ENCODERS
 
 if TYPE_CHECKING:
     from guardtui.sandbox.settings import SandboxSettings
@@ -201,7 +201,7 @@ async def _serve(
             ) from error
         url = f"http://{f'[{host}]' if ':' in host else host}:{used_port}"
         if decisions:
-            note(f"for --scanner decision --model {url}/v1#{MODEL}; Ctrl-C ends it")
+            note(f"for --guardrail decision:{url}/v1#{MODEL}; Ctrl-C ends it")
             variables = {"GUARDTUI_MODEL_KEY": "sandbox-key"}
         else:
             note(

@@ -1,18 +1,23 @@
-"""The protocol of `eval`'s scanners, and an evaluation with progress."""
+"""The runs of `eval`, one for each kind of guardrail, and an evaluation with progress."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.cli import diagnostics
+from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.operating_point import ThresholdFit
+from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner
 from guardtui.session.companions import ALONE, Companions
@@ -20,6 +25,7 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 
 if TYPE_CHECKING:
+    from guardtui.app.named_guardrails import NamedGuardrail
     from guardtui.app.scan.plan import FlipCheck
 
 
@@ -47,12 +53,13 @@ class Repetition:
         return PromptSet(prompts.frame[self.rows], prompts.intent, prompts.source)
 
 
+_LISTED = 5
 ONCE = Repetition()
 """Each prompt once."""
 
 
 class ScanRun(Protocol):
-    """A scanner with the options of the command line."""
+    """A guardrail with the options of the command line."""
 
     @property
     def remote(self) -> bool:
@@ -61,6 +68,19 @@ class ScanRun(Protocol):
     @property
     def profile(self) -> str:
         """The security profile, "" for none."""
+
+    @property
+    def template(self) -> str:
+        """Text of the template of a request, "" for none."""
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """Everything that the verdicts depend on besides topic, prompts and what a service says."""
+
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> ScanRun:
+        """Return a copy that uses the threshold for this topic. Raises `OperatingPointError`."""
 
     def evaluate(
         self,
@@ -74,8 +94,30 @@ class ScanRun(Protocol):
         Raises InputError and ScannerError.
         """
 
+    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return the evaluation at the wanted threshold, and the fit that it is from, or None.
+
+        Raises `OperatingPointError` if there are too few labels.
+        """
+
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
         """Report the number of prompts without a verdict, and a remedy; a warning if `allowed`."""
+
+
+_RUNS: Mapping[str, str] = {
+    "engine": "local_scans",
+    "airs": "airs_scans",
+    "judge": "model_scans",
+    "decision": "model_scans",
+}
+"""Modules in this package with the `make_run` of each kind of guardrail."""
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> ScanRun:
+    """Return the run of a guardrail; imports what its kind needs. Raises UsageError, InputError."""
+    module = import_module(f"guardtui.cli.{_RUNS[guardrail.kind]}")
+    run: ScanRun = module.make_run(guardrail, options)
+    return run
 
 
 async def evaluated(
@@ -104,3 +146,14 @@ async def evaluated(
         return evaluation
     # The embedded engine is deterministic.
     return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))
+
+
+def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
+    """Warn of doubtful verdicts: the first ones, and the number of others."""
+
+    notes = evaluation.verdicts.notes
+    lines = prompts.frame["line"]
+    for row in sorted(notes)[:_LISTED]:
+        diagnostics.warn(located(prompts.source, notes[row], [int(lines[row])]))
+    if len(notes) > _LISTED:
+        diagnostics.warn(f"{len(notes) - _LISTED} more verdicts are doubtful")

@@ -36,17 +36,18 @@ def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
 
     Options of other reports are refused.
     """
-    if request.scanner not in _WITH_SCORES:
+    guardrail = request.guardrail
+    if guardrail.kind not in _WITH_SCORES:
         raise click.UsageError(
-            f"--thresholds needs scores, which --scanner {request.scanner} does not give: use the "
-            "engine or a decision model"
+            f"--thresholds needs scores, which {guardrail.title} does not give: use the engine or "
+            "a decision model"
         )
     others = {
         "a gate": request.gates != Gates(),
         "--baseline": request.baseline,
         "--flips": request.flips,
         "--epochs": request.repeats.epochs,
-        "--with": request.companion_paths,
+        "--with": request.options.companion_paths,
         "--metric": request.metrics,
         "--cluster": request.cluster,
         "--all": request.every_mistake,

@@ -13,14 +13,15 @@ from guardtui.app.tenant_topics import TenantTopics, read_listing
 from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
+    airs_option,
     failures_told,
-    load_settings,
     open_management,
-    profile_option,
     run_async,
+    settings_of,
     table,
 )
-from guardtui.cli.options import FILE, tenant_option
+from guardtui.cli.guardrail_options import GuardrailFlags
+from guardtui.cli.options import FILE
 from guardtui.cli.output import write
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
@@ -46,15 +47,14 @@ command.add_command(topics_delete.delete)
 
 
 @command.command("list")
-@profile_option
-@tenant_option
+@airs_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
+def list_(guardrail: GuardrailFlags, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 
     With a profile, also the action of each topic and the revision that the profile uses.
     """
-    settings = load_settings(profile=profile, tenant=tenant)
+    settings = settings_of(guardrail)
     listing = run_async(_read(settings))
     row = listing.profile
     if as_json:
@@ -76,16 +76,15 @@ def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
 
 @command.command("get")
 @click.argument("name")
-@profile_option
-@tenant_option
+@airs_option
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON of the service.")
-def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> None:
+def get(name: str, guardrail: GuardrailFlags, as_json: bool) -> None:
     """Print the newest text of a topic, as a topic file.
 
     The intent is part of a profile: it is included with a profile that has the topic.
     NAME is the topic's name or its id.
     """
-    settings = load_settings(profile=profile, tenant=tenant)
+    settings = settings_of(guardrail)
     listing = run_async(_read(settings))
     topic = topics_delete.named(listing.topics, name)
     if as_json:
@@ -99,15 +98,15 @@ def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> No
 
 @command.command("create")
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
-@tenant_option
-def create(topic: Path, tenant: str | None) -> None:
+@airs_option
+def create(topic: Path, guardrail: GuardrailFlags) -> None:
     """Create the topic of a file, without adding it to a profile; prints its id.
 
     A topic of that name must not exist: 'guardtui topics apply' changes one.
     """
     definition = load_topic(topic).topic
     require_sendable(definition)
-    settings = load_settings(tenant=tenant)
+    settings = settings_of(guardrail, topic)
     made = run_async(_create(settings, definition))
     write(f"{made.topic_id}\n")
     diagnostics.note(f"made, at revision {made.revision}; no profile uses it yet")
@@ -193,7 +192,8 @@ def _topic_file(topic: CustomTopic, intent: Intent | None) -> str:
     if intent is None:
         diagnostics.note(
             "no intent is written: a profile says whether a topic is blocked or allowed\n"
-            "  name one that has the topic with --profile, or add 'intent: block' or 'allow'"
+            "  name one that has the topic with --guardrail airs:NAME, or add 'intent: block' or "
+            "'allow'"
         )
         return text.removesuffix(_NO_INTENT)
     return text

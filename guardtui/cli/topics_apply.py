@@ -13,15 +13,16 @@ from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
     agreement_options,
+    airs_option,
     connect,
     failures_told,
-    load_settings,
-    profile_option,
     revert_line,
     run_async,
+    settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import FILE, address_options
+from guardtui.cli.guardrail_options import GuardrailFlags
+from guardtui.cli.options import FILE
 from guardtui.cli.terminal_author import TerminalAuthor
 from guardtui.cli.topics_wait import is_live, wait_options
 from guardtui.domain.topic import Topic
@@ -39,7 +40,7 @@ _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", 
 
 @click.command("apply")
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
-@profile_option
+@airs_option
 @click.option(
     "--place",
     metavar="PLACE",
@@ -53,19 +54,15 @@ _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", 
 )
 @agreement_options
 @wait_options
-@address_options
 def apply_(
     topic: Path,
-    profile: str | None,
+    guardrail: GuardrailFlags,
     place: str | None,
     set_default: bool,
     yes: bool,
     dry_run: bool,
     no_wait: bool,
     wait_limit: float,
-    region: str | None,
-    scan_endpoint: str | None,
-    tenant: str | None,
 ) -> int:
     """Deploy the definition of a file: create or change the topic, and make the profile use it.
 
@@ -75,9 +72,7 @@ def apply_(
     definition = _definition(topic)
     require_sendable(definition)
     path = None if place is None else _parsed_place(place)
-    settings = load_settings(
-        profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
-    )
+    settings = settings_of(guardrail, topic)
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
     author = TerminalAuthor(yes=yes)

@@ -13,13 +13,14 @@ from guardtui.app.tenant_topics import Holder, holder_lines, holders, is_address
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
     agreement_options,
+    airs_option,
     failures_told,
-    load_settings,
     open_management,
     run_async,
+    settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import tenant_option
+from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.terminal_author import TerminalAuthor
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -39,9 +40,9 @@ _REVISIONS = 5
     help="Address of the person who deletes it; required with --force.",
 )
 @agreement_options
-@tenant_option
+@airs_option
 def delete(
-    name: str, force: bool, updated_by: str, yes: bool, dry_run: bool, tenant: str | None
+    name: str, force: bool, updated_by: str, yes: bool, dry_run: bool, guardrail: GuardrailFlags
 ) -> int:
     """Delete a topic permanently. NAME is its name or its id.
 
@@ -51,7 +52,7 @@ def delete(
         raise click.UsageError("--force needs --updated-by EMAIL, the address of who deletes it")
     if updated_by and not force:
         raise click.UsageError("--updated-by is for --force only: omit it")
-    settings = load_settings(tenant=tenant)
+    settings = settings_of(guardrail)
     author = TerminalAuthor(yes=yes)
 
     async def work() -> int:

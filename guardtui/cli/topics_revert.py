@@ -12,15 +12,16 @@ from guardtui.app.revert_steps import RevertStep, UnreadableJournalError, steps_
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
     agreement_options,
+    airs_option,
     connect,
     failures_told,
-    load_settings,
-    profile_option,
     revert_line,
     run_async,
+    settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import FILE, address_options
+from guardtui.cli.guardrail_options import GuardrailFlags
+from guardtui.cli.options import FILE
 from guardtui.cli.terminal_author import TerminalAuthor
 from guardtui.cli.topics_wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
@@ -32,31 +33,25 @@ from guardtui.session.store import SessionStore
 
 @click.command("revert")
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
-@profile_option
+@airs_option
 @click.option("--all", "everything", is_flag=True, help="Restore the state before the first apply.")
 @agreement_options
 @wait_options
-@address_options
 def revert(
     topic: Path,
-    profile: str | None,
+    guardrail: GuardrailFlags,
     everything: bool,
     yes: bool,
     dry_run: bool,
     no_wait: bool,
     wait_limit: float,
-    region: str | None,
-    scan_endpoint: str | None,
-    tenant: str | None,
 ) -> int:
     """Revert the newest apply of a file to a profile: the previous definition, and its pin.
 
     Changes by others in the profile stay. A topic created by the apply stays in the tenant, in no
     profile.
     """
-    settings = load_settings(
-        profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
-    )
+    settings = settings_of(guardrail, topic)
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
     log = _log(topic, connection)

@@ -1,13 +1,12 @@
-"""`guardtui refine --scanner decision`: try wordings on a decision model."""
+"""`guardtui refine` with a decision model: try wordings on a decision model."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,6 +14,7 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_objective import CHOSEN_ON, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.wordings import (
     WORDINGS,
     WriterError,
@@ -26,9 +26,11 @@ from guardtui.app.wordings import (
 )
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import open_verdicts
-from guardtui.cli.decision_scans import decision_options, estimate_text
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.guardrail_options import DECISION, Function, GuardrailFlags
+from guardtui.cli.model_scans import decision_options, estimate_text
 from guardtui.cli.operating_point import show_progress
+from guardtui.cli.options import FILE, RunOptions, writer_option
 from guardtui.cli.progress import watched
 from guardtui.cli.writers import models_and_writer
 from guardtui.domain.errors import GuardtuiError
@@ -37,64 +39,66 @@ from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
-from guardtui.scanners.decision.command_options import OWN as DECISION
-from guardtui.scanners.decision.many import ManyAnswers, ManyPlan, ManyQuestions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.configuration import DecisionConfiguration
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL, WRITER
-from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, OptionKind, ScannerOption
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.many import ManyAnswers, ManyPlan, ManyQuestions
 
-# --budget of a search is a time: cost is limited by tokens.
-SERVICE = (
-    MODEL,
-    *DECISION,
-    ALLOW_HTTP,
-    *(option for option in BUDGET if option.key != "budget"),
-    CONCURRENCY,
-    RATE,
-    RETRIES,
-    FRESH,
-)
-"""Options of the service."""
 
-OWN = (
-    ScannerOption(
-        "--wordings",
-        "wordings",
-        "With --scanner decision: descriptions to try, one a line, before any others.",
-        "FILE",
-        OptionKind.FILE,
-    ),
-    ScannerOption(
-        "--count",
-        "count",
-        f"With --scanner decision: wordings to try, with the definition (default: {WORDINGS}).",
-        "N",
-        OptionKind.INTEGER,
-        2,
-        1000,
-    ),
-    replace(WRITER, help="With --scanner decision: a language model that writes further wordings."),
-    ScannerOption(
-        "--questions",
-        "questions",
-        "With --scanner decision: questions in a request (default: 200; systemone: 64).",
-        "N",
-        OptionKind.INTEGER,
-        1,
-        1000,
-    ),
-    ScannerOption(
-        "--yes",
-        "yes",
-        "With --scanner decision: make the requests without asking first.",
-        kind=OptionKind.FLAG,
-    ),
-)
-"""Options of the sweep itself."""
+@dataclass(frozen=True, slots=True)
+class WordingOptions:
+    """Options of a sweep that are no keys of a guardrail; None and False without a value."""
 
-EXAMPLE = "https://api.openai.com/v1#NAME"
+    wordings: Path | None = None
+    count: int | None = None
+    writer: str | None = None
+    questions: int | None = None
+    max_tokens: int | None = None
+    fresh: bool = False
+    yes: bool = False
+
+
+def wording_options(function: Function) -> Function:
+    """Add the options of a sweep."""
+    for add in reversed(
+        (
+            click.option(
+                "--wordings",
+                type=FILE,
+                metavar="FILE",
+                help="With a decision model: descriptions to try, one a line, before any others.",
+            ),
+            click.option(
+                "--count",
+                type=click.IntRange(2, 1000),
+                metavar="N",
+                help="With a decision model: wordings to try, with the definition (default: "
+                f"{WORDINGS}).",
+            ),
+            writer_option("With a decision model: a language model that writes further wordings."),
+            click.option(
+                "--questions",
+                type=click.IntRange(1, 1000),
+                metavar="N",
+                help="With a decision model: questions in a request (default: 200; systemone: 64).",
+            ),
+            click.option(
+                "--max-tokens",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Maximum tokens of the whole run, which stops before it exceeds them.",
+            ),
+            click.option("--fresh", is_flag=True, help="Ignore cached answers."),
+            click.option(
+                "--yes",
+                is_flag=True,
+                help="With a decision model: make the requests without asking first.",
+            ),
+        )
+    ):
+        function = add(function)
+    return function
 
 
 @dataclass(frozen=True)
@@ -107,20 +111,33 @@ class SweptWordings:
 
 
 def sweep(
-    values: Mapping[str, Any], topic: Topic, prompts: PromptSet, engine: LocalScanner
+    guardrail: NamedGuardrail,
+    values: WordingOptions,
+    topic: Topic,
+    prompts: PromptSet,
+    engine: LocalScanner,
 ) -> SweptWordings | None:
     """Try all wordings and choose; return None if the author did not agree to the cost.
 
     Raises UsageError, `InputError` and ScannerError.
     """
-    yes, fresh = bool(values["yes"]), bool(values["fresh"])
-    models, writer = models_and_writer(values, "a decision model", EXAMPLE)
-    options = decision_options(values, models or None)
+    yes, fresh = values.yes, values.fresh
+    configuration = guardrail.configuration
+    assert isinstance(configuration, DecisionConfiguration)  # noqa: S101 - by its kind
+    models, writer = models_and_writer(
+        configuration.model,
+        values.writer,
+        allow_http=configuration.allow_http,
+        retries=configuration.retries,
+        max_tokens=values.max_tokens,
+    )
+    limits = RunOptions(max_tokens=values.max_tokens)
+    options = replace(decision_options(guardrail, limits, models), questions=values.questions)
     try:
         split = split_prompts(prompts, CHOSEN_ON)
     except SplitError as error:
         raise InputError(f"{prompts.source}: {error}") from error
-    typed = [] if values["wordings"] is None else read_wordings(values["wordings"], topic)
+    typed = [] if values.wordings is None else read_wordings(values.wordings, topic)
     for wording in typed:
         for broken in violations(wording.topic):
             diagnostics.warn(f"{wording.origin}: {broken.message}: AIRS would refuse it")
@@ -132,7 +149,7 @@ def sweep(
         by_model = answer
         options = _rest_of_budget(options, by_model.used)
     written = by_model.wordings
-    count = values["count"] or WORDINGS
+    count = values.count or WORDINGS
     searched: Sequence[Candidate] = ()
     if (rest := count - 1 - len(typed) - len(written)) > 0:
         searched = shortlist(engine, topic, prompts, split, rest, show_progress)
@@ -209,10 +226,11 @@ def _written(
 
 def _rest_of_budget(options: DecisionOptions, used: Usage) -> DecisionOptions:
     """Return the options with the tokens that the writer left of the run's maximum."""
-    if options.most_tokens is None:
+    calls = options.calls
+    if calls.most_tokens is None:
         return options
-    left = options.most_tokens - used.input_tokens - used.output_tokens
-    return replace(options, most_tokens=max(left, 1))
+    left = calls.most_tokens - used.input_tokens - used.output_tokens
+    return replace(options, calls=replace(calls, most_tokens=max(left, 1)))
 
 
 def _agreed(
@@ -227,7 +245,7 @@ def _agreed(
     diagnostics.note(
         f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {subject} "
         f"({options.questions_at_once} questions at most in each){known}, "
-        f"{estimate_text(plan.tokens, options.prices)}"
+        f"{estimate_text(plan.tokens, options.calls.prices)}"
     )
     return _confirmed(yes=yes)
 
@@ -265,30 +283,27 @@ def _say_missing(answers: ManyAnswers) -> None:
     )
 
 
-def require_fitting(scanner: str | None, values: Mapping[str, Any], others: set[str]) -> None:
+def require_fitting(kind: str, values: WordingOptions, others: set[str]) -> None:
     """Raise a usage error for given options (`others`) of the other kinds of refinement."""
-    if scanner is None:
-        for option in (*SERVICE, *OWN):
-            if option.is_given(values):
-                raise click.UsageError(f"{option.name} needs --scanner decision")
-    elif others:
-        raise click.UsageError(f"{min(others)} does not fit --scanner decision: omit it")
+    if kind == DECISION:
+        if others:
+            raise click.UsageError(f"{min(others)} does not fit a decision model: omit it")
+        return
+    for option in fields(WordingOptions):
+        if getattr(values, option.name) not in (None, False):
+            name = f"--{option.name.replace('_', '-')}"
+            raise click.UsageError(f"{name} needs --guardrail decision:URL#MODEL")
 
 
-def eval_command(values: Mapping[str, Any], topic: Path, prompts: Path, threshold: float) -> str:
+def eval_command(
+    flags: GuardrailFlags, guardrail: NamedGuardrail, topic: Path, prompts: Path, threshold: float
+) -> str:
     """Return the command that evaluates a topic file at a threshold, as typed in a shell."""
-    words = ["guardtui", "eval", str(topic), "--prompts", str(prompts), "--scanner", "decision"]
-    for option in (MODEL, *DECISION, ALLOW_HTTP):
-        value = values.get(option.key)
-        if option.kind is OptionKind.FLAG:
-            words += [option.name] * bool(value)
-        elif value is not None:
-            many = value if isinstance(value, tuple) else (value,)
-            words += [word for item in many for word in (option.name, str(item))]
+    words = ["guardtui", "eval", str(topic), "--prompts", str(prompts), *flags.words_for(guardrail)]
     return shlex.join([*words, "--threshold", f"{threshold:.9g}"])
 
 
-def files_of(values: Mapping[str, Any]) -> list[Path]:
+def files_of(guardrail: NamedGuardrail, values: WordingOptions) -> list[Path]:
     """Return the files read besides topic and prompts."""
-    paths = (values["wordings"], values["decision_template"])
+    paths = (values.wordings, getattr(guardrail.configuration, "template", None))
     return [path for path in paths if path is not None]

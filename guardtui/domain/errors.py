@@ -15,6 +15,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── PromptSetError (2)          the rows of a prompt set, all errors together
     │   └── OutputFileError         the rows of a file of outputs
     ├── FilterError                 a filter line
+    ├── ConfigurationError (2)      invalid keys of a guardrail
     ├── StoreError (2)              the session's database
     ├── ReportError (2)             a report that cannot be made
     ├── ScannerError                a scan that cannot run
@@ -31,7 +32,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── WorkersError                processes or a cluster that cannot embed
     ├── ForeignError
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
-    │   and WordingRunError, WriterError, GuardrailError
+    │   and WordingError, WriterError, GuardrailError
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

@@ -262,6 +262,10 @@ class ScannerSettings:
         """Kind of the guardrail that gave the verdicts; `FORECAST` if they are a forecast."""
         return FORECAST if self.is_forecast else self.guardrail.kind
 
+    def titled(self, title: str) -> ScannerSettings:
+        """Return the same settings, which compare equal, with a title of the guardrail."""
+        return replace(self, guardrail=replace(self.guardrail, title=title)) if title else self
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as values of JSON."""
         return {

@@ -65,7 +65,7 @@ class Endpoint:
         if parts.scheme == "http" and not loopback and not allow_http:
             raise AddressError(
                 f"http://{host} would send key and prompts unencrypted: "
-                "write https://, or allow http (--allow-http)"
+                "write https://, or allow http (allow-http)"
             )
         path = parts.path.rstrip("/")
         _check_path(path)

@@ -8,17 +8,13 @@ from pathlib import Path
 import pytest
 
 from guardtui.app.connections import Connections
-from guardtui.app.guardrail_choice import (
-    GuardrailChoice,
-    GuardrailKind,
-    GuardrailRequest,
-    with_choice,
-)
+from guardtui.app.guardrail_choice import with_guardrail
+from guardtui.app.named_guardrails import FILE, NamedGuardrail, find_guardrail
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import AppState, Store
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor
-from tests.app.test_guardrail_choice import AIRS, JUDGE, keyring, options
+from tests.app.test_guardrail_choice import AIRS, ENGINE, JUDGE, keyring, options
 from tests.app.test_topic_opening import topic
 from tests.guardrails import airs_settings
 
@@ -26,7 +22,6 @@ __all__ = ["keyring", "topic"]
 
 BY_AIRS = airs_settings("prod", "3")
 BY_ANOTHER = airs_settings("prod2", "3")
-ENGINE = GuardrailChoice(GuardrailKind.ENGINE)
 
 
 @pytest.fixture
@@ -36,11 +31,12 @@ def workspace(topic: Path) -> Workspace:
 
 def connected(workspace: Workspace, options: RemoteOptions) -> Connections:
     store = Store(AppState(workspace.session.topic, workspace.prompts))
-    return Connections(store, workspace.store, ScriptedAuthor(), options)
+    path = workspace.topic_file.path
+    return Connections(store, workspace.store, ScriptedAuthor(), options, path)
 
 
-def chosen(connections: Connections, choice: GuardrailChoice, key: str = "k") -> None:
-    connections.choose(choice, with_choice(connections.options, GuardrailRequest(choice, key)))
+def chosen(connections: Connections, guardrail: NamedGuardrail, key: str = "k") -> None:
+    connections.choose(guardrail, with_guardrail(connections.options, guardrail, key))
 
 
 def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspace) -> None:
@@ -48,7 +44,7 @@ def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspac
     assert connections.kind is None
     assert connections.follows(BY_AIRS)
     chosen(connections, AIRS)
-    assert connections.kind is GuardrailKind.AIRS
+    assert connections.kind == "airs"
     assert connections.follows(BY_AIRS)
     assert connections.follows(airs_settings("prod", "3", epochs=3, reducer="mode"))
     assert not connections.follows(BY_ANOTHER)
@@ -77,3 +73,20 @@ def test_the_profile_that_was_chosen_is_the_one_to_connect_to(workspace: Workspa
     chosen(connected(workspace, options()), AIRS)
     again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
     assert (again.remembered_profile, again.refusal) == ("prod", "")
+
+
+def test_a_profile_with_a_name_is_used_again_with_all_its_values(workspace: Workspace) -> None:
+    topic = workspace.topic_file.path
+    team = topic.with_name(FILE)
+    team.write_text("prod: {kind: airs, profile: p, region: de}\n", "utf-8")
+    chosen(connected(workspace, options()), find_guardrail("prod", topic))
+    variables = {"PANW_AI_SEC_API_KEY": "k", "PANW_AI_SEC_PROFILE_NAME": "other"}
+    again = connected(workspace, options(**variables))
+    settings = again.options.settings()
+    assert (again.refusal, settings.profile) == ("", "p")
+    assert settings.scan_endpoint.host.startswith("service-de.")
+    team.unlink()
+    gone = connected(workspace, options(**variables))
+    assert "there is no guardrail 'prod'" in gone.refusal
+    named = replace(options(**variables), guardrail=ENGINE)
+    assert "engine only" in connected(workspace, named).refusal

@@ -56,7 +56,8 @@ class Desk:
         self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
         context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
         self.store, self.editing = context.store, context.editing
-        self.connections = Connections(self.store, self.workspace.store, self.author, options)
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
         self.changes = ProfileChanges(self.log)
         self.deployment = Deployment(context, self.connections, self.changes)
         self.scanning = False

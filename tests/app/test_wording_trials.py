@@ -12,13 +12,8 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.advice.candidates import CandidateKind
-from guardtui.app.guardrail_choice import (
-    BEFORE,
-    GuardrailChoice,
-    GuardrailKind,
-    GuardrailRequest,
-    with_choice,
-)
+from guardtui.app.guardrail_choice import BEFORE, with_guardrail
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan.plan import ScanChoice
@@ -33,19 +28,20 @@ from guardtui.app.wording_trials import (
 )
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.http.secret import Secret
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.decision.scanner import THRESHOLD
-from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import THRESHOLD, DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.decision.conftest import Service, nothing, serving
-from tests.scanners.judge.conftest import refused, said
+from tests.scanners.models.decision_service import Service, nothing, serving
+from tests.scanners.models.judges import refused, said
 from tests.tui.stages import first_is_fast
 
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
@@ -80,7 +76,11 @@ def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, Wo
 def services_of(
     path: Path, service: Service | None, *answers: Any, **others: Any
 ) -> tuple[Services, ScriptedAuthor, TaskJobs]:
-    decision = None if service is None else DecisionOptions(service.address, prices=Prices(1.0))
+    decision = (
+        None
+        if service is None
+        else DecisionOptions(service.address, calls=CallOptions(Prices(1.0)))
+    )
     others = {"environment": {}, **others}
     options = RemoteOptions(config=path / "none", decision=decision, **others)
     author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
@@ -348,7 +348,9 @@ async def test_a_writer_that_fails_is_named_and_the_others_are_tried(
         request = asking(server)
         if answer is None:
             request = WordingRequest(writer=f"http://127.0.0.1:9/v1#{MODEL}")
-        known = JudgeOptions((ModelAddress("https://a.example", "other"),), retries=0)
+        known = JudgeOptions(
+            (ModelAddress("https://a.example", "other"),), calls=CallOptions(retries=0)
+        )
         answers = (request, "ask", True)
         services, author, _ = services_of(topic_path, service, *answers, writer=known)
         run = await prepared(services.wordings)
@@ -489,8 +491,8 @@ async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_pat
         run = await prepared(services.wordings)
         assert run is not None
         assert run.wordings[1].origin == f"the model {MODEL}"
-        chosen = GuardrailChoice(GuardrailKind.DECISION, models=service.address.full)
-        options = with_choice(services.connections.options, GuardrailRequest(chosen))
+        chosen = NamedGuardrail("", configure("decision", {"model": service.address.full}))
+        options = with_guardrail(services.connections.options, chosen)
         assert options.decision is not None
         assert options.decision.keys == (Secret("sandbox-key"),)
         assert options.writer is services.connections.options.writer

@@ -24,4 +24,4 @@ def test_equivalent_is_that_of_the_documentation(name: str) -> None:
         if (f"{GROUP} {group}" in line or f"`{name}`" in line) and command in line.split("|")[1]
     )
     assert f"`{EQUIVALENTS[name]}" in row
-    assert f"'{EQUIVALENTS[name]}'" in explained([*name.split(), "--profile", "x"])
+    assert f"'{EQUIVALENTS[name]}'" in explained([*name.split(), "--guardrail", "airs:x"])

@@ -11,7 +11,7 @@ import pytest
 
 from .conftest import NEGATIVE, POSITIVE, Run
 
-AUDIT = ("audit", "--encoder", "static")
+AUDIT = ("audit", "--set", "encoder=static")
 BREAD, HOME = NEGATIVE[0], POSITIVE[2]
 
 
@@ -54,7 +54,7 @@ def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
     result = document(done.out)
     assert [one["prompt_file"] for one in result["topics"]] == ["tax.csv", "baking.csv"]
     alone = run(
-        "eval", "tax.yaml", "--prompts", "tax.csv", "--encoder", "static", "--format", "json"
+        "eval", "tax.yaml", "--prompts", "tax.csv", "--set", "encoder=static", "--format", "json"
     )
     metrics, tax = json.loads(alone.out)["metrics"], result["topics"][0]["alone"]["counts"]
     assert {name: tax[name] for name in ("tp", "fn", "fp", "tn")} == {
@@ -277,9 +277,9 @@ def test_other_yaml_in_a_folder_is_skipped_and_named_alone_it_is_an_error(
     )
     other = tmp_path / "compose.yaml"
     other.write_text("services: {}\n", "utf-8")
-    result = run("audit", str(tmp_path), "--encoder", "static")
+    result = run("audit", str(tmp_path), "--set", "encoder=static")
     assert result.code == 0
     assert "compose.yaml: not a topic file, skipped" in result.err
-    alone = run("audit", str(other), "--encoder", "static")
+    alone = run("audit", str(other), "--set", "encoder=static")
     assert alone.code == 2
     assert "compose.yaml: not a topic: it has none of its keys" in alone.err

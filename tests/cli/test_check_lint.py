@@ -12,7 +12,7 @@ def test_check_lints_and_measures(run: Run, folder: Path) -> None:
     text = TOPIC.replace("income tax returns", "tax returns, not on baking")
     text = text.replace("When is my tax return due?", "WHO HAS TO FILE A TAX RETURN")
     (folder / "topic.yaml").write_text(text, "utf-8")
-    asked = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    asked = ("check", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     result = run(*asked, "--format", "json")
     assert (result.code, result.err) == (0, "")
     results = {one["code"]: one for one in json.loads(result.out)["findings"]}

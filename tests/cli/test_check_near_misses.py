@@ -30,7 +30,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(prompts: str, *arguments: str) -> tuple[int, str]:
-    given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", *arguments]
+    given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", *arguments]
     result = CliRunner().invoke(command, given, standalone_mode=False)
     assert result.exception is None, result.exception
     return int(result.return_value), result.stdout

@@ -84,7 +84,7 @@ def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
 def test_the_survey_is_that_of_the_wanted_engine(files: list[str]) -> None:
     found = [
         json.loads(run(*files, "--format", "json", *options))["near_duplicates"]["pairs"]
-        for options in ((), ("--encoder", "static"))
+        for options in ((), ("--set", "encoder=static"))
     ]
     assert [pair["cosine"] for pair in found[0]] != [pair["cosine"] for pair in found[1]]
 

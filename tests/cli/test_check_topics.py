@@ -56,7 +56,7 @@ def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
     [
         ([], "Missing argument 'TOPIC…'"),
         (["topic.yaml", "--threshold", "0.5"], "--threshold needs --prompts"),
-        (["topic.yaml", "--encoder", "static"], "--encoder needs --prompts"),
+        (["topic.yaml", "--set", "encoder=static"], "--set needs --prompts"),
         (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts is for one topic"),
         (["topic.yaml", "--output", "topic.yaml"], "it would be overwritten"),
     ],

@@ -15,7 +15,7 @@ from guardtui.session.store import SessionStore
 
 from .conftest import NEGATIVE, TOPIC, Run, run_here, write_inputs
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ def test_compare_writes_nothing(run: Run, reports: Path) -> None:
 
 def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
     words = ("compare", "topic.yaml", "other.yaml", "--prompts", "prompts.csv")
-    line = (*words, "--encoder", "static", "--threshold", "0.0001", "--format", "json")
+    line = (*words, "--set", "encoder=static", "--threshold", "0.0001", "--format", "json")
     done = run(*line)
     assert done.code == 0, done.err
     document = json.loads(done.out)

@@ -148,7 +148,7 @@ def test_bad_usage(sources: Path, run: Run, words: tuple[str, ...], told: str) -
 
 
 def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) -> None:
-    evaluate = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    evaluate = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     log = "2026-01-01T00-00-00_tax.json"
     assert run(*evaluate, "--format", "inspect-log", "-o", log, "--epochs", "2").code == 0
     assert run("convert", log, "-o", "back.csv").code == 0

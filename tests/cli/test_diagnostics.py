@@ -59,7 +59,11 @@ def test_a_crash_that_cannot_be_written_is_still_reported(
         (click.UsageError("what?"), 2, "error: what?\n"),
         (diagnostics.InputError("bad \x1b[2J"), 2, "error: bad ␛[2J\n"),
         (ScannerError("no encoder"), 3, "error: no encoder\n"),
-        (MemoryError(), 3, "error: not enough memory: use fewer prompts, or --encoder static\n"),
+        (
+            MemoryError(),
+            3,
+            "error: not enough memory: use fewer prompts, or --set encoder=static\n",
+        ),
         (SystemExit(0), 0, ""),
     ],
 )

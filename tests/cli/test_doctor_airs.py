@@ -1,4 +1,4 @@
-"""`guardtui doctor --airs` and `guardtui config show`: what is told, and what never is."""
+"""`guardtui doctor` of AIRS and `guardtui config show`: what is told, and what never is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from guardtui.cli import doctor_airs
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.scanners.airs import credentials
-from guardtui.scanners.airs.command_options import REGIONS as OFFERED
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.configuration import REGIONS as OFFERED
 from tests.http.times import JumpClock
 
 from .conftest import Result, Run
@@ -28,7 +28,7 @@ __all__ = ["cloud"]
 pytest.importorskip("aiohttp")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
-AIRS = ("doctor", "--airs", "--json", "--profile", "sandbox")
+AIRS = ("doctor", "--json", "--guardrail", "airs:sandbox")
 SECRET = "a-secret-of-the-account"
 
 
@@ -57,7 +57,7 @@ def test_all_is_well(cloud: Cloud, run: Run) -> None:
     assert result["topic"]["value"] == "Tax advice: block, revision 1 (entry 1)"
     assert result["clock"]["value"] == "as the service's, within a minute"
     assert cloud.prompts["asked"]["total"] == 1
-    table = run("doctor", "--airs", "--profile", "sandbox", **cloud.all)
+    table = run("doctor", "--guardrail", "airs:sandbox", **cloud.all)
     assert table.out.endswith("\nnothing is missing\n")
 
 
@@ -107,9 +107,9 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
     endpoint = f"{cloud.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
     assert result["management endpoint"]["value"] == endpoint
     assert "airs.tenant\tmine" in run("config", "show", **home).out
-    listed = run("topics", "list", "--tenant", "mine", **home)
+    listed = run("topics", "list", "--set", "tenant=mine", **home)
     assert (listed.code, listed.out) == (0, "")
-    wrong = run("topics", "list", "--tenant", "other", **home)
+    wrong = run("topics", "list", "--set", "tenant=other", **home)
     assert wrong.code == 2
     assert "no tenant is named 'other'" in wrong.err
 
@@ -123,14 +123,14 @@ def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:
         "ok", "failed", "failed",
     ]  # fmt: skip
     assert "wrong, expired or revoked" in result["key accepted"]["value"]
-    assert "--region all" in result["key accepted"]["remedy"]
+    assert "--all-regions" in result["key accepted"]["remedy"]
     assert "check client id, client secret" in result["management login"]["value"]
     assert "profile there" not in result
     assert "other regions" not in result  # the key is sent nowhere else without being asked
 
 
 def test_a_wrong_profile(cloud: Cloud, run: Run) -> None:
-    done = run("doctor", "--airs", "--json", "--profile", "nope", **cloud.all)
+    done = run("doctor", "--json", "--guardrail", "airs:nope", **cloud.all)
     result = facts(done)
     assert states(result, "scan", "profile there", "management login") == ["failed", "failed", "ok"]
     assert "the key was accepted" in result["scan"]["remedy"]
@@ -188,14 +188,14 @@ async def test_other_regions_are_contacted_only_on_request(
     results = {fact.name: fact async for fact in doctor_airs._key(settings, True)}
     assert asked == [cloud.url, home, closed]
     assert results["region de"].state == "ok"
-    assert "--region de" in results["region de"].remedy
+    assert "--set region=de" in results["region de"].remedy
     assert results["region in"].state == "warning"
     assert "other regions" not in results
 
 
 def test_missing_settings_are_listed(run: Run, folder: Path) -> None:
     nowhere = {"PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:1", "PANW_MGMT_ENDPOINT": ""}
-    done = run("doctor", "--airs", "--json", HOME=str(folder), **nowhere)
+    done = run("doctor", "--guardrail", "airs", "--json", HOME=str(folder), **nowhere)
     result = facts(done)
     assert done.code == 3
     assert states(result, "API key", "client id", "profile", "reach scans", "clock") == [
@@ -207,11 +207,11 @@ def test_missing_settings_are_listed(run: Run, folder: Path) -> None:
 
 
 def test_bad_settings_are_a_fact(run: Run, folder: Path) -> None:
-    done = run("doctor", "--airs", "--json", HOME=str(folder), SCAN_CONCURRENCY="many")
+    done = run("doctor", "--guardrail", "airs", "--json", HOME=str(folder), SCAN_CONCURRENCY="many")
     assert done.code == 3
     assert "SCAN_CONCURRENCY" in facts(done)["settings"]["value"]
-    usage = run("doctor", "--profile", "x")
-    assert (usage.code, "need --airs" in usage.err) == (2, True)
+    usage = run("doctor", "--airs")
+    assert (usage.code, "--airs is now --guardrail airs" in usage.err) == (2, True)
 
 
 @pytest.mark.parametrize(("skew", "told"), [(-3600.0, "behind"), (3600.0, "ahead")])

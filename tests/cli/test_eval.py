@@ -18,7 +18,7 @@ from guardtui.cli.main import cli
 
 from .conftest import NEGATIVE, POSITIVE, ROOT, TOPIC, Run, prompts_csv
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
 
 
 def in_process(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -78,10 +78,10 @@ def test_a_topic_without_texts_has_a_warning(
 
 
 def test_json_counts_every_prompt(run: Run) -> None:
-    result = run(*EVAL, "--format", "json", "--profile", "my-profile", "--threshold", "0.5")
+    result = run(*EVAL, "--format", "json", "--threshold", "0.5")
     document = json.loads(result.out)
     assert (result.code, result.err) == (0, "")
-    assert document["profile"] == "my-profile"
+    assert document["profile"] == ""
     assert (document["threshold"], document["threshold_source"]) == (0.5, "by hand")
     assert document["metrics"]["total"] == len(POSITIVE) + len(NEGATIVE)
     assert [one["prompt"] for one in document["results"]] == [*POSITIVE, *NEGATIVE]
@@ -201,7 +201,7 @@ def test_a_closed_reader_is_not_an_error(
     (folder / "many.csv").write_text(f"prompt,expected,intent\n{rows}", "utf-8")
     line = [sys.executable, "-m", "guardtui", "eval", "topic.yaml", "--prompts", "many.csv"]
     process = subprocess.Popen(
-        [*line, "--encoder", "static", "--format", "json"],
+        [*line, "--set", "encoder=static", "--format", "json"],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -370,7 +370,7 @@ def test_a_closed_standard_output_fails_before_the_scan(
     folder: Path, environment: dict[str, str]
 ) -> None:
     for rest in ("", "--output /dev/stdout", "--output -"):
-        done = shell(folder, environment, f"{rest} --encoder minilm --prompts gone.csv >&-")
+        done = shell(folder, environment, f"{rest} --set encoder=minilm --prompts gone.csv >&-")
         assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
     assert shell(folder, environment, "--output out.txt >&-").returncode == 0
     assert (folder / "out.txt").read_text().startswith("Measured by the embedded engine ")
@@ -407,7 +407,7 @@ def test_a_pipe_is_read_and_written_as_a_pipe(run: Run, folder: Path) -> None:
         subprocess.Popen([*copy, "prompts.csv", "in.csv"], cwd=folder),
         subprocess.Popen([*copy, "out.json", "got"], cwd=folder),
     ):
-        options = ("--encoder", "static", "--format", "json", "--output", "out.json")
+        options = ("--set", "encoder=static", "--format", "json", "--output", "out.json")
         assert run("eval", "topic.yaml", "--prompts", "in.csv", *options).code == 0
     assert not (folder / "out.json").is_file()
     assert json.loads((folder / "got").read_text())["metrics"]

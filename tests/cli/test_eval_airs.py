@@ -1,4 +1,4 @@
-"""`guardtui eval --scanner airs` against the sandbox on a socket."""
+"""`guardtui eval` with AIRS, against the sandbox on a socket."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.app.named_guardrails import FILE
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
@@ -30,9 +31,9 @@ from .sandbox_server import request, sandbox_server
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
-LOCAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
-AIRS = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "airs")
-NAMED = (*AIRS, "--profile", "sandbox")
+LOCAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
+AIRS = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--guardrail", "airs")
+NAMED = (*AIRS[:-1], "airs:sandbox")
 COUNT = len(POSITIVE) + len(NEGATIVE)
 KEY = "sandbox-key"
 
@@ -94,7 +95,9 @@ def silent_on_secrets(result: Result) -> None:
 def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     local = json.loads(run(*LOCAL, "--format", "json").out)
-    done = run(*NAMED, "--format", "json", "--concurrency", "3", "--rate", "200", **cloud.all)
+    done = run(
+        *NAMED, "--format", "json", "--set", "concurrency=3", "--set", "rate=200", **cloud.all
+    )
     message = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
     assert (done.code, done.err) == (0, message)
     silent_on_secrets(done)
@@ -115,9 +118,9 @@ def test_more_than_five_requests_at_once_come_with_what_throttling_does(
 ) -> None:
     cloud.apply()
     message = "6 concurrent requests: above 5 AIRS may throttle (429)"
-    assert message in run(*NAMED, "--concurrency", "6", **cloud.all).err
-    assert message not in run(*NAMED, "--concurrency", "6", **cloud.all).err  # all in the cache
-    assert "throttle" not in run(*NAMED, "--concurrency", "5", "--fresh", **cloud.all).err
+    assert message in run(*NAMED, "--set", "concurrency=6", **cloud.all).err
+    assert message not in run(*NAMED, "--set", "concurrency=6", **cloud.all).err  # all in the cache
+    assert "throttle" not in run(*NAMED, "--set", "concurrency=5", "--fresh", **cloud.all).err
 
 
 def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) -> None:
@@ -189,7 +192,7 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     )
     cloud.faults(faults=["timeout@sync=after:30"])  # and so it is under way when it is killed
     process = subprocess.Popen(
-        [sys.executable, "-m", "guardtui", *NAMED, "--concurrency", "4"],
+        [sys.executable, "-m", "guardtui", *NAMED, "--set", "concurrency=4"],
         cwd=cloud.folder,
         env={**environment, **cloud.all},
         stdout=subprocess.DEVNULL,
@@ -212,25 +215,33 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     ("arguments", "missing", "said"),
     [
         (NAMED, "PANW_AI_SEC_API_KEY", "set PANW_AI_SEC_API_KEY"),
-        (AIRS, "", "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"),
+        (AIRS, "", "give --guardrail airs:NAME, or set PANW_AI_SEC_PROFILE_NAME"),
         (NAMED, "PANW_MGMT_TSG_ID", "set PANW_MGMT_TSG_ID"),
-        ((*AIRS, "--profile", "nonesuch"), "", "nonesuch"),
-        ((*NAMED, "--threshold", "0.5"), "", "--threshold does not fit --scanner airs"),
-        ((*NAMED, "--encoder", "static"), "", "--encoder does not fit --scanner airs"),
-        ((*LOCAL, "--concurrency", "2"), "", "--concurrency does not fit --scanner engine"),
-        ((*LOCAL, "--rate", "2"), "", "--rate does not fit --scanner engine"),
-        ((*LOCAL, "--fresh"), "", "--fresh does not fit --scanner engine"),
-        ((*LOCAL, "--batch"), "", "--batch does not fit --scanner engine"),
-        ((*LOCAL, "--retries", "0"), "", "--retries does not fit --scanner engine"),
-        ((*LOCAL, "--region", "de"), "", "--region does not fit --scanner engine"),
-        ((*NAMED, "--region", "mars"), "", "'mars' is not one of"),
-        ((*NAMED, "--retries", "6"), "", "--retries"),
-        ((*NAMED, "--region", "de", "--scan-endpoint", "https://x.example"), "", "not both"),
-        ((*NAMED, "--scan-endpoint", "http://x.example"), "", "--scan-endpoint: http://x.example"),
-        ((*NAMED, "--rate", "nan"), "", "--rate"),
-        ((*NAMED, "--rate", "0"), "", "--rate"),
-        ((*NAMED, "--rate", "fast"), "", "--rate"),
-        ((*NAMED, "--concurrency", "0"), "", "--concurrency"),
+        ((*AIRS, "--guardrail", "airs:nonesuch"), "", "nonesuch"),
+        ((*NAMED, "--threshold", "0.5"), "", "--threshold does not fit airs:sandbox"),
+        ((*NAMED, "--set", "encoder=static"), "", "encoder: unknown key of airs (a key of engine)"),
+        ((*LOCAL, "--set", "concurrency=2"), "", "concurrency: unknown key of engine"),
+        ((*LOCAL, "--set", "rate=2"), "", "rate: unknown key of engine"),
+        ((*LOCAL, "--fresh"), "", "--fresh does not fit engine"),
+        ((*LOCAL, "--set", "batch=true"), "", "batch: unknown key of engine"),
+        ((*LOCAL, "--set", "retries=0"), "", "retries: unknown key of engine"),
+        ((*LOCAL, "--set", "region=de"), "", "region: unknown key of engine"),
+        ((*NAMED, "--set", "region=mars"), "", "region: 'mars' is not valid"),
+        ((*NAMED, "--set", "retries=6"), "", "retries: '6' is not valid"),
+        (
+            (*NAMED, "--set", "region=de", "--set", "scan-endpoint=https://x.example"),
+            "",
+            "exclude each other",
+        ),
+        (
+            (*NAMED, "--set", "scan-endpoint=http://x.example"),
+            "",
+            "scan-endpoint: http://x.example",
+        ),
+        ((*NAMED, "--set", "rate=nan"), "", "rate: 'nan'"),
+        ((*NAMED, "--set", "rate=0"), "", "rate: '0'"),
+        ((*NAMED, "--set", "rate=fast"), "", "rate: 'fast'"),
+        ((*NAMED, "--set", "concurrency=0"), "", "concurrency: '0'"),
     ],
 )
 def test_bad_usage(
@@ -287,7 +298,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
 def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(pending="0")
-    batched = run(*NAMED, "--batch", **cloud.all)
+    batched = run(*NAMED, "--set", "batch=true", **cloud.all)
     assert (batched.code, batched.err) == (0, f"1 batch of up to 20 for {COUNT} prompts\n")
     stats = cloud.ask("stats")[1]
     assert run(*NAMED, "--fresh", **cloud.all).out == batched.out
@@ -297,14 +308,14 @@ def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
 def test_zero_retries_send_each_request_once(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(faults=["500=first:1"])
-    done = run(*NAMED, "--retries", "0", **cloud.all)
+    done = run(*NAMED, "--set", "retries=0", **cloud.all)
     assert (done.code, f"1 of {COUNT} prompts have no verdict" in done.err) == (3, True)
     assert cloud.prompts["asked"]["total"] == COUNT - 1  # one was refused before it counted
 
 
 def test_an_empty_variable_has_a_warning(cloud: Cloud, run: Run) -> None:
     variables = cloud.all | {"PANW_AI_SEC_API_ENDPOINT": ""}
-    done = run(*NAMED, "--scan-endpoint", cloud.url, **variables)
+    done = run(*NAMED, "--set", f"scan-endpoint={cloud.url}", **variables)
     assert "is set but empty" not in done.err  # it was not needed
     missing = {name: text for name, text in variables.items() if "KEY" not in name}
     done = run(*NAMED, **missing)
@@ -339,12 +350,14 @@ def test_the_flips_are_forecast_for_exactly_this_profile(
     scanned = Scanned(folder)
     for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
         scanned.scan("Tax", airs_settings(profile, revision, sandbox=True))
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "airs", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     nobody = {"PANW_AI_SEC_API_KEY": KEY, "PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:9"}
     home = {**nobody, "HOME": str(tmp_path), "GUARDTUI_CACHE": str(tmp_path)}
-    result = run(*command, "--profile", "prod", **home)
+    result = run(*command, "--guardrail", "airs:prod", **home)
     forecast = "by the forecast of AIRS on this machine, profile prod, revision 3; the others"
     assert forecast in result.err
-    other = run(*command, "--profile", "pro", **home)
+    (folder / FILE).write_text("ours: {kind: airs, profile: prod}\n", "utf-8")
+    assert forecast in run(*command, "--guardrail", "ours", **home).err
+    other = run(*command, "--guardrail", "airs:pro", **home)
     assert other.code == 2
     assert "no verdicts of AIRS on this machine, profile pro are recorded" in other.err

@@ -1,4 +1,4 @@
-"""`guardtui eval --scanner decision` and `decision-template` against a sandbox."""
+"""`guardtui eval` and `guardrails template` with a decision model, against a sandbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import NEGATIVE, POSITIVE, Run
 from .sandbox_server import request, sandbox_server
 
 COUNT = len(POSITIVE) + len(NEGATIVE)
-DECISION = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "decision")
+DECISION = ("eval", "topic.yaml", "--prompts", "prompts.csv")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def model(url: str) -> tuple[str, str]:
-    return ("--model", f"{url}/v1#decide")
+    return ("--guardrail", f"decision:{url}/v1#decide")
 
 
 def requests(url: str) -> int:
@@ -58,7 +58,7 @@ def fault(url: str, *faults: str, **settings: Any) -> None:
 def test_a_report_names_the_model_and_counts_what_it_cost(
     run: Run, service: str, home: dict[str, str]
 ) -> None:
-    arguments = (*DECISION, *model(service), "--price-in", "2")
+    arguments = (*DECISION, *model(service), "--set", "price-in=2")
     done = run(*arguments, "--format", "json", **home)
     assert done.code == 0, done.err
     assert done.err.startswith(f"{COUNT} calls for {COUNT} prompts\nabout ")
@@ -121,32 +121,38 @@ def test_an_invalid_answer_is_no_verdict_and_the_exit_code_is_3(
 def test_an_edited_question_is_sent_in_the_other_format(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
-    shipped = run("decision-template", **home)
+    shipped = run("guardrails", "template", "decision", **home)
     assert shipped.out.startswith("[question]\n")
     question = folder / "question.txt"
     question.write_text(shipped.out.replace("Treat the text", "Take the text"), "utf-8")
-    template = ("--template", "question.txt", "--api", "systemone")
+    template = ("--set", "template=question.txt", "--set", "api=systemone")
     done = run(*DECISION, *model(service), *template, **home)
     assert done.code == 0, done.err
     assert ", systemone, template " in done.out
     question.write_text("Is it about {topic}?", "utf-8")
-    bad = run(*DECISION, *model(service), "--template", "question.txt", **home)
+    bad = run(*DECISION, *model(service), "--set", "template=question.txt", **home)
     assert bad.code == 2
     assert "question.txt:1: unknown placeholder {topic}" in bad.err
-    assert "guardtui decision-template" in bad.err
+    assert "guardtui guardrails template decision" in bad.err
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ((), "a decision model needs --model URL#name"),
-        (("--model", "http://a.example/v1#m"), "https"),
-        (("--model", "https://a.example/v1"), "has no model"),
-        (("--model", "https://a.example/v1#m", "--judge-form", "graded"), "does not fit"),
-        (("--model", "https://a.example/v1#m", "--budget", "1"), "--budget needs prices"),
+        (("--guardrail", "decision"), "'decision' is not an address of a guardrail"),
+        (("--guardrail", "decision:http://a.example/v1#m"), "https"),
+        (("--guardrail", "decision:https://a.example/v1"), "has no model"),
         (
-            ("--model", "https://a.example/v1#m", "--model", "https://a.example/v1#n"),
-            "asks one model",
+            ("--guardrail", "decision:https://a.example/v1#m", "--set", "form=graded"),
+            "unknown key of decision (a key of judge)",
+        ),
+        (
+            ("--guardrail", "decision:https://a.example/v1#m", "--budget", "1"),
+            "--budget needs prices",
+        ),
+        (
+            ("--guardrail", "decision:https://a.example/v1#m,n"),
+            "a decision model is one model",
         ),
     ],
 )
@@ -159,6 +165,6 @@ def test_invalid_options_are_refused(
 
 
 def test_the_options_of_a_decision_model_do_not_fit_others(run: Run, home: dict[str, str]) -> None:
-    done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--api", "systemone", **home)
+    done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "api=systemone", **home)
     assert done.code == 2
-    assert "--api does not fit --scanner engine" in done.err
+    assert "api: unknown key of engine (a key of decision)" in done.err

@@ -1,4 +1,4 @@
-"""`guardtui eval --scanner judge`, `doctor --judge` and `judge-template` against a real server."""
+"""`guardtui eval`, `doctor` and `guardrails template` with a judge, against a real server."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from guardtui.cli.judge_scans import judge_options
-from guardtui.scanners.judge.attacks import attacks
+from guardtui.app.named_guardrails import find_guardrail
+from guardtui.cli.model_scans import judge_options
+from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings
-from tests.scanners.judge.conftest import fenced_in
+from tests.scanners.models.judges import fenced_in
 from tests.sessions import Scanned
 
 from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv
 from .grading_server import Answer, GradingServer, failed, grading_server
 
-JUDGE = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "judge")
+JUDGE = ("eval", "topic.yaml", "--prompts", "prompts.csv")
 COUNT = len(POSITIVE) + len(NEGATIVE)
 DEAD = "http://127.0.0.1:9/v1#m"
 
@@ -55,7 +56,7 @@ def serving(judge: Any) -> Any:
 
 
 def named(server: GradingServer, name: str = "m") -> tuple[str, str]:
-    return ("--model", f"{server.url}#{name}")
+    return ("--guardrail", f"judge:{server.url}#{name}")
 
 
 @pytest.fixture
@@ -67,9 +68,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None:
     judge = Judge()
     with serving(judge) as server:
-        prices = ("--price-in", "1", "--price-out", "10")
+        prices = ("--set", "price-in=1", "--set", "price-out=10")
         done = run(
-            *JUDGE, *named(server), "--format", "json", "--concurrency", "3", *prices, **home
+            *JUDGE, *named(server), "--format", "json", "--set", "concurrency=3", *prices, **home
         )
         first, second = done.err.splitlines()
         assert (done.code, first) == (0, f"{COUNT} calls for {COUNT} prompts")
@@ -110,7 +111,7 @@ def test_a_second_run_asks_nothing_and_a_fresh_one_all(run: Run, home: dict[str,
         assert len(judge.prompts) == COUNT
         assert run(*JUDGE, *named(server), "--fresh", **home).code == 0
         assert len(judge.prompts) == 2 * COUNT
-        other = run(*JUDGE, *named(server), *named(server, "n"), **home)
+        other = run(*JUDGE, *named(server, "m,n"), **home)
         assert other.err.startswith(f"up to {2 * COUNT} calls for {COUNT} prompts\n")
         assert len(judge.prompts) == 3 * COUNT
 
@@ -126,7 +127,7 @@ def test_epochs_are_kept_one_by_one(run: Run, home: dict[str, str]) -> None:
         )
         assert first.code == 0
         assert first.err.startswith(f"{message} cache\n")
-        assert "No price is given (--price-in, --price-out)." in first.err
+        assert "No price is given (price-in, price-out)." in first.err
         assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 3)
         again = run(*three, **home)
         assert again.err.startswith(f"no calls: the verdicts on {COUNT} prompts in 3 epochs are")
@@ -166,7 +167,7 @@ def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> 
     [
         (("--max-tokens", "3400"), "the budget of 3400 tokens is reached"),
         (
-            ("--budget", "0.0034", "--price-in", "1", "--price-out", "1"),
+            ("--budget", "0.0034", "--set", "price-in=1", "--set", "price-out=1"),
             "the budget of 0.0034 is reached",
         ),
     ],
@@ -213,9 +214,10 @@ def test_given_options_reach_the_model(run: Run, folder: Path, home: dict[str, s
     with serving(Raw()) as server:
         server.requests = bodies
         done = run(
-            *JUDGE, *named(server), "--judge-template", "mine.txt", "--judge-form",
-            "pattern:<v>(yes|no)</v>", "--model-option", "seed=7", "--model-option",
-            'reasoning_effort="low"', "--answer-tokens", "33", "--rate", "500", "--retries", "0",
+            *JUDGE, *named(server), "--set", "template=mine.txt", "--set",
+            "form=pattern:<v>(yes|no)</v>", "--set", "model-option.seed=7", "--set",
+            'model-option.reasoning_effort="low"', "--set", "answer-tokens=33", "--set", "rate=500",
+            "--set", "retries=0",
             **home, GUARDTUI_MODEL_KEY="sk-mine",
         )  # fmt: skip
         assert done.code == 0
@@ -239,7 +241,7 @@ def test_an_intent_of_allow(run: Run, folder: Path, home: dict[str, str]) -> Non
 def test_an_unreachable_model_and_a_rejected_key_are_reported(
     run: Run, home: dict[str, str]
 ) -> None:
-    done = run(*JUDGE, "--model", DEAD, "--retries", "0", **home)
+    done = run(*JUDGE, "--guardrail", f"judge:{DEAD}", "--set", "retries=0", **home)
     assert (done.code, done.out) == (3, "")
     assert "error: nothing could be scanned: cannot connect to 127.0.0.1:9" in done.err
     assert "check the address, and that the service is running" in done.err
@@ -253,39 +255,70 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "the judge needs --model URL#name"),
-        (("--model", "http://127.0.0.1/v1"), "--model: 'http://127.0.0.1/v1' has no model"),
-        (("--model", "http://example.com/v1#m"), "--model: "),
-        (("--model", DEAD, "--judge-form", "word"), "--judge-form: unknown form of answer 'word'"),
-        (("--model", DEAD, "--judge-form", "pattern:("), "--judge-form: '(' is not an expression"),
-        (("--model", DEAD, "--judge-template", "none.txt"), "none.txt: is not a regular file"),
+        (("--guardrail", "judge"), "'judge' is not an address of a guardrail"),
+        (("--guardrail", "judge:http://127.0.0.1/v1"), "'http://127.0.0.1/v1' has no model"),
+        (("--guardrail", "judge:http://example.com/v1#m"), "model: http://example.com would send"),
         (
-            ("--model", DEAD, "--judge-template", "bad.txt"),
+            ("--guardrail", f"judge:{DEAD}", "--set", "form=word"),
+            "form: unknown form of answer 'word'",
+        ),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "form=pattern:("),
+            "form: '(' is not an expression",
+        ),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "template=none.txt"),
+            "none.txt: is not a regular file",
+        ),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "template=bad.txt"),
             "bad.txt:2: unknown placeholder",
         ),
-        (("--model", DEAD, "--model-option", "seed"), "--model-option: 'seed' is not NAME=JSON"),
-        (("--model", DEAD, "--model-option", "x=low"), "--model-option: x needs JSON after the ="),
         (
-            ("--model", DEAD, "--model-option", "x=NaN"),
+            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.seed"),
+            "'model-option.seed' is not of the form KEY=VALUE",
+        ),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=low"),
+            "model-option: x needs JSON after the =",
+        ),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=NaN"),
             "the value of an option is not valid JSON",
         ),
         (
-            ("--model", DEAD, "--model-option", "n=3"),
-            "--model-option: n cannot be set: guardtui sets it",
+            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.n=3"),
+            "model-option: n cannot be set: guardtui sets it",
         ),
         (
-            ("--model", DEAD, "--model-option", "x=1", "--model-option", "x=2"),
-            "--model-option: x is given twice",
+            (
+                "--guardrail",
+                f"judge:{DEAD}",
+                "--set",
+                "model-option.x=1",
+                "--set",
+                "model-option.x=2",
+            ),
+            "model-option.x: given twice",
         ),
-        (("--model", DEAD, "--budget", "1"), "--budget needs prices"),
-        (("--model", DEAD, "--budget", "0", "--price-in", "1"), "'0' is not a number above 0"),
-        (("--model", DEAD, "--price-in", "nan"), "'nan' is not a number from 0 on"),
-        (("--model", DEAD, "--max-tokens", "0"), "--max-tokens"),
-        (("--model", DEAD, "--concurrency", "513"), "--concurrency"),
-        (("--model", DEAD, "--threshold", "0.5"), "--threshold does not fit --scanner judge"),
-        (("--model", DEAD, "--region", "de"), "--region does not fit --scanner judge"),
-        (("--model", DEAD, "--with", "topic.yaml"), "--with does not fit --scanner judge"),
-        (("--model", DEAD, "-o", "bad.txt", "--judge-template", "bad.txt"), "bad.txt"),
+        (("--guardrail", f"judge:{DEAD}", "--budget", "1"), "--budget needs prices"),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--budget", "0", "--set", "price-in=1"),
+            "'0' is not a number above 0",
+        ),
+        (("--guardrail", f"judge:{DEAD}", "--set", "price-in=nan"), "price-in: 'nan' is not valid"),
+        (("--guardrail", f"judge:{DEAD}", "--max-tokens", "0"), "--max-tokens"),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "concurrency=513"),
+            "concurrency: '513' is not valid",
+        ),
+        (("--guardrail", f"judge:{DEAD}", "--threshold", "0.5"), "--threshold does not fit judge:"),
+        (
+            ("--guardrail", f"judge:{DEAD}", "--set", "region=de"),
+            "region: unknown key of judge (a key of airs)",
+        ),
+        (("--guardrail", f"judge:{DEAD}", "--with", "topic.yaml"), "--with does not fit judge:"),
+        (("--guardrail", f"judge:{DEAD}", "-o", "bad.txt", "--set", "template=bad.txt"), "bad.txt"),
     ],
 )
 def test_bad_input_is_named(
@@ -298,25 +331,29 @@ def test_bad_input_is_named(
     assert (folder / "bad.txt").read_text("utf-8").startswith("[user]")
 
 
-@pytest.mark.parametrize("scanner", ["engine", "airs"])
+@pytest.mark.parametrize("guardrail", ["engine", "airs"])
 @pytest.mark.parametrize(
-    "arguments",
-    [("--model", DEAD), ("--budget", "1"), ("--judge-form", "graded"), ("--allow-http",)],
+    ("arguments", "told"),
+    [
+        (("--budget", "1"), "--budget does not fit {}"),
+        (("--set", "form=graded"), "form: unknown key of {} (a key of judge)"),
+        (("--set", "allow-http=true"), "allow-http: unknown key of {} (a key of judge, decision)"),
+    ],
 )
-def test_options_of_the_judge_fit_no_other_scanner(
-    run: Run, scanner: str, arguments: tuple[str, ...]
+def test_options_of_the_judge_fit_no_other_guardrail(
+    run: Run, guardrail: str, arguments: tuple[str, ...], told: str
 ) -> None:
-    done = run(*JUDGE[:-1], scanner, *arguments)
+    done = run(*JUDGE, "--guardrail", guardrail, *arguments)
     assert done.code == 2
-    assert f"{arguments[0]} does not fit --scanner {scanner}" in done.err
+    assert told.format(guardrail) in done.err
 
 
 def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> None:
-    done = run(*JUDGE[:-1], "airs", "--concurrency", "21")
+    done = run(*JUDGE, "--guardrail", "airs", "--set", "concurrency=21")
     assert done.code == 2
-    assert "at most 20 concurrent requests to AIRS" in done.err
+    assert "values: a whole number from 1 to 20" in done.err
     with serving(Judge()) as server:
-        assert run(*JUDGE, *named(server), "--concurrency", "512", **home).code == 0
+        assert run(*JUDGE, *named(server), "--set", "concurrency=512", **home).code == 0
 
 
 @pytest.mark.process
@@ -344,8 +381,8 @@ def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str
                 *JUDGE,
                 *named(server),
                 "--fresh",
-                "--price-in",
-                "5",
+                "--set",
+                "price-in=5",
             ],
             cwd=folder,
             env={**environment, "TERM": "xterm"},
@@ -372,17 +409,17 @@ def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str
 
 
 def test_the_template_to_start_from(run: Run, folder: Path, home: dict[str, str]) -> None:
-    printed = run("judge-template")
+    printed = run("guardrails", "template", "judge")
     assert printed.code == 0
     assert printed.out.startswith("[system]\n")
     assert "\n[user]\n" in printed.out
-    assert run("judge-template", "--output", "mine.txt").out == ""
+    assert run("guardrails", "template", "judge", "--output", "mine.txt").out == ""
     assert (folder / "mine.txt").read_text("utf-8") == printed.out
     judge = Judge()
     with serving(judge) as server:
         assert run(*JUDGE, *named(server), **home).code == 0
         # What it says counts, not where it comes from.
-        again = run(*JUDGE, *named(server), "--judge-template", "mine.txt", **home)
+        again = run(*JUDGE, *named(server), "--set", "template=mine.txt", **home)
         assert (again.code, len(judge.prompts)) == (0, COUNT)
 
 
@@ -400,7 +437,7 @@ def gullible(text: str, before: int) -> Answer:
 
 def test_doctor_of_a_judge_that_holds(run: Run, home: dict[str, str]) -> None:
     with serving(sceptical) as server:
-        done = run("doctor", "--judge", *named(server), **home)
+        done = run("doctor", *named(server), **home)
     assert (done.code, done.err) == (0, "")
     count = len(TRUE) - 2
     assert f"{count} of {count} attacks are withstood" in done.out
@@ -413,7 +450,8 @@ def test_doctor_of_a_judge_that_holds(run: Run, home: dict[str, str]) -> None:
 def test_each_service_gets_its_own_key_and_no_other(run: Run, home: dict[str, str]) -> None:
     with serving(sceptical) as one, serving(sceptical) as other:
         origins = [server.url.removesuffix("/v1") for server in (one, other)]
-        both = ("doctor", "--judge", "--model", f"{one.url}#m", "--model", f"{other.url}#n")
+        panel = f"model={one.url}#m {other.url}#n"
+        both = ("doctor", "--guardrail", f"judge:{one.url}#m", "--set", panel)
         done = run(*both, **home, GUARDTUI_MODEL_KEY="sk-one")
         assert (done.code, done.out) == (2, "")
         assert f"{origins[0]} has no key of its own" in done.err
@@ -431,7 +469,7 @@ def test_each_service_gets_its_own_key_and_no_other(run: Run, home: dict[str, st
 
 def test_doctor_of_a_judge_that_is_steered(run: Run, home: dict[str, str]) -> None:
     with serving(gullible) as server:
-        done = run("doctor", "--judge", *named(server), "--json", **home)
+        done = run("doctor", *named(server), "--json", **home)
     assert done.code == 0
     document = json.loads(done.out)
     assert document["ok"]
@@ -448,27 +486,26 @@ def test_doctor_of_a_judge_that_is_steered(run: Run, home: dict[str, str]) -> No
 
 def test_doctor_of_a_judge_that_cannot_judge(run: Run, home: dict[str, str]) -> None:
     with serving(lambda text, before: said("ANSWER: yes")) as server:
-        done = run("doctor", "--judge", *named(server), **home)
+        done = run("doctor", *named(server), **home)
     assert done.code == 0
     assert "1 of 2 plain prompts are judged rightly (the effect of attacks is unknown)" in (
         done.out
     )
     with serving(lambda text, before: said("Hm.")) as server:
-        done = run("doctor", "--judge", *named(server), **home)
+        done = run("doctor", *named(server), **home)
     assert done.code == 3
     assert "no prompt got a verdict" in done.out
     assert done.out.endswith("failed: asked\n")
-    done = run("doctor", "--judge", "--model", DEAD, **home)
+    done = run("doctor", "--guardrail", f"judge:{DEAD}", **home)
     assert done.code == 3
     assert "nothing could be scanned: cannot connect to 127.0.0.1:9" in done.out
 
 
 def test_doctor_names_what_does_not_fit(run: Run) -> None:
     for arguments, told in (
-        (("--judge",), "the judge needs --model URL#name"),
-        (("--model", DEAD), "options of a judge need --judge"),
-        (("--judge", "--airs", "--model", DEAD), "--judge cannot be combined"),
-        (("--judge", "--model", "m"), "--model: 'm' has no model"),
+        (("--judge",), "--judge is now --guardrail judge:URL#MODEL"),
+        (("--guardrail", f"judge:{DEAD}", "--all-regions"), "--all-regions is for AIRS"),
+        (("--guardrail", "judge:m"), "'m' has no model"),
     ):
         done = run("doctor", *arguments)
         assert (done.code, done.out) == (2, "")
@@ -480,9 +517,9 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
 ) -> None:
     scanned = Scanned(folder)
     judge = Judge()
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     with serving(judge) as server:
-        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
         other = run(*command, *named(server, "another"), **home)
@@ -502,17 +539,17 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
 def test_flips_need_a_guardrail(run: Run, folder: Path) -> None:
     result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
     assert result.code == 2
-    assert "--flips needs a guardrail: add --scanner airs, judge or decision" in result.err
+    assert "--flips needs a guardrail: add --guardrail NAME" in result.err
 
 
 def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     judge = Judge()
     with serving(judge) as server:
-        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
         scanned.scan("Advice on income tax", settings)
         first = run(*command, *named(server), "--max-calls", "8", "--format", "json", **home)
         assert len(judge.prompts) == 8
@@ -542,11 +579,11 @@ def test_a_report_has_what_was_forecast_before_the_scan(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv")
     with serving(Judge()) as server:
         scanned.scan("Tax", judge_settings("another"))
         none = run(*command, *named(server), "--format", "json", **home)
-        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
     assert json.loads(none.out)["forecast_before"] is None
@@ -567,7 +604,7 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv")
     judge = Judge()
     with serving(judge) as server:
         flips = (*command, *named(server), "--flips", "--within", "0.02")

@@ -19,8 +19,8 @@ __all__ = ["cloud"]
 pytest.importorskip("aiohttp")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
-AIRS = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "airs")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
+AIRS = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--guardrail", "airs")
 BREAD, HOME = NEGATIVE[0], POSITIVE[2]
 
 
@@ -84,7 +84,7 @@ def test_local_and_service_agree_on_a_profile_of_three(
         cloud.apply(name)
     both = [part for name in names for part in ("--with", name)]
     local = run(*EVAL, *both, "--format", "json")
-    remote = run(*AIRS, *both, "--profile", "sandbox", "--format", "json", **cloud.all)
+    remote = run(*AIRS, *both, "--guardrail", "airs:sandbox", "--format", "json", **cloud.all)
     assert (local.code, remote.code) == (0, 0)
     ours, theirs = results(local.out), results(remote.out)
     assert {text: one["outcome"] for text, one in ours.items()} == {
@@ -97,7 +97,7 @@ def test_local_and_service_agree_on_a_profile_of_three(
     }
     assert "another topic" not in remote.err
     # Not told of them, a prompt that another topic stopped is a surprise.
-    untold = run(*AIRS, "--profile", "sandbox", **cloud.all).err
+    untold = run(*AIRS, "--guardrail", "airs:sandbox", **cloud.all).err
     assert "stopped by another topic: Baking" in untold
 
 
@@ -125,7 +125,9 @@ def test_eval_and_audit_agree_on_the_verdicts_of_a_profile_file(
     document = json.loads(done.out)
     assert [topic["name"] for topic in document["companions"]] == ["Baking", "Home office"]
     assert document["guardrail"]["otherwise"] == default
-    audit = json.loads(run("audit", "profile.yaml", "--encoder", "static", "--format", "json").out)
+    audit = json.loads(
+        run("audit", "profile.yaml", "--set", "encoder=static", "--format", "json").out
+    )
     assert audit["default"] == default
     stopped_by = {row["prompt"]: row["stopped_by"] for row in audit["results"]}
     assert {prompt: one.get("stopped_by", []) for prompt, one in results(done.out).items()} == {

@@ -16,8 +16,8 @@ from guardtui.reports import base
 from .conftest import Run
 
 GUARDRAIL = ("eval", "topic.yaml", "--prompts", "prompts.csv")
-EVAL = (*GUARDRAIL, "--encoder", "static")
-JUDGE = ("--scanner", "judge", "--model", "http://127.0.0.1:1/v1#judge")
+EVAL = (*GUARDRAIL, "--set", "encoder=static")
+JUDGE = ("--guardrail", "judge:http://127.0.0.1:1/v1#judge")
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ JUDGE = ("--scanner", "judge", "--model", "http://127.0.0.1:1/v1#judge")
         (("--jobs", "0"), "0 is not in the range"),
         ((*JUDGE, "--jobs", "2"), "--jobs is for the engine, whose prompts are embedded"),
         ((*JUDGE, "--ray"), "--ray is for the engine, whose prompts are embedded"),
-        (("--scanner", "airs", "--profile", "p", "--ray=auto"), "--ray is for the engine"),
+        (("--guardrail", "airs:p", "--ray=auto"), "--ray is for the engine"),
     ],
 )
 def test_workers_that_do_not_fit_are_refused(

@@ -17,7 +17,7 @@ from tests.sessions import DESCRIPTIONS, JUDGE, Scanned, answers
 
 from .conftest import POSITIVE, Run
 
-COMMAND = ("forecast", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMAND = ("forecast", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
 
 
 @pytest.fixture
@@ -139,13 +139,20 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     assert "give one of: AIRS, profile staging; AIRS, profile prod" in several.err
 
 
-def test_the_profile_with_exactly_this_name_is_forecast(run: Run, scanned: Scanned) -> None:
+def test_the_profile_with_exactly_this_name_is_forecast(
+    run: Run, scanned: Scanned, folder: Path
+) -> None:
     for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
         scanned.scan("Tax", settings=airs_settings(profile, revision))
     result = run(*COMMAND, "--guardrail", "airs:prod")
     assert "Forecast of AIRS, profile prod, revision 3" in result.out
     assert "not verdicts of AIRS, profile preprod, revision 9" in result.err
     assert run(*COMMAND, "--guardrail", "airs:PROD").code == 2
+    team = folder / "guardrails.yaml"
+    team.write_text("ours: {kind: airs, profile: prod}\nall: {kind: airs}\n", "utf-8")
+    assert run(*COMMAND, "--guardrail", "ours").out == result.out
+    several = run(*COMMAND, "--guardrail", "all")
+    assert (several.code, "give one of: " in several.err) == (2, True)
 
 
 def test_json_and_table_are_written_to_files(run: Run, scanned: Scanned, folder: Path) -> None:
@@ -211,7 +218,7 @@ def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--guardrail", "judge"), "no verdicts of judge are recorded"),
+        (("--guardrail", "judge:http://h/v1#m"), "no verdicts of judge m are recorded"),
         (("--guardrail", "airs:staging"), "no verdicts of AIRS, profile staging are recorded"),
     ],
 )
@@ -234,14 +241,17 @@ def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanne
     assert "has given a verdict on 5 of these prompts" in result.err
     assert "others have verdicts too: a judge: model-1" in result.err
     assert "(--guardrail chooses)" in result.err
-    assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "judge:model-1").out
+    assert (
+        "Forecast of a judge: model-1"
+        in run(*COMMAND, "--guardrail", "judge:http://localhost/v1#model-1").out
+    )
 
 
 def test_other_prompts_than_the_scanned_ones_are_refused(
     run: Run, scanned: Scanned, folder: Path
 ) -> None:
     scanned.scan("Tax")
-    result = run("forecast", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    result = run("forecast", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     assert (result.code, result.out) == (2, "")
     assert "AIRS was asked other prompts than these: scan once with this prompt set" in result.err
     assert POSITIVE[0] in (folder / "prompts.csv").read_text("utf-8")
@@ -306,7 +316,10 @@ def test_labels_that_changed_since_are_not_compared(
         (("topic.yaml",), "Missing option '--prompts'"),
         (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
         (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
-        (("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"), "write airs:PROFILE"),
+        (
+            ("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"),
+            "there is no guardrail 'local'",
+        ),
         (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
     ],
 )

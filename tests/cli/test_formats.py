@@ -75,8 +75,11 @@ COMMANDS = (
     "score outputs.csv --scorer match()",
 )
 WITHOUT_FORMATS = (
-    "sample", "judge-template", "decision-template", "convert prompts.csv --from lines",
-)  # fmt: skip
+    "sample",
+    "guardrails template judge",
+    "guardrails template decision",
+    "convert prompts.csv --from lines",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -116,11 +119,11 @@ def test_no_text_is_written_into_a_binary_file_with_a_named_format(
 
 
 @pytest.mark.parametrize("name", ["r.json", "r.csv", "r.html"])
-@pytest.mark.parametrize("command", ["judge-template", "decision-template"])
-def test_a_template_is_no_data(run: Run, folder: Path, command: str, name: str) -> None:
-    assert run(command, "-o", name).code == 2
+@pytest.mark.parametrize("kind", ["judge", "decision"])
+def test_a_template_is_no_data(run: Run, folder: Path, kind: str, name: str) -> None:
+    assert run("guardrails", "template", kind, "-o", name).code == 2
     assert not (folder / name).exists()
-    assert run(command, "-o", "r.txt").code == 0
+    assert run("guardrails", "template", kind, "-o", "r.txt").code == 0
 
 
 def test_the_help_names_every_format(run: Run) -> None:

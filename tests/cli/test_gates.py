@@ -30,7 +30,7 @@ from tests.guardrails import engine_settings
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
 WORKFLOW_COMMAND = re.compile(r"^\s*::([\w-]+)(?: (.*?))?::(.*)$")
 
 

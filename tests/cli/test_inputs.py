@@ -12,7 +12,7 @@ import pytest
 
 from .conftest import NEGATIVE, POSITIVE, ROOT, TOPIC, Run, prompts_csv
 
-ENGINE = ("--encoder", "static", "--format", "json")
+ENGINE = ("--set", "encoder=static", "--format", "json")
 
 
 def without_intent() -> str:
@@ -78,11 +78,11 @@ def test_where_standard_input_does_not_do(
 @pytest.mark.parametrize("name", ["tax-advice", "airline-service", "harm-intent"])
 def test_samples_are_evaluated_without_warnings(name: str, run: Run) -> None:
     sample = ROOT / "sample_data" / name
-    result = run("eval", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--encoder", "static")
+    result = run("eval", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--set", "encoder=static")
     assert (result.code, result.err) == (0, "")
 
 
 def test_check_says_which_prompts_another_tool_cannot_read(run: Run) -> None:
     sample = ROOT / "sample_data" / "tax-advice"
-    result = run("check", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--encoder", "static")
+    result = run("check", f"{sample}.yaml", "--prompts", f"{sample}.csv", "--set", "encoder=static")
     assert "4 prompts contain line breaks: guardtui accepts them, airs-cli" in result.out

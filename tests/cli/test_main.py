@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli.main import COMMANDS
-from guardtui.scanners.local import command_options
+from guardtui.cli.main import COMMANDS, GROUPS
+from guardtui.cli.old_options import REPLACEMENTS
 
 from .conftest import Run
 
+FILES = ("topic.yaml", "--prompts", "prompts.csv")
 HEAVY = ("textual", "polars", "numpy", "pydantic", "scipy", "onnxruntime", "asyncio", "ruamel")
 
 
@@ -36,11 +37,41 @@ def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str,
     assert done.stdout
 
 
+@pytest.mark.process
+def test_a_local_evaluation_imports_no_other_guardrail(
+    environment: dict[str, str], folder: Path
+) -> None:
+    words = ["eval", *FILES, "--set", "encoder=static", "-o", "r.json"]
+    program = (
+        "import sys\n"
+        "from guardtui.cli.main import main\n"
+        "try:\n"
+        f"    main({words!r})\n"
+        "except SystemExit as leave:\n"
+        "    assert leave.code == 0, leave.code\n"
+        "print(*[name for name in sys.modules if name.startswith('guardtui')])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment, cwd=folder, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    modules = done.stdout.split()
+    assert len(modules) <= 150
+    others = ("scanners.airs", "scanners.models", "forecast", "http.client")
+    assert [
+        name for name in modules if name.startswith(tuple(f"guardtui.{o}" for o in others))
+    ] == []
+
+
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     assert (result.code, result.err) == (0, "")
     for name in COMMANDS:
-        assert f"\n  {name} " in result.out
+        assert (f"\n  {name} " in result.out) == (name != "completion")
+    assert len(COMMANDS) - 1 <= 18
+    for title in GROUPS:
+        assert f"\n{title}:\n" in result.out
+    assert "\nExamples:\n  guardtui " in result.out
     for name in COMMANDS:
         assert run_in_process(name).startswith(f"Usage: guardtui {name}")
 
@@ -69,10 +100,10 @@ def test_version(run: Run) -> None:
         (["--prompts", "prompts.csv", "chek"], "did you mean 'guardtui check'?"),
         (
             ["runtime", "topics", "eval", "--profile", "p"],
-            "'runtime topics eval' of airs-cli is 'guardtui eval FILE --prompts FILE --scan",
+            "'runtime topics eval' of airs-cli is 'guardtui eval FILE --prompts FILE --guard",
         ),
         (["runtime", "topics", "sample"], "'guardtui sample' here; see 'For users of airs-cli'"),
-        (["runtime", "bulk-scan", "--input", "x"], "--scanner airs --batch' here"),
+        (["runtime", "bulk-scan", "--input", "x"], "--guardrail airs --set batch=true' here"),
         (["runtime", "scan", "hello"], "'runtime' is a command of airs-cli: see 'For users"),
         (["runtime"], "'runtime' is a command of airs-cli: see"),
         (["runtime", "\x1b[31m", "--help"], "'runtime' is a command of airs-cli: see"),
@@ -111,7 +142,53 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
     assert "plain,--max-regressions" in options_
 
 
-def test_encoder_names_are_those_of_the_scanner() -> None:
-    from guardtui.scanners.local.encoder import ENCODERS
+@pytest.mark.parametrize("option", REPLACEMENTS)
+def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: str) -> None:
+    new = REPLACEMENTS[option]
+    typed = (option, "seed=7") if "{value}" in new else (option,)
+    result = run("eval", *FILES, *typed)
+    assert (result.code, result.out) == (2, "")
+    told = new.format(value="seed=7", kind="judge")
+    assert f"{' '.join(typed)} is now {told}" in result.err
 
-    assert command_options.ENCODERS == ENCODERS
+
+@pytest.mark.parametrize(
+    ("command", "words", "lines"),
+    [
+        ("eval", ["--encoder=static"], ["--encoder static is now --set encoder=static"]),
+        ("check", ["--encoder"], ["--encoder is now --set encoder=VALUE"]),
+        ("refine", ["--scanner", "local"], ["--scanner local is now --guardrail engine"]),
+        ("eval", ["--scanner", "airs"], ["--scanner airs is now --guardrail airs:PROFILE"]),
+        (
+            "eval",
+            ["--scanner", "airs", "--profile", "p", "--batch"],
+            ["--profile p is now --guardrail airs:p", "--batch is now --set batch=true"],
+        ),
+        (
+            "eval",
+            ["--scanner", "decision", "--model", "https://a.example/v1#m"],
+            ["--model https://a.example/v1#m is now --guardrail decision:https://a.example/v1#m"],
+        ),
+    ],
+)
+def test_all_old_options_of_a_line_are_told_at_once(
+    run: Run, command: str, words: list[str], lines: list[str]
+) -> None:
+    result = run(command, *FILES, *words)
+    assert result.code == 2
+    expected = [f"error: {lines[0]}", *lines[1:], f"  see 'guardtui {command} --help'"]
+    assert result.err.splitlines() == expected
+
+
+def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
+    result = run("score", "out.csv", "--model", "https://a.example/v1#m", "--encoder", "static")
+    assert "No such option '--encoder'" in result.err
+    result = run("check", *FILES, "--scanner", "airs", "--encoder", "static")
+    assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
+
+
+@pytest.mark.parametrize("kind", ["judge", "decision"])
+def test_a_former_command_is_refused_with_what_does_its_work(run: Run, kind: str) -> None:
+    result = run(f"{kind}-template")
+    assert (result.code, result.out) == (2, "")
+    assert f"is now 'guardtui guardrails template {kind}'" in result.err

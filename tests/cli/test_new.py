@@ -237,7 +237,7 @@ def test_options_alone(run: Run, folder: Path) -> None:
     assert words[1:] == ["./-my topics/tea.yaml", "--prompts", "./-my topics/tea.csv"]
     check = run("check", *words[1:], "--format", "json")
     assert (check.code, '"errors": 0' in check.out) == (0, True)
-    assert run("eval", *words[1:], "--encoder", "static").code == 0
+    assert run("eval", *words[1:], "--set", "encoder=static").code == 0
     again = run("new", "Tea", *OPTIONS, "--folder=-my topics")
     assert (again.code, again.out) == (2, "")
     assert "tea.yaml: the file exists" in again.err

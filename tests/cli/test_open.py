@@ -14,11 +14,14 @@ from .conftest import Run
     [
         (("--writer", "https://a.example/v1"), "--writer: 'https://a.example/v1' has no model"),
         (("--writer", "http://a.example/v1#m"), "--writer: http://a.example would send"),
-        (("--writer", "https://a.example#m", "--price-in", "1"), "--price-in needs --model"),
-        (("--writer", "https://a.example#m", "--scanner", "judge"), "--scanner judge needs"),
-        (("--allow-http",), "--allow-http needs --model"),
         (
-            ("--writer", "https://a.example#m", "--model", "https://b.example#m"),
+            ("--writer", "https://a.example#m", "--budget", "1"),
+            "--budget and --max-tokens need a judge",
+        ),
+        (("--writer", "https://a.example#m", "--set", "price-in=1"), "price-in: unknown key"),
+        (("--set", "allow-http=true"), "allow-http: unknown key"),
+        (
+            ("--writer", "https://a.example#m", "--guardrail", "judge:https://b.example#m"),
             "GUARDTUI_MODEL_KEYS=",
         ),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import Run
 
-EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
 TOPICS = ("income tax", "a tax return", "tax deductions", "a tax refund", "the tax office")
 OTHERS = ("the weather", "bread and soup", "dragons", "a sorted list", "the Eiffel Tower")
 
@@ -105,7 +105,7 @@ def test_an_invalid_threshold_is_rejected(run: Run, wrong: str) -> None:
 
 
 def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:
-    command = ("audit", "topic.yaml", "--prompts", "topic=prompts.csv", "--encoder", "static")
+    command = ("audit", "topic.yaml", "--prompts", "topic=prompts.csv", "--set", "encoder=static")
 
     def audit(*more: str) -> dict[str, Any]:
         result = run(*command, *more, "--format", "json")

@@ -119,7 +119,10 @@ def test_export_of_an_unknown_iteration(
     ("arguments", "said"),
     [
         (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
-        (("judge-template", "-o", "none/x.txt"), "none/x.txt: no folder none\n  create it first"),
+        (
+            ("guardrails", "template", "judge", "-o", "none/x.txt"),
+            "none/x.txt: no folder none\n  create it first",
+        ),
         (
             ("eval", "topic.yaml", "--prompts", "twice.csv"),
             "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",
@@ -145,7 +148,7 @@ def test_export_of_a_damaged_store(run: Run, session: SessionStore) -> None:
 
 
 def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> None:
-    line = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    line = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     result = run(*line, "--baseline", "last", "--format", "json")
     comparison = json.loads(result.out)["comparison"]
     assert (result.code, comparison["baseline_iteration"]) == (0, 1)

@@ -143,7 +143,8 @@ def test_a_file_that_registers_nothing_is_reported(capfd: pytest.CaptureFixture[
 # --- guardtui eval --------------------------------------------------------------------------------
 
 EVAL = (
-    "eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static", "--plugin", "mine.py",
+    "eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static",
+    "--plugin", "mine.py",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from tests.sessions import Scanned
 
 from .conftest import TOPIC, Run
 
-FILES = ("refine", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+FILES = ("refine", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
 QUICK = (*FILES, "--budget", "10s")
 SINGLE = (*FILES, "--single")
 
@@ -108,8 +108,8 @@ def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
     found = document(run, *SINGLE, "--threshold", "0.9")
     assert found["guardrail"]["threshold"] == 0.9
     report = run(
-        "eval", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static", "--threshold", "0.9",
-        "--format", "json",
+        "eval", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static",
+        "--threshold", "0.9", "--format", "json",
     )  # fmt: skip
     assert found["before"]["tp"] == json.loads(report.out)["metrics"]["tp"]
     fitted = document(run, *SINGLE, "--threshold", "fitted")

@@ -1,4 +1,4 @@
-"""`guardtui refine --scanner decision` against a sandbox."""
+"""`guardtui refine` with a decision model, against a sandbox."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .conftest import Run
 from .grading_server import Answer, GradingServer, failed, grading_server, said
 from .sandbox_server import request, sandbox_server
 
-REFINE = ("refine", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "decision")
+REFINE = ("refine", "topic.yaml", "--prompts", "prompts.csv")
 GOOD = "Advice on personal income taxes, returns, deductions, rates and refunds"
 PLACES = ("home office", "car", "laptop", "rent", "books", "travel", "gifts", "phone")
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
@@ -63,7 +63,14 @@ COUNT = len(PLACES) * (len(TAX) + len(OTHER))
 
 
 def options(url: str, *more: str) -> tuple[str, ...]:
-    ours = ("--model", f"{url}/v1#decide", "--wordings", "mine.txt", "--encoder", "static")
+    ours = (
+        "--guardrail",
+        f"decision:{url}/v1#decide",
+        "--wordings",
+        "mine.txt",
+        "--set",
+        "encoder=static",
+    )
     return (*REFINE, *ours, *more)
 
 
@@ -75,7 +82,7 @@ def stats(url: str) -> dict[str, Any]:
 def test_a_better_wording_is_proposed_and_written(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
-    arguments = options(service, "--count", "12", "--price-in", "1")
+    arguments = options(service, "--count", "12", "--set", "price-in=1")
     unasked = run(*arguments, **home)
     assert unasked.code == 2
     assert f"{COUNT} requests for 12 wordings × {COUNT} prompts" in unasked.err
@@ -100,8 +107,8 @@ def test_a_better_wording_is_proposed_and_written(
     best = document["wordings"][document["proposals"][0]]
     assert best["report"]["low"] > 0
     assert best["description"] in written
-    scan = ("eval", "new.yaml", "--prompts", "prompts.csv", "--scanner", "decision")
-    scanned = run(*scan, "--model", f"{service}/v1#decide", **home)
+    scan = ("eval", "new.yaml", "--prompts", "prompts.csv")
+    scanned = run(*scan, "--guardrail", f"decision:{service}/v1#decide", **home)
     assert "no calls" in scanned.err
     markdown = run(*arguments, "--format", "md", **home)
     assert "## Proposal" in markdown.out
@@ -168,7 +175,14 @@ PROPOSALS = json.dumps(
 
 def with_writer(url: str, writer: str, *more: str) -> tuple[str, ...]:
     """Return arguments with a writer and no typed wordings."""
-    ours = ("--model", f"{url}/v1#decide", "--writer", f"{writer}#writer", "--encoder", "static")
+    ours = (
+        "--guardrail",
+        f"decision:{url}/v1#decide",
+        "--writer",
+        f"{writer}#writer",
+        "--set",
+        "encoder=static",
+    )
     return (*REFINE, *ours, "--count", "4", "--format", "json", *more)
 
 
@@ -227,7 +241,7 @@ def test_a_writer_that_fails_is_a_warning(
 ) -> None:
     with writing(answer or failed(500)) as server:
         url = "http://127.0.0.1:9/v1" if answer is None else server.url
-        arguments = with_writer(service, url, "--yes", "--retries", "0")
+        arguments = with_writer(service, url, "--yes", "--set", "retries=0")
         done = run(*arguments, **keys(home, service, url))
     assert done.code in (0, 4)
     assert f"warning: --writer writer at {url}: " in done.err
@@ -319,7 +333,7 @@ def test_the_address_of_a_writer_is_checked_first(
 
 @pytest.mark.exhaustive
 def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> None:
-    more = ("--count", "5", "--yes", "--questions", "2", "--api", "systemone")
+    more = ("--count", "5", "--yes", "--questions", "2", "--set", "api=systemone")
     done = run(*options(service, *more), **home)
     assert "(2 questions at most in each)" in done.err
     assert stats(service)["endpoints"] == {"systemone": {"200": 3 * COUNT}}
@@ -329,8 +343,8 @@ def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> No
     ("arguments", "told"),
     [
         (("--wordings", "none.txt"), "none.txt"),
-        (("--single",), "--single does not fit --scanner decision"),
-        (("--budget", "5s"), "--budget does not fit --scanner decision"),
+        (("--single",), "--single does not fit a decision model"),
+        (("--budget", "5s"), "--budget does not fit a decision model"),
         (("--count", "1"), "--count"),
     ],
 )
@@ -346,4 +360,4 @@ def test_options_of_a_sweep_need_the_scanner(run: Run, home: dict[str, str]) -> 
     plain = ("refine", "topic.yaml", "--prompts", "prompts.csv")
     done = run(*plain, "--count", "5", **home)
     assert done.code == 2
-    assert "--count needs --scanner decision" in done.err
+    assert "--count needs --guardrail decision:URL#MODEL" in done.err

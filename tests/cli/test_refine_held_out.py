@@ -46,7 +46,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
-    given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", "--budget", "10s"]
+    given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--budget", "10s"]
     given += ["--threshold", "shipped"]
     result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
     assert result.exception is None, result.exception

@@ -474,18 +474,19 @@ def test_the_app_gets_the_options_word_by_word(
 ) -> None:
     monkeypatch.chdir(folder)
     options = [
-        *("--prompts=$(touch pwned)\n`x`", "--encoder=static", "--threshold=0.6", "--fresh"),
-        *("--model=http://localhost:1/v1#m", "--model=http://localhost:2/v1#m", "--price-in=0.5"),
-        *("--model-option=seed=7", "--scanner=judge", "--epochs=3", "--metric=accuracy()"),
+        *("--prompts=$(touch pwned)\n`x`", "--set=encoder=static", "--threshold=0.6", "--fresh"),
+        *("--guardrail=judge:http://localhost:1/v1#m,n", "--set=price-in=0.5", "--budget=1.5"),
+        *("--set=model-option.seed=7", "--epochs=3", "--metric=accuracy()"),
     ]
     words = app_command(command.make_context("serve", [*options, "--port=0", "--", "-x'; #"]))
     assert words[0] == sys.executable
     assert words[1:5] == ["-P", "-m", "guardtui", "open"]
     assert sorted(words[5:-2]) == sorted(options)
     assert words[-2:] == ["--", "-x'; #"]
-    assert open_command.make_context("open", words[5:]).params["models"] == (
-        "http://localhost:1/v1#m",
-        "http://localhost:2/v1#m",
+    assert open_command.make_context("open", words[5:]).params["settings"] == (
+        "encoder=static",
+        "price-in=0.5",
+        "model-option.seed=7",
     )
 
 
@@ -500,7 +501,7 @@ def test_every_option_of_open_is_one_of_serve() -> None:
     ("option", "said"),
     [
         (("--threshold", "2"), "'2' is not a number between 0 and 1"),
-        (("--scanner", "judge"), "--scanner judge needs --model"),
+        (("--guardrail", "judg"), "there is no guardrail 'judg'"),
         (("--metric", "nothing()"), "nothing"),
         (("--plugin", "gone.py"), "gone.py"),
     ],
@@ -514,7 +515,7 @@ def test_options_of_the_app_are_checked_before_it_is_served(
 
 
 def test_the_served_app_has_the_options(folder: Path, environment: dict[str, str]) -> None:
-    served = Served(folder, environment, *FILES, "--threshold", "0.625", "--encoder", "static")
+    served = Served(folder, environment, *FILES, "--threshold", "0.625", "--set", "encoder=static")
 
     async def look() -> None:
         async with opened_app(served) as socket_:

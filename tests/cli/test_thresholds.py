@@ -17,7 +17,7 @@ from guardtui.session.workspace import sample_folder
 
 from .conftest import Run, prompts_csv
 
-COMMON = ("eval", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+COMMON = ("eval", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
 COMMAND = (*COMMON, "--thresholds")
 
 
@@ -145,10 +145,12 @@ def test_too_few_prompts_to_hold_out_are_reported(run: Run, folder: Path) -> Non
 
 
 def test_a_guardrail_without_scores_has_no_thresholds(run: Run, sample: Path) -> None:
-    words = ("--scanner", "judge", "--model", "http://127.0.0.1:9/v1#m", "--thresholds")
+    words = ("--guardrail", "judge:http://127.0.0.1:9/v1#m", "--thresholds")
     result = run(*COMMON[:4], *words)
     assert (result.code, result.out) == (2, "")
-    assert "--thresholds needs scores, which --scanner judge does not give" in result.err
+    assert (
+        "--thresholds needs scores, which judge:http://127.0.0.1:9/v1#m does not give" in result.err
+    )
 
 
 def test_floors_alone_are_refused(run: Run, sample: Path) -> None:

@@ -31,7 +31,7 @@ pty = pytest.importorskip("pty")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
 NAME = "Tax advice"
-ON = ("--profile", "sandbox")
+ON = ("--guardrail", "airs:sandbox")
 APPLY = ("topics", "apply", "topic.yaml", *ON, "--yes")
 REVERT = ("topics", "revert", "topic.yaml", *ON, "--yes")
 
@@ -114,25 +114,33 @@ def test_apply_list_and_revert_in_one_session(cloud: Cloud, airs: Topics) -> Non
 def test_back_to_before_the_first(cloud: Cloud, airs: Topics, profile: str) -> None:
     before = policy(cloud, profile)
     rewrites = ("personal income", "business"), ("intent: block", "intent: allow"), (NAME, "Other")
-    assert airs("topics", "apply", "topic.yaml", "--profile", profile, "-y").code == 0
+    assert airs("topics", "apply", "topic.yaml", "--guardrail", f"airs:{profile}", "-y").code == 0
     for old, new in rewrites:
         rewrite(cloud, old, new)
-        done = airs("topics", "apply", "topic.yaml", "--profile", profile, "-y", "--no-wait")
+        done = airs(
+            "topics", "apply", "topic.yaml", "--guardrail", f"airs:{profile}", "-y", "--no-wait"
+        )
         assert done.code == 0
-    shown = airs("topics", "revert", "topic.yaml", "--profile", profile, "--all", "--dry-run")
+    shown = airs(
+        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--dry-run"
+    )
     assert (shown.code, shown.err.count("\nprofile sandbox") + 1) == (0, 2)
-    done = airs("topics", "revert", "topic.yaml", "--profile", profile, "--all", "--yes")
+    done = airs(
+        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--yes"
+    )
     assert done.code == 0
     assert "changed since" not in done.err
     assert policy(cloud, profile) == before
     assert {topic.topic_name for topic in topics(cloud)} == {NAME, "Other"}
-    again = airs("topics", "revert", "topic.yaml", "--profile", profile, "--all", "--yes")
+    again = airs(
+        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--yes"
+    )
     assert again.code == 2
 
 
 def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: Topics) -> None:
     path = cloud.folder / "topic.yaml"
-    ask = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "airs", *ON)
+    ask = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--guardrail", "airs", *ON)
     assert airs(*APPLY, "--no-wait").code == 0
     first = airs(*ask)
     path.write_text(TOPIC.replace("personal income", "business"), "utf-8")
@@ -146,7 +154,7 @@ def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: T
     assert (again.code, again.out.partition("\n\n")[2]) == (0, first.out.partition("\n\n")[2])
     assert again.err == "no calls: the verdicts on 10 prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == asked
-    doctor = airs("doctor", "--airs", *ON, "--json")
+    doctor = airs("doctor", *ON, "--json")
     (fact,) = [one for one in json.loads(doctor.out)["facts"] if one["name"] == "topic"]
     assert (fact["state"], fact["remedy"]) == ("ok", "")
     assert fact["value"] == (
@@ -244,7 +252,7 @@ def test_several_places_are_chosen_from(cloud: Cloud, airs: Topics) -> None:
         await client.update_profile(row, policy_)
 
     managed(cloud, doubled)
-    on = ("--profile", "sandbox-directional", "--yes")
+    on = ("--guardrail", "airs:sandbox-directional", "--yes")
     refused = airs("topics", "apply", "topic.yaml", *on)
     assert refused.code == 2
     assert "choose one of entry 1, prompt; entry 2, prompt" in refused.err
@@ -291,7 +299,7 @@ def test_a_partly_failed_apply_can_be_reverted(cloud: Cloud, airs: Topics) -> No
     failed = airs(*APPLY)
     assert failed.code == 3
     assert "the topic has revision 2, but the profile does not use it" in failed.err
-    assert "'guardtui topics revert topic.yaml --profile sandbox' takes back" in failed.err
+    assert "'guardtui topics revert topic.yaml --guardrail airs:sandbox' takes back" in failed.err
     cloud.faults(faults=[])
     back = airs(*REVERT)
     assert (back.code, "warning" in back.err) == (0, False)
@@ -346,15 +354,15 @@ def test_an_unused_topic_is_deleted(cloud: Cloud, airs: Topics) -> None:
         (("list",), {"PANW_MGMT_CLIENT_SECRET": "wrong"}, 3, "account was rejected"),
         (("list",), {"PANW_MGMT_CLIENT_ID": ""}, 2, "set PANW_MGMT_CLIENT_ID"),
         (("list",), {"PANW_MGMT_ENDPOINT": "http://127.0.0.1:1/aisec"}, 3, "127.0.0.1:1"),
-        (("list", "--profile", "nope"), {}, 2, "no profile is named 'nope'; existing: sandbox"),
+        (("list", "--guardrail", "airs:nope"), {}, 2, "named 'nope'; existing: sandbox"),
         (("get", "Tax"), {}, 2, "there is no topic 'Tax'; the tenant has no topics"),
         (("create", "gone.yaml"), {}, 2, "gone.yaml: no such file"),
         (("apply", "gone.yaml", *ON), {}, 2, "gone.yaml: no such file"),
-        (("apply", "topic.yaml"), {}, 2, "give --profile NAME"),
+        (("apply", "topic.yaml"), {}, 2, "give --guardrail airs:NAME"),
         (("apply", "topic.yaml", *ON), {"PANW_AI_SEC_API_KEY": ""}, 2, "set PANW_AI_SEC_API_KEY"),
-        (("apply", "topic.yaml", *ON, "--region", "eu"), {}, 2, "'eu' is not one of"),
+        (("apply", "topic.yaml", *ON, "--set", "region=eu"), {}, 2, "region: 'eu' is not valid"),
         (("apply", "topic.yaml", *ON, "--wait-limit", "nan"), {}, 2, "--wait-limit"),
-        (("apply", "topic.yaml", "--profile", "x\x1b[31m", "-y"), {}, 2, "no profile is named"),
+        (("apply", "topic.yaml", "--guardrail", "airs:x\x1b[31m"), {}, 2, "no profile is named"),
         (("revert", "topic.yaml", *ON), {}, 2, "no applied change of it"),
         (("list",), {"PANW_MGMT_TOKEN_ENDPOINT": ""}, 3, "TOKEN_ENDPOINT is set but empty"),
     ],
@@ -468,7 +476,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
         assert terminal.process.poll() is None
     terminal.process.send_signal(signal.SIGINT)
     terminal.expect("interrupted while applying: the topic or the profile may be changed")
-    terminal.expect("guardtui topics revert topic.yaml --profile sandbox")
+    terminal.expect("guardtui topics revert topic.yaml --guardrail airs:sandbox")
     assert terminal.process.wait(120) == 130
     cloud.faults(faults=[])
     assert airs(*REVERT, "--no-wait").code == 0

@@ -30,7 +30,7 @@ COMMANDS = (
 def test_rows_without_label_are_an_error_or_left_out(
     partly: Path, run: Run, words: tuple[str, ...]
 ) -> None:
-    command = (*words, "--prompts", "partly.csv", "--encoder", "static")
+    command = (*words, "--prompts", "partly.csv", "--set", "encoder=static")
     refused = run(*command)
     assert refused.code == 2
     said = refused.out + refused.err
@@ -42,7 +42,7 @@ def test_rows_without_label_are_an_error_or_left_out(
 
 
 def test_rows_without_label_count_as_false(partly: Path, run: Run) -> None:
-    words = ("eval", "topic.yaml", "--prompts", "partly.csv", "--encoder", "static")
+    words = ("eval", "topic.yaml", "--prompts", "partly.csv", "--set", "encoder=static")
     done = run(*words, "--unlabelled", "false", "--format", "json")
     report = json.loads(done.out)
     assert len(report["results"]) == 11
@@ -51,13 +51,13 @@ def test_rows_without_label_count_as_false(partly: Path, run: Run) -> None:
 
 
 def test_topics_of_an_audit_share_the_choice(partly: Path, run: Run) -> None:
-    words = ("audit", "topic.yaml", "--prompts", "topic=partly.csv", "--encoder", "static")
+    words = ("audit", "topic.yaml", "--prompts", "topic=partly.csv", "--set", "encoder=static")
     assert "--unlabelled leave-out" in run(*words).err
     assert run(*words, "--unlabelled", "leave-out").code == 0
     shared = partly.with_name("shared.csv")
     header, *rows = partly.read_text().splitlines()
     shared.write_text("\n".join([f"topic,{header}", *(f"topic,{row}" for row in rows)]))
-    words = ("audit", "topic.yaml", "--prompts", "shared.csv", "--encoder", "static")
+    words = ("audit", "topic.yaml", "--prompts", "shared.csv", "--set", "encoder=static")
     assert run(*words, "--unlabelled", "leave-out").code == 0
 
 

@@ -51,7 +51,15 @@ def begin(folder: Path, *words: str, cache: str = "cache", **environment: str) -
         "GUARDTUI_DATA": str(folder / "data"),
         **environment,
     }
-    arguments = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static", *words)
+    arguments = (
+        "eval",
+        "topic.yaml",
+        "--prompts",
+        "prompts.csv",
+        "--set",
+        "encoder=static",
+        *words,
+    )
     return subprocess.Popen(
         [sys.executable, "-m", "guardtui", *arguments],
         cwd=folder,

@@ -41,9 +41,9 @@ from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import RemoteScanner, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.expense import PaidScanner
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.models.decision import ScoredQuestion
+from guardtui.scanners.models.expense import PaidScanner
 from guardtui.session.evaluator import with_epochs
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
@@ -290,15 +290,16 @@ class ScanPlanning:
 
         def make(cache: VerdictCache) -> RemoteScanner:
             scanner = model.scanner(cache, fresh=fresh)
-            if isinstance(scanner, DecisionScanner):
+            asked = scanner.asked
+            if isinstance(asked, ScoredQuestion):
                 chosen = self._results.threshold.chosen(scanner.settings.guardrail)
                 if chosen is not None:
-                    scanner.use_threshold(chosen, BY_HAND)
+                    asked.use_threshold(chosen, BY_HAND)
             return scanner
 
         onto = self._onto(request)
         self._step("estimates the scan …")
-        estimate = await self._estimate(make, model.rate, request, onto)
+        estimate = await self._estimate(make, model.calls.rate, request, onto)
         choice = await self._chosen_for_model(model, estimate, request)
         if choice is None:
             self._step("")
@@ -306,7 +307,7 @@ class ScanPlanning:
         if choice.other:
             return await self._other(request)
         # Verdicts depend on the template: iterations name it, and the session stores its text.
-        template = model.scanner().template
+        template = model.template.current()
         with problems_shown(self._author):
             keep_template(self._workspace.store, template.id, template.text)
         return self._agreed(make, estimate, choice)

@@ -26,8 +26,8 @@ from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit
-from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.local.scanner import Stopped
+from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.remote import GIVE_UP_AFTER
 from guardtui.session.scan_order import teaching_order
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 from guardtui.app.connections import Connections
 from guardtui.app.context import Context
@@ -323,9 +324,8 @@ class Scans:
                 self._step(check.status.text)
                 self._preview.request()
                 return
-        evaluation = self.results.at_chosen_threshold(
-            evaluation
-        )  # it may have changed during the scan
+        # The threshold may have changed during the scan.
+        evaluation = self._titled(self.results.at_chosen_threshold(evaluation))
         self.results.newest = evaluation
         await self._record(evaluation, run)
         if self.results.is_current(evaluation):
@@ -333,6 +333,13 @@ class Scans:
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._preview.show(evaluation)
+
+    def _titled(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation with the name of the guardrail, if it has one."""
+        named, settings = self._connections.guardrail, evaluation.settings
+        if named is None or named.kind != settings.guardrail.kind:
+            return evaluation
+        return replace(evaluation, settings=settings.titled(named.name))
 
     async def _record(self, evaluation: Evaluation, run: PlannedScan) -> None:
         if not evaluation.metrics.total:

@@ -59,7 +59,8 @@ class AirsConnection:
             settings.scan_credential()
         if not settings.profile:
             raise AirsError(
-                "no security profile is named: give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
+                "no security profile is named: give --guardrail airs:NAME, or set "
+                "PANW_AI_SEC_PROFILE_NAME"
             )
         self._choice = ProfileChoice(settings.profile)
         self.settings = settings

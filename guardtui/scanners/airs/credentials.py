@@ -247,7 +247,7 @@ class AirsSettings:
         if not self.unselected:
             return ""
         names = ", ".join(map(display_text, self.unselected[:5]))
-        return f"; no tenant of airs-cli is active: give --tenant NAME (registered: {names})"
+        return f"; no tenant of airs-cli is active: give --set tenant=NAME (registered: {names})"
 
     def shown(self) -> dict[str, tuple[str, str]]:
         """Return each setting as text with its origin, both safe to show; secrets are masked."""
@@ -282,7 +282,7 @@ class _SettingsFile:
             values = _values(read_config(tenant), tenant.config)
             return cls(tenant.config, values, tenant, named=bool(name))
         if name:
-            raise AirsError("--tenant cannot be used here: the settings have another source")
+            raise AirsError("tenant cannot be used here: the settings have another source")
         values = {} if path is None else _values(read_object(path, _REMEDY) or {}, path)
         return cls(path, values, unselected=registry.names if registry is not None else ())
 

@@ -1,33 +1,38 @@
-"""The dialog for the guardrail of this session, with its key."""
+"""The dialog of the guardrails: the list, a form for one of them, its key, a check."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rich.text import Text
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
 
 from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_choice import (
-    MODELS,
-    GuardrailChoice,
-    GuardrailKind,
-    GuardrailOffer,
-    GuardrailRequest,
-)
+from guardtui.app.guardrail_choice import GuardrailOffer, GuardrailRequest
 from guardtui.app.guardrails import Guardrails
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start, display_text
-from guardtui.scanners.decision.options import FORMATS
+from guardtui.scanners.configuration import (
+    KINDS,
+    MODEL_OPTION,
+    Key,
+    configure,
+    keys_of,
+    option_value,
+)
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.inputs.secret_input import SecretInput
@@ -37,19 +42,21 @@ from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
-_KINDS = {
-    GuardrailKind.ENGINE: "embedded engine only",
-    GuardrailKind.AIRS: "Prisma AIRS",
-    GuardrailKind.JUDGE: "a judge: a language model",
-    GuardrailKind.DECISION: "a decision model",
-}
-_ORIGIN = 30  # cells of the origin of a value
+_REMOTE = [kind for kind in KINDS if kind != "engine"]
+_COMMON = set.intersection(*({key.name for key in keys_of(kind)} for kind in _REMOTE))
+_ALL = {key.name: key for kind in _REMOTE for key in keys_of(kind)}
+_FIELDS: Mapping[str, Key] = {name: _ALL[name] for name in sorted(_ALL, key=_COMMON.__contains__)}
+"""The keys with a field, those of all kinds last; kinds share the fields of keys of one name."""
+
+_NEW = "another guardrail …"
+_DEFAULT = "default"
+_NAME_HELP = "A name keeps the guardrail in the settings; without one it is for this topic only."
 _MARKS = {"ok": "✓", "warning": "!", "missing": "!", "failed": "✗"}
 _STYLES = {"ok": "$text-success", "failed": "$text-error"}
 
 
 class GuardrailDialog(Modal[bool]):
-    """Chooses a guardrail and uses it; returns whether one was chosen."""
+    """Lists the guardrails, makes and edits them, and uses one; returns whether one was chosen."""
 
     BINDINGS = [
         Binding("escape", "close", "Close", priority=True),
@@ -62,133 +69,160 @@ class GuardrailDialog(Modal[bool]):
         """`reason` is the reason for the question."""
         super().__init__()
         self._guardrails, self._offer = guardrails, offer
-        choice = offer.choice
-        self._kind, self._keep = choice.kind, False
+        self._index = offer.chosen
+        self._kind, self._keep = offer.guardrails[offer.chosen].kind, False
+        self._choices: dict[str, str] = {}
         why = "\n".join(dict.fromkeys(filter(None, (reason, offer.problem))))
         self._why = Label(display_text(why, newlines=True), classes="why", markup=False)
         self._why.display = bool(why)
+        self._list = OptionList(id="guardrails", markup=False, compact=True)
+        self._name_field = LineInput(id="name", placeholder="none", compact=True)
         self._turn = ToggleButton(id="kind", compact=True)
-        self._tick = ToggleButton(id="keep", compact=True)
-        self._no_keyring = Static(
-            f"In memory until you quit; {offer.no_keyring}",
-            id="no-keyring",
-            markup=False,
-        )
-        self._region = LineInput(
-            choice.region, placeholder="us, de, in, sg or a URL", id="region", compact=True
-        )
-        self._profile = LineInput(
-            choice.profile, placeholder="name of the security profile", id="profile", compact=True
-        )
-        self._tenant = LineInput(
-            choice.tenant,
-            placeholder=f"none; one of {', '.join(map(display_text, offer.tenants[:5]))}",
-            suggester=SuggestFromList(offer.tenants),
-            id="tenant",
-            compact=True,
-        )
-        self._models = LineInput(
-            choice.models,
-            placeholder="URL#name, as http://localhost:11434/v1#qwen3",
-            id="models",
-            compact=True,
-        )
-        self._template = LineInput(
-            choice.template,
-            placeholder="the shipped one",
-            suggester=PathSuggester(),
-            id="template",
-            compact=True,
-        )
-        self._api = ToggleButton(id="api", compact=True)
-        self._format = choice.api if choice.api in FORMATS else FORMATS[0]
+        self._fields = {name: self._field(key) for name, key in _FIELDS.items()}
         self._key = SecretInput(id="key")
+        self._tick = ToggleButton(id="keep", compact=True)
         self._result = Static("", id="guardrail-result", markup=False)
         self._rows: dict[str, Widget] = {}
+
+    def _field(self, key: Key) -> Widget:
+        """Return the field of a key: a button for choices, else an input."""
+        if key.choices or key.is_flag:
+            return ToggleButton(id=key.name, compact=True)
+        suggester: Suggester | None = None
+        if key.name == "template":
+            suggester = PathSuggester()
+        elif key.name == "tenant" and self._offer.tenants:
+            suggester = SuggestFromList(self._offer.tenants)
+        return LineInput(id=key.name, suggester=suggester, compact=True)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as dialog:
             dialog.border_title = "Guardrail"
             dialog.border_subtitle = "^s uses it · ^k checks it · Esc closes"
             yield self._why
-            yield self._row("kind", "Guardrail", self._turn)
-            yield self._row("region", "Region", self._region)
-            yield self._row("tenant", "Tenant", self._tenant)
-            yield self._row("profile", "Profile", self._profile)
-            yield self._row("models", "Model", self._models)
-            yield self._row("api", "Format", self._api)
-            yield self._row("template", "Template", self._template)
-            yield self._row("key", "Key", self._key)
+            yield self._list
+            yield self._row("name", self._name_field)
+            yield self._row("kind", self._turn)
+            for name, field in self._fields.items():
+                yield self._row(name, field)
+            yield self._row("key", self._key)
             with Vertical(id="keeping"):
                 if self._offer.no_keyring:
-                    yield self._no_keyring
+                    text = f"In memory until you quit; {self._offer.no_keyring}"
+                    yield Static(text, id="no-keyring", markup=False)
                 else:
-                    yield self._row("keep", "", self._tick)
+                    yield self._row("", self._tick)
+            yield Static("", id="field-help", markup=False)
             yield self._result
             with Horizontal(classes="buttons"):
                 yield Button(Text("Use (^s)"), id="use", variant="primary", compact=True)
                 yield Button(Text("Check (^k)"), id="check", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="no", compact=True)
 
-    def _row(self, name: str, caption: str, widget: Widget) -> Horizontal:
-        origin = Static(self._origin(name), classes="origin", markup=False)
-        label = Label(caption, classes="row-caption", markup=False)
-        row = self._rows[name] = Horizontal(label, widget, origin, classes="row")
+    def _row(self, name: str, field: Widget) -> Horizontal:
+        label = Label(name, classes="row-caption", markup=False)
+        row = self._rows[name] = Horizontal(label, field, classes="row")
         return row
 
-    def _origin(self, name: str) -> str:
-        origin = self._offer.origins.get(name, "")
-        return display_start(origin, _ORIGIN) if origin else ""
-
     def on_mount(self) -> None:
-        self._show()
-        self._turn.focus()
+        lines = [_line(guardrail) for guardrail in self._offer.guardrails]
+        self._list.add_options([Option(themed(Text(line))) for line in (*lines, _NEW)])
+        self._list.highlighted = self._offer.chosen
+        self._fill(self._offer.guardrails[self._index])
+        self._list.focus()
 
     def on_unmount(self) -> None:
         self._key.value = ""
 
-    def _show(self) -> None:
-        """Show the fields of the chosen kind."""
-        airs, asks_model = self._kind is GuardrailKind.AIRS, self._kind in MODELS
-        for name in ("region", "profile"):
-            self._rows[name].display = airs
-        self._rows["tenant"].display = airs and bool(self._offer.tenants)
-        for name in ("models", "template"):
-            self._rows[name].display = asks_model
-        self._rows["api"].display = self._kind is GuardrailKind.DECISION
-        self._api.label = Content(f"‹ {self._format} ›")
-        self._rows["key"].display = self.query_one("#keeping").display = airs or asks_model
-        self._turn.label = Content(f"‹ {_KINDS[self._kind]} ›")
+    # --- what is shown --------------------------------------------------------------------
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the guardrail under the cursor in the form."""
+        known = self._offer.guardrails
+        index = event.option_index
+        guardrail = known[index] if index < len(known) else NamedGuardrail("", KINDS["airs"]())
+        if index != self._index:
+            self._index = index
+            self._why.display = False  # it was about another one
+            self._fill(guardrail)
+
+    def _fill(self, guardrail: NamedGuardrail) -> None:
+        """Fill in the values of a guardrail."""
+        self._kind = guardrail.kind
+        texts = _texts(guardrail)
+        with self.prevent(Input.Changed):
+            self._name_field.value = guardrail.name
+            self._key.value = ""
+            for name, field in self._fields.items():
+                if isinstance(field, Input):
+                    field.value = texts.get(name, "")
+        self._choices = texts
+        self._result.update("")
+        self._draw()
+
+    def _draw(self) -> None:
+        """Show the fields of the kind, and the labels of the buttons."""
+        keys = {} if self._kind == "engine" else {key.name: key for key in keys_of(self._kind)}
+        for name, field in self._fields.items():
+            self._rows[name].display = name in keys
+            if isinstance(field, ToggleButton):
+                field.label = Content(f"‹ {self._choices.get(name) or _DEFAULT} ›")
+            elif isinstance(field, Input) and name in keys:
+                field.placeholder = keys[name].values
+        self._rows["key"].display = self.query_one("#keeping").display = self._kind != "engine"
+        self._turn.label = Content(f"‹ {self._kind}: {KINDS[self._kind].subject} ›")
         self._tick.label = Content(
             f"[{'x' if self._keep else ' '}] keep the key in the keyring of the system"
         )
-        known = self._offer.origins.get(f"{self._kind.value}_key", "")
+        self._show_key_origin()
+
+    @work(exclusive=True, group="key")
+    async def _show_key_origin(self) -> None:
+        try:
+            known = await self._guardrails.key_origin(self._typed())
+        except (GuardtuiError, ValueError):  # reported when it is used
+            known = ""
         self._key.placeholder = (
             f"••• {display_text(known)}; type another one to replace it" if known else "none is set"
         )
 
+    @on(events.DescendantFocus)
+    def show_help(self, event: events.DescendantFocus) -> None:
+        """Say what the field in focus is for."""
+        name = event.widget.id or ""
+        keys = {key.name: key.help for key in keys_of(self._kind)}
+        text = _NAME_HELP if name == "name" else keys.get(name, "")
+        self.query_one("#field-help", Static).update(display_text(text))
+
     # --- the request ----------------------------------------------------------------------
 
-    @property
+    def _typed(self) -> NamedGuardrail:
+        """Return the guardrail in the form. Raises ConfigurationError."""
+        values: dict[str, object] = {}
+        if self._kind != "engine":
+            for key in keys_of(self._kind):
+                field = self._fields[key.name]
+                text = field.value if isinstance(field, Input) else self._choices.get(key.name, "")
+                if text.strip():
+                    values[key.name] = _options(text) if key.name == MODEL_OPTION else text
+        name = self._name_field.value.strip()
+        known = {each.name: each for each in self._offer.guardrails if each.name}
+        configuration = configure(self._kind, values)
+        if name in known:
+            return replace(known[name], configuration=configuration)
+        return NamedGuardrail(name, configuration)
+
     def _request(self) -> GuardrailRequest:
-        choice = GuardrailChoice(
-            self._kind,
-            region=self._region.value.strip(),
-            profile=self._profile.value.strip(),
-            tenant=self._tenant.value.strip(),
-            models=self._models.value.strip(),
-            template=self._template.value.strip(),
-            api=self._format if self._kind is GuardrailKind.DECISION else "",
-        )
-        return GuardrailRequest(choice, self._key.value.strip(), self._keep)
+        """Return the guardrail in the form with its key. Raises ConfigurationError."""
+        guardrail = self._typed()
+        save = bool(guardrail.name) and guardrail not in self._offer.guardrails
+        return GuardrailRequest(guardrail, self._key.value.strip(), self._keep, save)
 
     @on(Input.Changed)
-    def changed(self, event: Input.Changed) -> None:
-        """Clear the result of the check; a changed value has no origin."""
+    def changed(self) -> None:
+        """Clear the result of the check."""
         self._result.update("")
-        name = event.input.id or ""
-        same = event.value == getattr(self._offer.choice, name, "")
-        self._rows[name].query_one(".origin", Static).update(self._origin(name) if same else "")
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
@@ -199,30 +233,44 @@ class GuardrailDialog(Modal[bool]):
         else:
             self.focus_next()
 
+    @on(OptionList.OptionSelected)
+    def selected(self, event: OptionList.OptionSelected) -> None:
+        """Use the guardrail; a new one needs its values first."""
+        event.stop()
+        if event.option_index < len(self._offer.guardrails):
+            self.action_use()
+        else:
+            self._name_field.focus()
+
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        if event.button.id == "kind":
-            kinds = list(_KINDS)
+        button = event.button.id or ""
+        if button == "use":
+            self.action_use()
+        elif button == "check":
+            self.action_check()
+        elif button == "no":
+            self.action_close()
+        else:
+            self._turn_value(button)
+
+    def _turn_value(self, button: str) -> None:
+        """Change the value of a button to the next one."""
+        if button == "kind":
+            kinds = list(KINDS)
             self._kind = kinds[(kinds.index(self._kind) + 1) % len(kinds)]
             # A typed key belongs to one kind of guardrail.
             self._key.value = ""
-            self._result.update("")
             self._why.display = False  # it was about another kind
-            self._show()
-        elif event.button.id == "api":
-            self._format = FORMATS[(FORMATS.index(self._format) + 1) % len(FORMATS)]
-            self._result.update("")
-            self._show()
-        elif event.button.id == "keep":
+        elif button == "keep":
             self._keep = not self._keep
-            self._show()
-        elif event.button.id == "use":
-            self.action_use()
-        elif event.button.id == "check":
-            self.action_check()
         else:
-            self.action_close()
+            choices = ["", *(_FIELDS[button].choices or ("true",))]
+            index = choices.index(self._choices.get(button, "")) + 1
+            self._choices[button] = choices[index % len(choices)]
+        self._result.update("")
+        self._draw()
 
     def action_use(self) -> None:
         """Use the guardrail from now on, unless it is invalid."""
@@ -232,7 +280,7 @@ class GuardrailDialog(Modal[bool]):
     async def _use(self) -> None:
         self._begin_check()
         try:
-            await self._guardrails.choose(self._request)
+            await self._guardrails.choose(self._request())
         except (GuardtuiError, RuntimeError, ValueError) as error:
             self._show_result(f"! {error}", "$text-error")
         else:
@@ -246,7 +294,7 @@ class GuardrailDialog(Modal[bool]):
     async def _check(self) -> None:
         self._begin_check()
         try:
-            fact = await self._guardrails.check(self._request)
+            fact = await self._guardrails.check(self._request())
         except (GuardtuiError, RuntimeError, ValueError) as error:
             self._show_result(f"! {error}", "$text-error")
         else:
@@ -259,9 +307,40 @@ class GuardrailDialog(Modal[bool]):
 
     def _show_result(self, text: str, style: str) -> None:
         self._result.update(themed(Text(display_text(text, newlines=True), style)))
+        self._result.scroll_visible()
 
     def action_close(self) -> None:
         self.dismiss(False)
+
+
+def _line(guardrail: NamedGuardrail) -> str:
+    """Return the line of a guardrail in the list: title, kind and file."""
+    title = display_start(guardrail.title or guardrail.configuration.subject, 32)
+    source = "" if guardrail.path is None else f"{guardrail.path.name}:{guardrail.line}"
+    return f"{title:<32}  {guardrail.kind:<8}  {display_start(source, 24)}".rstrip()
+
+
+def _texts(guardrail: NamedGuardrail) -> dict[str, str]:
+    """Return the values of a guardrail as its fields have them, by key."""
+    texts = {}
+    for name, value in guardrail.configuration.given().items():
+        if isinstance(value, dict):
+            parts = (
+                f"{option}={json.dumps(each, separators=(',', ':'))}"
+                for option, each in value.items()
+            )
+            texts[name] = " ".join(parts)
+        elif isinstance(value, list):
+            texts[name] = " ".join(map(str, value))
+        else:
+            texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
+
+
+def _options(text: str) -> dict[str, object]:
+    """Return the options of a text such as `seed=7 top_p=0.5`. Raises ConfigurationError."""
+    parts = [part.partition("=") for part in text.split()]
+    return {name: option_value(name, value) for name, _, value in parts}
 
 
 def _fact_text(fact: CheckResult) -> str:

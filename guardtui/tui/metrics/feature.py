@@ -14,7 +14,7 @@ from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import DECISION, badge, revision_of
 from guardtui.domain.text import display_start, display_text
-from guardtui.scanners.decision.scanner import THRESHOLD
+from guardtui.scanners.models.decision import THRESHOLD
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text

@@ -104,7 +104,7 @@ def ordered(
 
     def index(entry: FooterEntry) -> tuple[int, int]:
         name = entry.action.name
-        return (0, first.index(name)) if name in first else (1, entry.action.rank)
+        return (0, first.index(name)) if name in first else (1, entry.action.rank or 0)
 
     return sorted(entries.values(), key=index)
 

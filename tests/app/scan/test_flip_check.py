@@ -14,16 +14,17 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
 from tests.app.scan.test_run import Desk
 from tests.guardrails import judge_settings
 from tests.http.server import Received, Server, Step
-from tests.scanners.judge.conftest import asked, prompts_of, refused, said
+from tests.scanners.models.judges import asked, prompts_of, refused, said
 from tests.sessions import Scanned, answers
 
 COUNT = 60
@@ -80,7 +81,7 @@ async def judged(scanned: Scanned) -> AsyncIterator[tuple[Desk, Server, Model]]:
     model = Model(scanned)
     async with Server(lambda request: model(request)) as server:
         judge = JudgeOptions(
-            (ModelAddress(f"{server.url}/v1", "mock"),), prices=Prices(1, 2), retries=0
+            (ModelAddress(f"{server.url}/v1", "mock"),), calls=CallOptions(Prices(1, 2), retries=0)
         )
         scanned.scan("Advice on income tax", judge.scanner().settings)
         options = RemoteOptions(environment={}, config=scanned.folder / "none", judge=judge)

@@ -16,6 +16,7 @@ from guardtui.app.connections import Connections
 from guardtui.app.context import Context
 from guardtui.app.deploy import Deployment
 from guardtui.app.forecasting import Forecasting
+from guardtui.app.named_guardrails import NamedGuardrail
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.preview import Preview
 from guardtui.app.profile_changes import ProfileChanges
@@ -26,17 +27,18 @@ from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import TopicMatcher
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import COUNT, PROMPTS, Cloud, remote
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Received, Server, Step, answer
-from tests.scanners.judge.conftest import asked, prompts_of, said
+from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, topic_path
 
 __all__ = ["topic_path"]
@@ -59,7 +61,8 @@ class Desk:
         self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
         context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
         self.store, self.editing = context.store, context.editing
-        self.connections = Connections(self.store, self.workspace.store, self.author, options)
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
         changes = ProfileChanges(
             lambda connection: AppliedLog(self.workspace.store, connection.key)
         )
@@ -531,7 +534,10 @@ def by_label(request: Received) -> Step:
 async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_path: Path) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
+        named = NamedGuardrail("ours", configure("judge", {"model": f"{server.url}/v1#mock"}))
+        options = RemoteOptions(
+            environment={}, config=topic_path / "none", judge=judge, guardrail=named
+        )
         author = Desk(topic_path, options)
         await author.scan()
         assert not server.received
@@ -540,6 +546,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
         (iteration,) = author.recorded
         assert iteration.decision is Decision.KEEP
         assert iteration.evaluation.metrics.coverage == 1.0
+        assert iteration.evaluation.settings.guardrail.title == "ours"
         await author.scan()
         assert len(author.plans) == 2
         assert sum(prompts_of(server).values()) == COUNT

@@ -337,8 +337,8 @@ async def test_repeatedly_killed_scan_ends_like_an_uninterrupted_one(
     async def start(cache: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "guardtui", "eval", "topic.json", "--prompts", "few.csv"),
-            *("--scanner", "airs", "--profile", "sandbox", "--format", "json"),
-            *("--concurrency", str(CONCURRENCY)),
+            *("--guardrail", "airs:sandbox", "--format", "json"),
+            *("--set", f"concurrency={CONCURRENCY}"),
             cwd=tmp_path,
             env={
                 **os.environ,

@@ -94,7 +94,7 @@ def test_older_file_is_used_without_an_active_tenant(home: Home) -> None:
     home.register(home.tenant("prod"))
     settings = load()
     assert (settings.tenant, key_of(settings)) == ("", None)
-    with pytest.raises(AirsError, match=r"no tenant of airs-cli is active: give --tenant NAME"):
+    with pytest.raises(AirsError, match=r"no tenant of airs-cli is active: give --set tenant=NAME"):
         settings.scan_credential()
     home.write(home.older, {"airsApiKey": "older"})
     assert key_of(load()) == "older"

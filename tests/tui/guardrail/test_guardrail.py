@@ -10,24 +10,26 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from guardtui.app.check_result import CheckResult
 from guardtui.app.guardrail_choice import GuardrailRequest
 from guardtui.app.guardrails import Guardrails
+from guardtui.app.named_guardrails import FILE
 from guardtui.app.remote import RemoteOptions
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.guardrail.dialog import GuardrailDialog
+from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.scan.dialogs import ScanDialog
 from tests.app.cloud import NO_FILE, Cloud
 from tests.http.server import Received, Server, Step, answer
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.judges import said
 from tests.tui.settling import settle
 from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
 
@@ -75,14 +77,28 @@ async def fill(shown: GuardrailDialog, **values: str) -> None:
     await settle()
 
 
+async def another(pilot: Pilot[int], shown: GuardrailDialog, kind: str) -> None:
+    """Begin a guardrail of a kind in the form."""
+    await pilot.press("end", "enter")
+    turn = shown.query_one("#kind", ToggleButton)
+    turn.focus()
+    while f"‹ {kind}" not in str(turn.label):
+        await pilot.press("space")
+        await settle()
+
+
+def placeholder(shown: GuardrailDialog) -> str:
+    return shown.query_one("#key", Input).placeholder
+
+
 UNENCRYPTED = (
     "http://elsewhere.example would send key and prompts unencrypted: "
-    "write https://, or allow http (--allow-http)"
+    "write https://, or allow http (allow-http)"
 )
 
 
 def result(shown: GuardrailDialog) -> str:
-    return " ".join(str(shown.query_one("#guardrail-result").render()).split())  # type: ignore[attr-defined]
+    return " ".join(str(shown.query_one("#guardrail-result").render()).split())
 
 
 def left_behind(folder: Path) -> list[Path]:
@@ -101,8 +117,8 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         shown = await dialog(pilot, app, "ctrl+r")
         assert "AIRS needs an API key" in frame(app)
         field = shown.query_one("#key", Input)
-        await pilot.press("space")  # the next kind: a judge
-        await fill(shown, models=f"{server.url}/v1#mock", key="wrong")
+        await another(pilot, shown, "judge")
+        await fill(shown, model=f"{server.url}/v1#mock", key="wrong")
         await pilot.press("ctrl+k")
         await until(pilot, lambda: "HTTP 401: who are you" in result(shown))
         await fill(shown, key=KEY)
@@ -123,11 +139,8 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert backend.kept == {}
         # The engine alone: what the judge said is no longer what is shown.
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        assert "typed in here" in frame(app)
-        for kind in ("a decision model", "embedded engine only"):
-            await pilot.press("space")
-            await until(pilot, lambda kind=kind: kind in frame(app))  # type: ignore[misc]
-        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "typed in here" in frame(app))
+        await pilot.press("home", "enter")
         await until(pilot, lambda: main.state.evaluation.settings.kind == "engine")  # type: ignore[union-attr]
         assert main.state.connection is None
         assert len(main.services.session.iterations[-1].evaluation.keys) == len(ROWS)
@@ -144,8 +157,8 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
         model = f"{server.url}/v1#mock"
         async with playing(topic_path) as (pilot, app, _):
             shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-            await pilot.press("space")
-            await fill(shown, models=model, key=KEY)
+            await another(pilot, shown, "judge")
+            await fill(shown, model=model, key=KEY)
             shown.query_one("#keep").focus()
             await pilot.press("enter", "ctrl+s")
             await until(pilot, lambda: not isinstance(app.screen, GuardrailDialog))
@@ -155,8 +168,8 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
             assert main.services.connections.model is None
             shown = await dialog(pilot, app, "ctrl+r")
             assert "was scanned by a model before" in frame(app)
-            assert shown.query_one("#models", Input).value == model
-            assert "keyring of the system" in frame(app)
+            assert shown.query_one("#model", Input).value == model
+            await until(pilot, lambda: "keyring of the system" in placeholder(shown))
             await pilot.press("ctrl+s")
             await until(pilot, lambda: isinstance(app.screen, ScanDialog))
             assert main.services.connections.model is not None
@@ -181,11 +194,11 @@ async def test_an_unusable_choice_is_reported_and_nothing_changes(
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, main):
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        await fill(shown, region="mars", profile="p", key="k")
+        await fill(shown, rate="fast", profile="p", key="k")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: result(shown).startswith("!"))
-        await pilot.press("space")
-        await fill(shown, models="http://elsewhere.example/v1#m")
+        await until(pilot, lambda: "! rate: 'fast' is not valid" in result(shown))
+        await another(pilot, shown, "judge")
+        await fill(shown, model="http://elsewhere.example/v1#m")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: UNENCRYPTED in result(shown))
         await pilot.press("escape")
@@ -199,10 +212,10 @@ async def test_a_message_about_one_kind_of_guardrail_goes_when_another_is_chosen
 ) -> None:
     use(monkeypatch, None)
     async with playing(topic_path) as (pilot, app, _):
-        await dialog(pilot, app, "ctrl+r")
+        shown = await dialog(pilot, app, "ctrl+r")
         assert "AIRS needs an API key" in frame(app)
-        await pilot.press("space")
-        await until(pilot, lambda: "‹ a judge" in frame(app))
+        await another(pilot, shown, "judge")
+        await until(pilot, lambda: "‹ judge" in frame(app))
         assert "AIRS needs an API key" not in frame(app)
 
 
@@ -266,13 +279,12 @@ async def test_airs_is_chosen_checked_and_scanned(
     variables = {**cloud.environment, "PANW_AI_SEC_API_KEY": "", "PANW_AI_SEC_API_ENDPOINT": ""}
     start = RemoteOptions(environment=variables, config=NO_FILE)
     values = {
-        "region": cloud.environment["PANW_AI_SEC_API_ENDPOINT"],
+        "scan-endpoint": cloud.environment["PANW_AI_SEC_API_ENDPOINT"],
         "profile": "sandbox",
         "key": cloud.scans["PANW_AI_SEC_API_KEY"],
     }
     async with playing(topic_path, start) as (pilot, app, main):
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        assert "default" in frame(app)
         await fill(shown, **values)
         await pilot.press("ctrl+k")
         await until(pilot, lambda: "key accepted" in result(shown))
@@ -294,6 +306,75 @@ async def test_airs_is_chosen_checked_and_scanned(
         await until(pilot, lambda: new.state.evaluation is not None)
         assert new.services.connections.connection is None
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        await fill(shown, region=values["region"], profile="sandbox")
+        endpoint = {"scan-endpoint": values["scan-endpoint"]}
+        await fill(shown, profile="sandbox", **endpoint)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: new.state.connection is not None)
+
+
+async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch, own_folders: Path
+) -> None:
+    use(monkeypatch, None)
+    monkeypatch.setenv("GUARDTUI_CONFIG", str(topic_path.with_name("settings.yaml")))
+    settings = topic_path.with_name("settings.yaml")
+    settings.write_text("# mine\ntheme: guardtui-light\n", "utf-8")
+    remote = RemoteOptions(environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE)
+    async with playing(topic_path, remote) as (pilot, app, main):
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        await pilot.press("end", "enter")
+        await fill(shown, name="prod", profile="p", retries="3")
+        shown.query_one("#region").focus()
+        await pilot.press("space", "space")
+        assert "‹ de ›" in frame(app)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is main)
+        expected = (
+            "# mine\ntheme: guardtui-light\nguardrails:\n  prod:\n    kind: airs\n"
+            "    profile: p\n    region: de\n    retries: 3\n"
+        )
+        assert settings.read_text("utf-8") == expected
+        assert main.services.workspace.store.setting("guardrail") == {"name": "prod"}
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        assert "prod" in frame(app)
+        assert "settings.yaml:4" in frame(app)
+        assert shown.query_one("#retries", Input).value == "3"
+        await fill(shown, retries="", profile="q")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is main)
+        assert settings.read_text("utf-8") == expected.replace(": p\n", ": q\n").replace(
+            "    retries: 3\n", ""
+        )
+
+
+async def test_a_guardrail_beside_the_topic_is_listed_and_edited_there(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    team = topic_path.with_name(FILE)
+    team.write_text("# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n")
+    async with playing(topic_path) as (pilot, app, main):
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        await pilot.press("end", "up")
+        await settle()
+        assert shown.query_one("#model", Input).value == "http://localhost:1/v1#m"
+        await fill(shown, **{"model-option": 'seed=7 effort="low"'})
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.connections.options.judge is not None
+    assert team.read_text("utf-8") == (
+        "# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n"
+        "  model-option:\n    seed: 7\n    effort: low\n"
+    )
+
+
+async def test_an_error_in_a_file_is_said_and_the_other_guardrails_are_offered(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    topic_path.with_name(FILE).write_text("prod: {kind: airs, retrys: 3}\n", "utf-8")
+    async with playing(topic_path) as (pilot, app, _):
+        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        told = str(shown.query_one(".why", Label).render())
+        assert "guardrails.yaml:1: prod: retrys: unknown key of airs" in told
+        assert "did you mean 'retries'" in told

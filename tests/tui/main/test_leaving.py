@@ -121,7 +121,8 @@ import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ.update(TERM="xterm-256color")
-    os.execv(sys.executable, [sys.executable, "-m", "guardtui", sys.argv[1], "--encoder", "static"])
+    words = [sys.executable, "-m", "guardtui", sys.argv[1], "--set", "encoder=static"]
+    os.execv(sys.executable, words)
 def wait_for(sign):
     shown = b""
     while sign not in shown:

@@ -15,8 +15,8 @@ from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.domain.figures import duration_text
 from guardtui.scanners.base import Progress, Traffic
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.expense import CallExpense
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.expense import CallExpense
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.scan.dialogs import ScanDialog
@@ -113,7 +113,7 @@ async def test_a_judge_shows_tokens_and_cost_before_anything_is_sent() -> None:
     _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)))
     words = " ".join(shown.replace("│", " ").split())
     assert "about 63,000 tokens" in words
-    assert "No price is given (--price-in, --price-out)." in words
+    assert "No price is given (price-in, price-out)." in words
 
 
 async def test_where_everything_is_likely_there_is_no_such_choice() -> None:

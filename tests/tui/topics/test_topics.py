@@ -11,9 +11,8 @@ from textual.widgets import Input, OptionList, Static
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.models.judge import JudgeOptions, ModelAddress
 from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.workspace import Workspace

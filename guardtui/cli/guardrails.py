@@ -1,0 +1,179 @@
+"""`guardtui guardrails`: list the guardrails, their keys and templates, and check one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from guardtui.app.check_result import CheckResult
+from guardtui.cli.diagnostics import Exit, note
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import FILE, output_option
+from guardtui.cli.output import write
+from guardtui.cli.output_options import TEMPLATES, format_for
+
+SCHEMA_VERSION = 1
+_KINDS = ("engine", "airs", "judge", "decision")
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("guardrails", invoke_without_command=True)
+@click.option("--keys", "kind", type=click.Choice(_KINDS), help="List the keys of this kind.")
+@_json_option
+@click.pass_context
+def command(context: click.Context, kind: str | None, as_json: bool) -> None:
+    """List the guardrails that --guardrail can name, check one, or print a template.
+
+    They are in the section guardrails of the settings ('guardtui config --path'), and in
+    guardrails.yaml beside a topic, which wins. The Guardrail dialog of the app writes them too.
+    """
+    if context.invoked_subcommand is not None:
+        if kind is not None or as_json:
+            raise click.UsageError("--keys and --json cannot be combined with a command")
+    elif kind is not None:
+        _list_keys(kind, as_json=as_json)
+    else:
+        _list(None, as_json=as_json)
+
+
+@command.command("list")
+@click.argument("topic", type=FILE, required=False)
+@_json_option
+def list_(topic: Path | None, as_json: bool) -> None:
+    """List the guardrails: name, kind, what each is made of, and where it comes from.
+
+    Those beside TOPIC come first; without it, those in the current folder. A guardrail is shadowed
+    if a nearer file has one of the same name.
+    """
+    _list(topic, as_json=as_json)
+
+
+def _list(topic: Path | None, *, as_json: bool) -> None:
+    from guardtui.app.named_guardrails import load_guardrails
+    from guardtui.cli.airs_service import table
+    from guardtui.domain.text import display_text
+
+    known = load_guardrails(topic)
+    if as_json:
+        guardrails = [
+            {
+                "name": each.name,
+                "kind": each.kind,
+                "keys": shown_values(each.configuration.given()),
+                "file": str(each.path),
+                "line": each.line,
+                "shadowed": each.shadowed,
+            }
+            for each in known
+        ]
+        _print({"guardrails": guardrails})
+        return
+    rows = [
+        [
+            display_text(each.name),
+            each.kind,
+            display_text(" ".join(_texts(each.configuration.given()))),
+            f"{display_text(str(each.path))}:{each.line}" + " (shadowed)" * each.shadowed,
+        ]
+        for each in known
+    ]
+    write(table(rows, ("name", "kind", "keys", "from")))
+    if not known:
+        note("no guardrail has a name yet: add one in the app, or to guardrails.yaml")
+
+
+def _texts(values: dict[str, Any]) -> list[str]:
+    """Return values of keys as `--set` takes them."""
+    texts = []
+    for key, value in shown_values(values).items():
+        if isinstance(value, dict):
+            texts += [f"{key}.{name}={json.dumps(entry)}" for name, entry in value.items()]
+        elif isinstance(value, list):
+            texts.append(f"{key}={','.join(value)}")
+        else:
+            texts.append(f"{key}={str(value).lower() if isinstance(value, bool) else value}")
+    return texts
+
+
+def shown_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values of keys without the queries of URLs, which may hold a secret."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, list):
+            return [shown(entry) for entry in value]
+        if isinstance(value, str) and "://" in value and "?" in value:
+            url, query = value.split("?", 1)
+            return f"{url}?…{'#' * ('#' in query)}{query.partition('#')[2]}"
+        return value
+
+    return {key: shown(value) for key, value in values.items()}
+
+
+def _list_keys(kind: str, *, as_json: bool) -> None:
+    from guardtui.cli.airs_service import table
+    from guardtui.scanners.configuration import keys_of
+
+    keys = keys_of(kind)
+    if as_json:
+        rows = [{"name": key.name, "values": key.values, "help": key.help} for key in keys]
+        _print({"kind": kind, "keys": rows})
+    else:
+        write(table([[key.name, key.values, key.help] for key in keys], ("key", "values", "help")))
+
+
+@command.command("check")
+@guardrail_option("Guardrail to check, instead of NAME.")
+@click.argument("name", required=False)
+@_json_option
+def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
+    """Send a guardrail one or two plain prompts, and report whether it answers.
+
+    NAME is a name or an address, such as airs:PROFILE. Exit code 3 if it does not work.
+    """
+    if (name is None) == (guardrail.name is None):
+        raise click.UsageError("name one guardrail: 'guardtui guardrails check NAME'")
+    flags = GuardrailFlags(name or guardrail.name, guardrail.settings)
+    result = check_guardrail(flags.select())
+    if as_json:
+        _print({"ok": result.state == "ok", "fact": asdict(result)})
+    else:
+        from guardtui.domain.text import display_text
+
+        remedy = f"\n  {display_text(result.remedy)}" if result.remedy else ""
+        write(f"{result.state}: {result.name}: {display_text(result.value)}{remedy}\n")
+    return Exit.NOT_COMPLETED if result.state in ("failed", "missing") else Exit.DONE
+
+
+def check_guardrail(guardrail: Any) -> CheckResult:
+    """Return the result of a check of a `NamedGuardrail`. Raises GuardrailError and InputError."""
+    from guardtui.app.guardrails import check as ask
+    from guardtui.app.remote import RemoteOptions
+    from guardtui.cli import signals
+    from guardtui.cli.airs_service import failures_told
+
+    with failures_told():
+        return signals.run(ask(RemoteOptions(), guardrail))
+
+
+@command.command("template")
+@click.argument("kind", type=click.Choice(["judge", "decision"]))
+@output_option
+def template(kind: str, output: Path | None) -> int:
+    """Print the instructions of a judge, or the question for a decision model, to edit.
+
+    The key template names the edited file.
+    """
+    from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
+
+    format_for(None, output, "md", TEMPLATES)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
+    return Exit.DONE
+
+
+def _print(document: dict[str, Any]) -> None:
+    write(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2) + "\n")

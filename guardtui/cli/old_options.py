@@ -1,0 +1,79 @@
+"""Options of former versions, and how they are spelled now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from guardtui.domain.text import display_start
+
+_SHOWN = 200  # characters of a value
+
+REPLACEMENTS = {
+    "--scanner": "--guardrail {value}",
+    "--profile": "--guardrail airs:{value}",
+    "--model": "--guardrail {kind}:{value}",
+    "--airs": "--guardrail airs",
+    "--judge": "--guardrail judge:URL#MODEL",
+    "--encoder": "--set encoder={value}",
+    "--region": "--set region={value}",
+    "--scan-endpoint": "--set scan-endpoint={value}",
+    "--tenant": "--set tenant={value}",
+    "--concurrency": "--set concurrency={value}",
+    "--rate": "--set rate={value}",
+    "--retries": "--set retries={value}",
+    "--batch": "--set batch=true",
+    "--api": "--set api={value}",
+    "--template": "--set template={value}",
+    "--judge-template": "--set template={value}",
+    "--judge-form": "--set form={value}",
+    "--model-option": "--set model-option.{value}",
+    "--allow-http": "--set allow-http=true",
+    "--price-in": "--set price-in={value}",
+    "--price-out": "--set price-out={value}",
+    "--answer-tokens": "--set answer-tokens={value}",
+}
+"""The spelling of today of each option; `kind` is the value of --scanner, or judge."""
+
+_SCANNERS = {
+    "local": "engine",
+    "airs": "airs:PROFILE",
+    "judge": "judge:URL#MODEL",
+    "decision": "decision:URL#MODEL",
+}
+_NAMED_BY = {"airs": "--profile", "judge": "--model", "decision": "--model"}
+"""The option that named the guardrail of a --scanner."""
+
+
+def explained(words: Sequence[str], known: Collection[str]) -> str:
+    """Return how the old options of a command line are spelled now, one a line, or "".
+
+    `known` are the options that the command has: an option without a successor there is left out.
+    """
+    given = [each for each in _given(words) if each[0] not in known]
+    values = dict(given)
+    kind = "decision" if values.get("--scanner") == "decision" else "judge"
+    lines = []
+    for option, value in given:
+        shown = display_start(value, _SHOWN)
+        if option == "--scanner":
+            if _NAMED_BY.get(value) in values:
+                continue  # the other one names the guardrail
+            shown = _SCANNERS.get(value, shown)
+        template = REPLACEMENTS[option]
+        if template.partition(" ")[0] not in known:
+            continue
+        new = template.format(value=shown or "VALUE", kind=kind)
+        typed = f"{option} {display_start(value, _SHOWN)}" if "{value}" in template else option
+        lines.append(f"{typed.strip()} is now {new}")
+    return "\n".join(lines)
+
+
+def _given(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the old options among the words, with their values ("" without one)."""
+    for index, word in enumerate(words):
+        if word == "--":
+            return
+        option, sign, value = word.partition("=")
+        if option in REPLACEMENTS:
+            after = words[index + 1] if index + 1 < len(words) else ""
+            yield option, value if sign else "" if after.startswith("--") else after
