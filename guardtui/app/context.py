@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
+from guardtui.app.editing.edits import Editing
+from guardtui.app.editing.engine import Engine
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.scanners.local.scanner import LocalScanner

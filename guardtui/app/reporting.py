@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.app.companion_topics import CompanionTopics
-from guardtui.app.connections import Connections
 from guardtui.app.context import Context
-from guardtui.app.remote import AIRS
+from guardtui.app.editing.workspace_sync import CompanionTopics
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import AIRS
 from guardtui.app.scan.record import iteration_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError

@@ -6,31 +6,28 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guardtui.app.companion_topics import CompanionTopics
-from guardtui.app.connections import Connections
+from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
+from guardtui.app.advice.refinement import Refinements
+from guardtui.app.advice.wording_trials import WordingTrials
+from guardtui.app.airs.deploy import Deployment
+from guardtui.app.airs.profile_changes import ProfileChanges
+from guardtui.app.airs.remote_topics import RemoteTopics
 from guardtui.app.context import Context
-from guardtui.app.decisions import Decisions
-from guardtui.app.definition_lint import DefinitionLint
-from guardtui.app.deploy import Deployment
-from guardtui.app.evaluations import Evaluations
-from guardtui.app.forecasting import Forecasting
-from guardtui.app.guardrails import Guardrails
-from guardtui.app.idea_advice import IdeaAdvice
+from guardtui.app.editing.decisions import Decisions
+from guardtui.app.editing.definition_lint import DefinitionLint
+from guardtui.app.editing.evaluations import Evaluations, LiveUserMetrics
+from guardtui.app.editing.preview import Preview
+from guardtui.app.editing.workspace_sync import CompanionTopics, WorkspaceSync
+from guardtui.app.guardrails.choosing import Guardrails
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Author, Confirm, Jobs
-from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.profile_changes import ProfileChanges
-from guardtui.app.prompt_survey import PromptSurveys
-from guardtui.app.refinement import Refinements
-from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
+from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
 from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, with_session
-from guardtui.app.user_metrics import LiveUserMetrics
-from guardtui.app.wording_trials import WordingTrials
-from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,

@@ -26,7 +26,7 @@ from guardtui.cli.plugins import plugin_option
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 
 _UNFIT = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds, expected_text
+from guardtui.app.scan.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.cli.diagnostics import note
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text

@@ -25,7 +25,7 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.app.scan.plan import FlipCheck
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from guardtui.app.tenant_topics import TenantTopics, read_listing
+from guardtui.app.airs.tenant_topics import TenantTopics, read_listing
 from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (

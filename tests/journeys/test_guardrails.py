@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.model_address import ModelAddress

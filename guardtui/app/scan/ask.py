@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.connections import Connections
+from guardtui.app.airs.deploy import Deployment
 from guardtui.app.context import Context
-from guardtui.app.deploy import Deployment
-from guardtui.app.engine import Engine
-from guardtui.app.forecasting import Forecasting
+from guardtui.app.editing.engine import Engine
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import ModelOptions
 from guardtui.app.problems import problems_shown
-from guardtui.app.remote import ModelOptions
+from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.plan import (
     FlipCheck,
     FlipGoal,

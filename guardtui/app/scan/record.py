@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.connections import Connections
 from guardtui.app.context import Context
+from guardtui.app.guardrails.connections import Connections
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation

@@ -6,17 +6,17 @@ import asyncio
 import time
 from dataclasses import replace
 
-from guardtui.app.connections import Connections
+from guardtui.app.airs.deploy import Deployment
 from guardtui.app.context import Context
-from guardtui.app.deploy import Deployment
-from guardtui.app.forecasting import Forecasting
+from guardtui.app.editing.preview import Preview
+from guardtui.app.guardrails.connections import Connections
 from guardtui.app.ports import Job
-from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.scan.ask import PlannedScan, ScanPlanning
+from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.plan import FlipCheck, FlipStatus, ScanRequest
 from guardtui.app.scan.record import ScanResults, record, recorded_text
+from guardtui.app.scan.recorded_forecast import forecast_before
 from guardtui.app.state import AppState, ScanStatus, StopReason, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation

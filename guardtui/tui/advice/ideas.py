@@ -18,13 +18,13 @@ from textual.widgets import Static
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchProgress, SearchResult
-from guardtui.app.idea_advice import IdeaAdvice
-from guardtui.app.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.idea_advice import IdeaAdvice
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.refinement import Measure, RefinementError
+from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.app.problems import READING_TIME
-from guardtui.app.refinement import Measure, RefinementError
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.app.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from guardtui.app.preview import needs_all
+from guardtui.app.editing.preview import needs_all
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
 from guardtui.domain.guardrail import REMOTE

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.remote import AIRS
+from guardtui.app.guardrails.remote import AIRS
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus

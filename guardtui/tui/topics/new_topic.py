@@ -14,8 +14,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
-from guardtui.app.new_topic import paths_of, problems_of
-from guardtui.app.topic_from_prompts import name_for
+from guardtui.app.editing.new_topic import paths_of, problems_of
+from guardtui.app.editing.topic_from_prompts import name_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from guardtui.app.topic_opening import KnownTopic
+from guardtui.app.editing.topic_opening import KnownTopic
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import Workspace

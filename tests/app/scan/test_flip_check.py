@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import TopicMatcher

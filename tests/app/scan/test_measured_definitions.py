@@ -15,8 +15,8 @@ from guardtui.domain.verdicts import Triggered
 from guardtui.session.history import MeasuredDefinition, add_measured
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
+from tests.app.editing.test_operating_point import Opened, written
 from tests.app.headless import TaskJobs
-from tests.app.test_operating_point import Opened, written
 from tests.guardrails import airs_settings
 
 

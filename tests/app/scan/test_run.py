@@ -12,15 +12,15 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.connections import Connections
+from guardtui.app.airs.deploy import Deployment
+from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.context import Context
-from guardtui.app.deploy import Deployment
-from guardtui.app.forecasting import Forecasting
-from guardtui.app.named_guardrails import NamedGuardrail
+from guardtui.app.editing.preview import Preview
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.named import NamedGuardrail
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import ChooseAnswer
-from guardtui.app.preview import Preview
-from guardtui.app.profile_changes import ProfileChanges
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.plan import ScanChoice, ScanPlan
 from guardtui.app.scan.record import ScanResults
 from guardtui.app.scan.run import Scans

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.user_metrics import THREAD, LiveUserMetrics
+from guardtui.app.editing.evaluations import THREAD, LiveUserMetrics
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scorer import SampleScore
 from guardtui.session.own_metrics import OwnMetric

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.ideas import Idea, IdeaKind
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.advice.ideas import Idea, IdeaKind
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.scan.plan import FlipGoal, FlipStatus
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.domain.evaluation import Evaluation
