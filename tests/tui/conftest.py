@@ -17,7 +17,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 from guardtui.app.advice import idea_advice
-from guardtui.app.scan.run import record
+from guardtui.app.scan import record
 from guardtui.tui.editor import field
 from guardtui.tui.main import features, window  # noqa: F401 - features are there at once
 from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app.scan.run import record
+from guardtui.app.scan import record
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered
