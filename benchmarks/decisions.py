@@ -39,7 +39,7 @@ from guardtui.advice.candidates import Candidate, CandidateKind, candidates
 from guardtui.advice.model_objective import CHOSEN_ON, ERROR, sweep_wordings
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
-from guardtui.app.wordings import CURRENT, questions_about
+from guardtui.app.advice.wordings import CURRENT, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts

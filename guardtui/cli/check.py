@@ -14,7 +14,7 @@ from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
 from guardtui.advice.prompt_set import Survey, survey
-from guardtui.app.engine_findings import engine_findings
+from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.inputs import agreed_topic, disagreement, path_from_here

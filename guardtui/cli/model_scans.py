@@ -41,7 +41,7 @@ from guardtui.scanners.models.templates import TemplateError
 from guardtui.session.companions import ALONE, Companions
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from guardtui.app.new_topic import (
+from guardtui.app.editing.new_topic import (
     CATEGORY,
     paths_of,
     problems_of,
@@ -140,7 +140,7 @@ def _say_command(topic_path: Path, prompts_path: Path) -> None:
 
 def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
     """Write a topic for a prompt file that exists. Raises FileError and PromptSetError."""
-    from guardtui.app.topic_from_prompts import name_for, start_topic, stem_of
+    from guardtui.app.editing.topic_from_prompts import name_for, start_topic, stem_of
 
     stem = stem_of(prompts_path)
     topic_path = stem.with_name(f"{stem.name}.yaml")

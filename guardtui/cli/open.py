@@ -41,7 +41,7 @@ from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.models.decision import DecisionOptions
@@ -156,7 +156,7 @@ def prepared(
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
     def start() -> int:
-        from guardtui.app.remote import RemoteOptions
+        from guardtui.app.guardrails.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
         configuration = chosen.configuration

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.guardrail_check import refusal
+from guardtui.app.guardrails.check import refusal
 from guardtui.cli.doctor import airs as doctor_airs
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import ErrorKind, ServiceError

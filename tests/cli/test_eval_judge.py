@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.named_guardrails import find_guardrail
+from guardtui.app.guardrails.named import find_guardrail
 from guardtui.cli.model_scans import judge_options
 from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
-from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_check import KEY, check_airs
+from guardtui.app.guardrails.check import KEY, check_airs
+from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.domain.text import display_text

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from guardtui import __version__
-from guardtui.app.check_result import CheckResult
+from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import (
     AIRS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
-from guardtui.app.named_guardrails import NamedGuardrail
+from guardtui.app.guardrails.check import JUDGE_REMEDY, judged_prompts
+from guardtui.app.guardrails.check_result import CheckResult
+from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.model_scans import judge_options
 from guardtui.cli.progress import progress_text

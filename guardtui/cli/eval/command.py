@@ -24,7 +24,7 @@ from guardtui.cli.output_options import format_option, outputs_option, variants_
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 
 _UNFIT = {

@@ -135,7 +135,7 @@ def _report(
     comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and any(output.format_name == "json" for output in outputs):
-        from guardtui.app.recorded_forecast import recorded_forecast_before
+        from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
         # This scan is not in the session, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
@@ -165,7 +165,7 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
     """Return a check in rounds if --flips has a goal, or None."""
     if request.within is None and request.max_calls is None:
         return None
-    from guardtui.app.flip_check import FlipGoal
+    from guardtui.app.scan.plan import FlipGoal
     from guardtui.cli.eval.flip_rounds import FlipRounds
 
     goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
@@ -181,7 +181,7 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
-    from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
+    from guardtui.app.scan.recorded_forecast import forecast_recorded, recorded_guardrail
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.session.scan_order import forecast_order
 

@@ -8,14 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.flip_check import (
-    FlipCheck,
-    FlipGoal,
-    FlipGrounds,
-    expected_text,
-    rows_in_doubt,
-)
-from guardtui.app.recorded_forecast import explained, not_recorded, recorded_guardrail
+from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds, expected_text
+from guardtui.app.scan.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.cli.diagnostics import note
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
@@ -52,15 +46,14 @@ class FlipRounds:
             evaluations, settings, self.topic, self.prompts, EngineReader(LocalScanner())
         )
         try:
-            first = await grounds.forecast_beside(None)
+            check = await FlipCheck.begin(grounds, None, self.goal, known, epochs)
         except ForecastError as error:
             raise explained(error, self.topic_path, recorded) from error
-        self.check = check = FlipCheck(grounds, first, self.goal, known, epochs)
-        doubtful = rows_in_doubt(first, self.prompts, None)
+        self.check = check
         note(
-            f"{len(doubtful):,} of {len(self.prompts):,} prompts are in doubt, by the forecast of "
-            f"{guardrail_text(settings)}: coverage {expected_text(check.status.coverage)}; at most "
-            f"{self.goal.calls:,} calls"
+            f"{len(check.doubtful):,} of {len(self.prompts):,} prompts are in doubt, by the "
+            f"forecast of {guardrail_text(settings)}: coverage "
+            f"{expected_text(check.status.coverage)}; at most {self.goal.calls:,} calls"
         )
         return check
 

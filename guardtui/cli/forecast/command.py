@@ -15,7 +15,7 @@ from guardtui.cli.output_options import check_outputs, choose, outputs_option
 from guardtui.reports.formats import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
-    from guardtui.app.recorded_forecast import RecordedGuardrail
+    from guardtui.app.scan.recorded_forecast import RecordedGuardrail
     from guardtui.domain.prompt_reading import Reading
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
@@ -62,7 +62,7 @@ def command(
     has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
     definition, need a full scan. --trust compares earlier scans with their forecasts.
     """
-    from guardtui.app.recorded_forecast import names_of, recorded_guardrail
+    from guardtui.app.scan.recorded_forecast import names_of, recorded_guardrail
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
@@ -90,7 +90,7 @@ def _forecast(
     encoder: str | None,
 ) -> Callable[[str], str]:
     """Forecast a definition; return a renderer by the name of a format."""
-    from guardtui.app.recorded_forecast import forecast_recorded
+    from guardtui.app.scan.recorded_forecast import forecast_recorded
     from guardtui.cli.diagnostics import progress
     from guardtui.cli.forecast.report import render
     from guardtui.cli.operating_point import show_progress
@@ -113,7 +113,7 @@ def _trust(
     encoder: str | None,
 ) -> Callable[[str], str]:
     """Compare scans with their forecasts; return a renderer by the name of a format."""
-    from guardtui.app.recorded_forecast import check_recorded
+    from guardtui.app.scan.recorded_forecast import check_recorded
     from guardtui.cli.diagnostics import progress
     from guardtui.cli.forecast.trust import render
     from guardtui.cli.operating_point import settled_engine, show_progress

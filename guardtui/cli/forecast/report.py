@@ -28,7 +28,7 @@ from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import encode, guardrail_of
 
 if TYPE_CHECKING:
-    from guardtui.app.recorded_forecast import RecordedForecast
+    from guardtui.app.scan.recorded_forecast import RecordedForecast
     from guardtui.forecast.expected import Expected
     from guardtui.session.session import Iteration
 

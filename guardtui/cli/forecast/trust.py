@@ -25,7 +25,7 @@ from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import encode, guardrail_of
 
 if TYPE_CHECKING:
-    from guardtui.app.recorded_forecast import RecordedTrust
+    from guardtui.app.scan.recorded_forecast import RecordedTrust
     from guardtui.forecast.trust import ScanCheck, WrongVerdicts
 
 _INSIDE = {True: "yes", False: "no", None: "–"}

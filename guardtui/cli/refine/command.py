@@ -15,8 +15,8 @@ import click
 from guardtui.advice.measured_rows import TooFewPromptsError
 from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
 from guardtui.advice.splits import SplitError
-from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail
-from guardtui.app.refinement import open_measure
+from guardtui.app.advice.refinement import open_measure
+from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import DECISION, ENGINE, GuardrailFlags, guardrail_option

@@ -14,8 +14,7 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_objective import CHOSEN_ON, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.app.named_guardrails import NamedGuardrail
-from guardtui.app.wordings import (
+from guardtui.app.advice.wordings import (
     WORDINGS,
     WriterError,
     WritingCall,
@@ -24,6 +23,7 @@ from guardtui.app.wordings import (
     read_wordings,
     shortlist,
 )
+from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.diagnostics import InputError

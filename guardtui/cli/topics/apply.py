@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from guardtui.app.profile_changes import Placement, ProfileChanges, ShowChanges
+from guardtui.app.airs.profile_changes import Placement, ProfileChanges, ShowChanges
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (

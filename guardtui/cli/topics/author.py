@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
+from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.ports import Answer, Confirm, Question, Severity
-from guardtui.app.profile_changes import ShowChanges
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 from guardtui.domain.topic import Topic

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from guardtui.app.tenant_topics import TenantTopics, read_listing
+from guardtui.app.airs.tenant_topics import TenantTopics, read_listing
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (

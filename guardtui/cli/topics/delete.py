@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 import click
 
+from guardtui.app.airs.tenant_topics import Holder, holder_lines, holders, is_address
 from guardtui.app.ports import Confirm
-from guardtui.app.tenant_topics import Holder, holder_lines, holders, is_address
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
     agreement_options,

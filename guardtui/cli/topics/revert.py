@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from guardtui.app.profile_changes import ProfileChanges, ShowChanges
-from guardtui.app.revert_steps import RevertStep, UnreadableJournalError, steps_back
+from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
+from guardtui.app.airs.revert_steps import RevertStep, UnreadableJournalError, steps_back
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
     agreement_options,

@@ -30,7 +30,7 @@ from guardtui.tui.registry.actions import SCREEN, performed
 from guardtui.tui.table.frame_table import FrameTable
 
 if TYPE_CHECKING:
-    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.app.services import Services
     from guardtui.app.state import AppState
     from guardtui.config import Config

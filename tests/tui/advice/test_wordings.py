@@ -13,7 +13,7 @@ pytest.importorskip("aiohttp")
 from textual.screen import Screen
 from textual.widgets import Input
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.session.workspace import Workspace
@@ -22,8 +22,8 @@ from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import AnswersDialog
+from tests.app.advice.test_wording_trials import topic_path
 from tests.app.cloud import NO_FILE
-from tests.app.test_wording_trials import topic_path
 from tests.http.server import Server, silence
 from tests.http.test_system_keyring import use
 from tests.scanners.models.decision_service import serving

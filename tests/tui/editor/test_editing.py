@@ -143,7 +143,7 @@ async def test_external_changes_are_merged_with_typed_text(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 0.05)
-    monkeypatch.setattr("guardtui.app.workspace_sync.CALM", 0.0)
+    monkeypatch.setattr("guardtui.app.editing.workspace_sync.CALM", 0.0)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" mine")

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
+from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.domain.figures import duration_text
 from guardtui.scanners.base import Progress, Traffic

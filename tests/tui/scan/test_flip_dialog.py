@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.flip_check import EndReason, FlipGoal, FlipStatus
-from guardtui.app.scan_plan import FlipPlan, ScanChoice
+from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, FlipStatus, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
@@ -18,7 +17,7 @@ from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.scan.pane import scan_text
-from tests.app.test_flip_check import TOPIC
+from tests.app.scan.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
 from tests.scanners.models.judges import asked as asked_of
 from tests.scanners.models.judges import said

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.flip_check import FlipGoal, FlipStatus
-from guardtui.app.ideas import Idea, IdeaKind
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.advice.ideas import Idea, IdeaKind
+from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.scan.plan import FlipGoal, FlipStatus
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.domain.evaluation import Evaluation
 from guardtui.forecast.expected import Expected

@@ -42,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks often, and nothing that happens by itself."""
     monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.05)
     monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setattr("guardtui.app.scan.SHOW_EVERY", 0.0)
+    monkeypatch.setattr("guardtui.app.scan.run.SHOW_EVERY", 0.0)
     monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")

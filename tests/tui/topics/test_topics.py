@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.judge import JudgeOptions, ModelAddress
