@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from guardtui.app.remote import RemoteOptions
-from guardtui.scanners.decision.options import DecisionOptions
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.http.server import Received, Server, Step, answer
 from tests.journeys.author import Author
 from tests.journeys.shell import Shell
-from tests.scanners.judge.conftest import asked, said
+from tests.scanners.models.judges import asked, said
 from tests.tui.tax_app import ROWS
 
 START = "Personal tax advice"
@@ -104,7 +104,7 @@ async def test_an_edit_is_forecast_then_scanned_kept_and_the_apply_reverted(
     shell.runs("topics", "list", **airs).exits(0).prints("Tax advice")
     prompts = ("--prompts", "tax-advice.csv", "--set", "encoder=static")
     shell.runs("forecast", "tax-advice.yaml", *prompts).exits(0)
-    shell.prints("Forecast of AIRS, profile sandbox", "rests on 2 scans")
+    shell.prints("Forecast of AIRS on this machine, profile sandbox", "rests on 2 scans")
 
 
 async def test_a_wrong_key_is_reported_and_never_shown(
