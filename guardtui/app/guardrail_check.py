@@ -11,12 +11,15 @@ from guardtui.app.check_result import CheckResult
 from guardtui.app.remote import ModelOptions
 from guardtui.domain.guardrail import remote_subject
 from guardtui.domain.prompts import PromptSet, build_prompt_set
-from guardtui.domain.verdicts import Triggered, Verdict
+from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
+from guardtui.scanners.airs import probe
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.probe import scan_probe
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
+
+KEY = "key accepted"
+"""Name of the check whether a key is accepted; it fails only if the key itself is refused."""
 
 JUDGE_REMEDY = "check that the service is running, and the address, model name and key"
 
@@ -27,42 +30,40 @@ _ASK_OTHERS = (
 )
 
 
-async def check_airs(settings: AirsSettings) -> CheckResult:
-    """Scan one harmless prompt and return whether the key was accepted."""
+async def check_airs(settings: AirsSettings, *, everywhere: bool = False) -> CheckResult:
+    """Scan one harmless prompt and return whether the key was accepted, how fast, and the verdict.
+
+    `everywhere` says that the other regions are asked too, if the key is refused.
+    """
     if not settings.profile:
-        return CheckResult("key accepted", "warning", "not asked: a scan needs a profile")
+        return CheckResult(KEY, "warning", "not asked: a scan needs a profile")
     try:
-        answer = await scan_probe(settings)
+        answer = await probe.scan_probe(settings)
     except ServiceError as error:
-        return refusal(error)
-    return accepted(settings, answer)
-
-
-def accepted(settings: AirsSettings, answer: Verdict) -> CheckResult:
-    """Return the result of an accepted scan: its duration and verdict."""
+        return refusal(error, everywhere=everywhere)
     took = "" if answer.seconds is None else f", a scan takes {answer.seconds * 1000:.0f} ms"
     if answer.decided:
         text = f"{took}; a harmless prompt is {'' if answer.triggered else 'not '}stopped"
     else:
         text = f"{took}; {answer.problem}"
-    return CheckResult("key accepted", "ok", f"by {settings.scan_endpoint.authority}{text}")
+    return CheckResult(KEY, "ok", f"by {settings.scan_endpoint.authority}{text}")
 
 
 def refusal(error: ServiceError, *, everywhere: bool = False) -> CheckResult:
     """Return the result of a failed scan: whether the key or something else was refused."""
-    name, message = "key accepted", error.message
+    message = error.message
     own = message.partition(" (")[0].lower()  # the rest of the message is a guess of ours
     if error.status == 429:
         remedy = "the key is valid: wait, or check its remaining quota"
-        return CheckResult(name, "warning", f"a limit or the quota is used up: {message}", remedy)
+        return CheckResult(KEY, "warning", f"a limit or the quota is used up: {message}", remedy)
     if error.status == 403 and any(word in own for word in _USED_UP):
         remedy = "the key is valid: wait for the next day or month, or have the quota raised"
-        return CheckResult(name, "failed", f"its quota is used up: {message}", remedy)
+        return CheckResult(KEY, "failed", f"its quota is used up: {message}", remedy)
     if error.status == 403:
-        return CheckResult(name, "failed", message, "" if everywhere else _ASK_OTHERS)
+        return CheckResult(KEY, "failed", message, "" if everywhere else _ASK_OTHERS)
     if error.status == 401:
         return CheckResult(
-            name, "failed", message, "make a new key or token in Strata Cloud Manager"
+            KEY, "failed", message, "make a new key or token in Strata Cloud Manager"
         )
     if error.status in (400, 404):
         remedy = "the key was accepted: check that the profile exists in this tenant"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -15,14 +14,14 @@ from guardtui.config import (
     config_path,
     load_document,
     read_text,
-    round_trip_yaml,
+    rewrite,
+    with_change,
     without_entry,
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.text import display_start
-from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileError, from_os_error
+from guardtui.files.problems import FileError
 from guardtui.files.yaml_documents import line_of, start_of
 from guardtui.scanners.configuration import (
     ADDRESSES,
@@ -239,25 +238,15 @@ def save_guardrail(guardrail: NamedGuardrail) -> NamedGuardrail:
         values["template"] = str(
             absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute
         )
-    _write(path, guardrail.name, values)
+    rewrite(path, _HEADER, lambda text: _edited(path, text, guardrail.name, values))
     return next(each for each in _read(path) if each.name == guardrail.name)
 
 
 def remove_guardrail(guardrail: NamedGuardrail) -> None:
     """Remove a guardrail from its file. Raises FileError."""
-    if guardrail.path is not None:
-        _write(guardrail.path, guardrail.name, None)
-
-
-def _write(path: Path, name: str, values: Mapping[str, Any] | None) -> None:
-    text = read_text(path)
-    ends = "\r\n" if "\r\n" in text else "\n"
-    text = _edited(path, text.replace("\r\n", "\n") or _HEADER, name, values)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise from_os_error(path.parent, error) from error
-    write_atomically(path, text.replace("\n", ends).encode())
+    path = guardrail.path
+    if path is not None:
+        rewrite(path, _HEADER, lambda text: _edited(path, text, guardrail.name, None))
 
 
 def _edited(path: Path, text: str, name: str, values: Mapping[str, Any] | None) -> str:
@@ -282,34 +271,32 @@ def _edited(path: Path, text: str, name: str, values: Mapping[str, Any] | None) 
 
 def _without(path: Path, text: str, parents: Sequence[str], key: str) -> str:
     """Return the text of a file without an entry of the section, or of a guardrail in it."""
-    document = load_document(path, text)
-    mapping: Any = _section(path, document)
-    for parent in parents:
-        mapping = mapping[parent]
+
+    def mapping_in(document: Any) -> Any:
+        mapping: Any = _section(path, document)
+        for parent in parents:
+            mapping = mapping[parent]
+        return mapping
+
+    mapping = mapping_in(load_document(path, text))
     line = line_of(mapping, key)
     if line is not None and not mapping.fa.flow_style():
         return without_entry(text, line - 1)
-    del mapping[key]
-    return _dumped(document)
+    return with_change(path, text, lambda document: mapping_in(document).pop(key))
 
 
 def _with(path: Path, text: str, name: str, values: Mapping[str, Any]) -> str:
-    document, before = load_document(path, text), ""
-    if document is None:  # only comments, which belong to no entry
-        document, before = {}, text.rstrip("\n") + "\n"
-    if path.name != FILE and not isinstance(document.get(GUARDRAILS), dict):
-        document[GUARDRAILS] = {}
-    section = document if path.name == FILE else document[GUARDRAILS]
-    if isinstance(section.get(name), dict):
+    """Return the text of a file with these keys of a guardrail."""
+
+    def change(document: Any) -> None:
+        if path.name != FILE and not isinstance(document.get(GUARDRAILS), dict):
+            document[GUARDRAILS] = {}
+        section = document if path.name == FILE else document[GUARDRAILS]
+        if not isinstance(section.get(name), dict):
+            section[name] = dict(values)
+            return
         for key, value in values.items():
             if section[name].get(key) != value:
                 section[name][key] = value
-    else:
-        section[name] = dict(values)
-    return before + _dumped(document)
 
-
-def _dumped(document: Any) -> str:
-    new = io.StringIO()
-    round_trip_yaml().dump(document, new)
-    return new.getvalue()
+    return with_change(path, text, change)

@@ -246,7 +246,8 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
     note("A new topic. Ctrl-C leaves without writing anything.")
     if answers.name is None:
         answers.name = _ask(
-            "\nWhat is the name of the topic?", lambda text: _name_problem(answers, text)
+            "\nWhat is the name of the topic?",
+            lambda text: _broken(answers.topic(name=text), "name"),
         )
         if existing := _prompts_for(folder, answers):
             return existing
@@ -317,10 +318,6 @@ def _broken(topic: Topic, field: str) -> str:
         violation.message for violation in violations(topic) if violation.field in (field, "total")
     ]
     return "; ".join(messages)
-
-
-def _name_problem(answers: _Answers, text: str) -> str:
-    return _broken(answers.topic(name=text), "name")
 
 
 def _example_problem(answers: _Answers, text: str) -> str:

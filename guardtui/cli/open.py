@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.epochs import EpochFlags, epoch_options, parse_epochs
-from guardtui.cli.expressions import own_metric_option, own_metrics
+from guardtui.cli.expressions import (
+    EpochFlags,
+    epoch_options,
+    load_plugins,
+    own_metric_option,
+    own_metrics,
+    parse_epochs,
+    plugin_option,
+)
 from guardtui.cli.guardrail_options import (
     DECISION,
     JUDGE,
@@ -30,7 +37,6 @@ from guardtui.cli.options import (
     threshold_option,
     writer_option,
 )
-from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
@@ -169,7 +175,7 @@ def prepared(
         )
         if not sandbox:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
-        from guardtui.cli.sandbox_process import sandbox_process
+        from guardtui.cli.sandbox import sandbox_process
 
         with sandbox_process() as environment:
             # No settings of the author's own account apply.

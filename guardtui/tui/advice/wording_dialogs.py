@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
 from guardtui.advice.candidates import Candidate
@@ -19,6 +18,7 @@ from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.secret_input import SecretInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
+from guardtui.tui.kit.form import row
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.toggle_button import ToggleButton
 
@@ -59,9 +59,9 @@ class WordingsDialog(Modal[WordingRequest | None]):
             )
             yield self._text
             origin = Static("", classes="origin", id="writer-origin", markup=False)
-            yield _row("Writer", self._writer, origin)
+            yield row("Writer", self._writer, origin)
             with Vertical(id="writer-keys"):
-                yield _row("Key", self._key)
+                yield row("Key", self._key)
                 if self._question.no_keyring:
                     yield Static(
                         f"In memory until you quit; {self._question.no_keyring}",
@@ -69,7 +69,7 @@ class WordingsDialog(Modal[WordingRequest | None]):
                         markup=False,
                     )
                 else:
-                    yield _row("", self._tick)
+                    yield row("", self._tick)
             problem = display_text(self._question.problem, newlines=True)
             yield Label(f"! {problem}" if problem else "", id="problem", markup=False)
             with Horizontal(classes="buttons"):
@@ -144,10 +144,6 @@ class WordingsDialog(Modal[WordingRequest | None]):
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
-
-
-def _row(caption: str, *widgets: Widget) -> Horizontal:
-    return Horizontal(Label(caption, classes="row-caption", markup=False), *widgets, classes="row")
 
 
 class WordingPlanDialog(EditList[bool]):

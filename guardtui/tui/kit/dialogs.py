@@ -1,19 +1,18 @@
-"""Dialogs without a feature: a question, several answers, a line, a page of text, a list."""
+"""Dialogs without a feature: a question, several answers, a page of text, a list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets import Button, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
-from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
@@ -99,75 +98,6 @@ class AnswersDialog(Modal[str | None]):
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
         self.dismiss(None if event.button.id == "leave" else event.button.id)
-
-
-class LineDialog(Modal[str | None]):
-    """A question for one line of text; Enter accepts it unless it has a problem."""
-
-    help_pane = "dialog"
-
-    def __init__(
-        self,
-        title: str,
-        question: str,
-        placeholder: str,
-        yes: str,
-        problem: Callable[[str], str],
-        *,
-        longest: int,
-        help_pane: str,
-        note: Callable[[str], str] = lambda _: "",
-        risk: str = "",
-    ) -> None:
-        """`problem` returns the problem of a line or "", `note` a hint while it is typed.
-
-        `risk` is a warning in the frame for what cannot be undone. `longest` is in characters.
-        """
-        super().__init__()
-        self.help_pane = help_pane
-        self._title, self._question, self._yes, self._risk = title, question, yes, risk
-        self._problem_of, self._note_of = problem, note
-        self._input = LineInput(placeholder=placeholder, max_length=longest, compact=True)
-        self._problem = Label("", id="problem", markup=False)
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = self._title
-            dialog.border_subtitle = self._risk
-            with VerticalScroll(classes="line-question"):
-                yield Label(self._question, markup=False)
-            yield self._input
-            yield self._problem
-            with Horizontal(classes="buttons"):
-                yield Button(
-                    Text(f"{self._yes} (Enter)"),
-                    id="yes",
-                    variant="error" if self._risk else "primary",
-                    compact=True,
-                )
-                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
-
-    def on_mount(self) -> None:
-        self._input.focus()
-
-    @on(Input.Changed)
-    def changed(self, event: Input.Changed) -> None:
-        self._problem.update(self._note_of(event.value.strip()))
-
-    @on(Input.Submitted)
-    def submitted(self) -> None:
-        line = self._input.value.strip()
-        if problem := self._problem_of(line):
-            self._problem.update(problem)
-        else:
-            self.dismiss(line)
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self.submitted()
-        else:
-            self.dismiss(None)
 
 
 class TextPage(Modal[None]):

@@ -41,7 +41,6 @@ ON_DEMAND = {
     "companions": "topics.companions:CompanionsFeature",
     "new_topic": "topics.feature:TopicsFeature",
     "open_topic": "topics.feature:TopicsFeature",
-    "recent_topics": "topics.feature:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.effects:EffectFeature",

@@ -282,11 +282,11 @@ class MainScreen(Screen[None]):
         if self._greeting is Greeting.TOUR and self._loaded.tour.box is None:
             self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
-            keys = self.window.keys_of("tour")
+            keys = self.window.first_key("tour")
             self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")
-            self.notify(f"Several topics are in this folder: {key} f r lists them.")
+            self.notify(f"Several topics are in this folder: {key} f t lists them.")
 
     def action_quit(self) -> None:
         """Quit after saving the draft."""

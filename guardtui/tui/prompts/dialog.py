@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
 from textual.widgets import Button, Input, Label, TextArea
@@ -18,7 +17,7 @@ from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.dialogs import close_after_question
-from guardtui.tui.kit.modal import Modal
+from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.toggle_button import ToggleButton
 
 _NAME_SHOWN = 17  # characters of a column's name
@@ -91,12 +90,12 @@ class _ColumnInput(LineInput):
         return self.value.strip() if self.is_touched else self._original
 
 
-class PromptDialog(Modal[PromptText | None]):
+class PromptDialog(FormDialog[PromptText | None]):
     """Starts with the values of `start`; returns the new values, or None."""
 
     BINDINGS = [
         Binding("escape", "close", "Close", priority=True),
-        Binding("ctrl+s,f2", "save", "Save", priority=True),
+        Binding("ctrl+s,f2", "accept", "Save", priority=True),
     ]
 
     def __init__(
@@ -111,30 +110,22 @@ class PromptDialog(Modal[PromptText | None]):
 
         `problem` returns why the values cannot be saved; "" if they can.
         """
-        super().__init__()
-        self._title, self._yes, self._start = title, yes, start
-        self._problem_of = problem
+        super().__init__(title, yes=f"{yes} (^s)")
+        self._start, self._problem_of = start, problem
         self._expected = start.expected
         self._prompt = _LinesArea(start.prompt)
         self._columns = {column.name: _field_of(column, start) for column in columns}
-        self._problem = Label("", id="problem", markup=False)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = self._title
-            with VerticalScroll(classes="prompt-form", can_focus=False):
-                yield Label("Prompt", classes="caption", markup=False)
-                yield self._prompt
-                yield Label("Label", classes="caption", markup=False)
-                yield ToggleButton(self._label_text(), id="label", compact=True)
-                for name, cell in self._columns.items():
-                    with Horizontal(classes="prompt-column"):
-                        yield Label(_name_shown(name), classes="column-name", markup=False)
-                        yield cell
-            yield self._problem
-            with Horizontal(classes="buttons"):
-                yield Button(Text(f"{self._yes} (^s)"), id="yes", variant="primary", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+    def fields(self) -> ComposeResult:
+        with VerticalScroll(classes="prompt-form", can_focus=False):
+            yield Label("Prompt", classes="caption", markup=False)
+            yield self._prompt
+            yield Label("Label", classes="caption", markup=False)
+            yield ToggleButton(self._label_text(), id="label", compact=True)
+            for name, cell in self._columns.items():
+                with Horizontal(classes="prompt-column"):
+                    yield Label(_name_shown(name), classes="column-name", markup=False)
+                    yield cell
 
     def on_mount(self) -> None:
         self._prompt.move_cursor(self._prompt.document.end)
@@ -148,28 +139,27 @@ class PromptDialog(Modal[PromptText | None]):
     @on(TextArea.Changed)
     def typed(self) -> None:
         hidden = hidden_characters(self._prompt.text)
-        note = f"! {hidden} invisible or control characters in the prompt" if hidden else ""
-        self._problem.update(note)
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "label":
-            self._expected = not self._expected
-            event.button.label = self._label_text()
-        elif event.button.id == "yes":
-            self.action_save()
+        if hidden:
+            self.problem.show(f"{hidden} invisible or control characters in the prompt")
         else:
-            self.action_close()
+            self.problem.clear()
 
-    @on(Input.Submitted)
-    def action_save(self) -> None:
+    def changed(self, field: Input) -> None:
+        self.typed()
+
+    def chose(self, button: Button) -> None:
+        """Turn the label."""
+        self._expected = not self._expected
+        button.label = self._label_text()
+
+    def accept(self) -> None:
         others = {name: cell.written for name, cell in self._columns.items()}
         written = PromptText(self._prompt.written, self._expected, {**self._start.others, **others})
         if problem := self._problem_of(written):
-            self._problem.update(f"! {display_text(problem)}")
+            self.problem.show(problem)
             self._prompt.focus()
-            return
-        self.dismiss(written)
+        else:
+            self.dismiss(written)
 
     def action_close(self) -> None:
         """Close, after a question if anything was written."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rich.text import Text
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Label, OptionList
+from textual.widgets import Button, Label, OptionList
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
@@ -21,8 +20,7 @@ from guardtui.session.companions import Companion, Companions, kept_path, load_c
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.inputs.typed_path import typed_path
-from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -35,7 +33,7 @@ _NONE = "None so far: the topic is measured alone."
 _LONGEST = 60
 
 
-class CompanionsDialog(Modal[list[str] | None]):
+class CompanionsDialog(FormDialog[list[str] | None]):
     """Adds and removes companions; returns the new paths, or None without changes."""
 
     BINDINGS = [("escape", "close", "Close"), ("delete,d,x", "remove", "Remove")]
@@ -43,7 +41,8 @@ class CompanionsDialog(Modal[list[str] | None]):
 
     def __init__(self, companions: Companions, own: Topic) -> None:
         """`own` is the topic under test, whose name no companion may have."""
-        super().__init__()
+        keys = "Enter adds · Del removes · Esc closes"
+        super().__init__("Topics measured together", keys, yes="Add (Enter)", no="Done (Esc)")
         self._companions, self._own = companions, own
         self._before = companions.paths
         # One change after the other; closing waits for the last one.
@@ -53,21 +52,15 @@ class CompanionsDialog(Modal[list[str] | None]):
         self._path = LineInput(
             placeholder="path of a topic or profile file", suggester=PathSuggester(), compact=True
         )
-        self._problem = ProblemLine()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Topics measured together"
-            dialog.border_subtitle = "Enter adds · Del removes · Esc closes"
-            yield Label(_ABOUT, markup=False)
-            yield self._none
-            yield self._list
-            yield self._path
-            yield self._problem
-            with Horizontal(classes="buttons"):
-                yield Button(Text("Add (Enter)"), id="add", variant="primary", compact=True)
-                yield Button(Text("Remove (Del)"), id="remove", compact=True)
-                yield Button(Text("Done (Esc)"), id="done", compact=True)
+    def fields(self) -> ComposeResult:
+        yield Label(_ABOUT, markup=False)
+        yield self._none
+        yield self._list
+        yield self._path
+
+    def more_buttons(self) -> Iterator[Button]:
+        yield Button(Text("Remove (Del)"), id="remove", compact=True)
 
     def on_mount(self) -> None:
         self._show(self._companions, 0)
@@ -83,26 +76,15 @@ class CompanionsDialog(Modal[list[str] | None]):
         self._none.display = not files
         self.query_one("#remove", Button).disabled = not files
 
-    @on(Input.Changed)
-    def changed(self) -> None:
-        self._problem.clear()
-
-    @on(Input.Submitted)
-    def submitted(self) -> None:
+    def accept(self) -> None:
         typed = self._path.value.strip()
         if typed:
             self._add(typed)
         else:
-            self._problem.show("write the path of a topic or profile file")
+            self.problem.show("write the path of a topic or profile file")
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "add":
-            self.submitted()
-        elif event.button.id == "remove":
-            self.action_remove()
-        else:
-            self.action_close()
+    def chose(self, button: Button) -> None:
+        self.action_remove()
 
     @work
     async def _add(self, typed: str) -> None:
@@ -111,10 +93,10 @@ class CompanionsDialog(Modal[list[str] | None]):
             try:
                 kept = await asyncio.to_thread(_stored, before.topic_path, typed)
             except FileError as error:
-                self._problem.show(str(error))
+                self.problem.show(str(error))
                 return
             if kept in before.paths:
-                self._problem.show(f"{typed}: this topic is measured already")
+                self.problem.show(f"{typed}: this topic is measured already")
                 return
             loaded = await asyncio.to_thread(
                 load_companions, before.topic_path, [*before.paths, kept], self._own
@@ -122,10 +104,10 @@ class CompanionsDialog(Modal[list[str] | None]):
             added = loaded.files[len(before.files) :]
             problem = next((file.problem for file in added if file.problem is not None), None)
             if problem is not None:
-                self._problem.show(str(problem))
+                self.problem.show(str(problem))
                 return
             if not added:
-                self._problem.show(f"{typed}: this profile file lists no other topic")
+                self.problem.show(f"{typed}: this profile file lists no other topic")
                 return
             self._show(loaded, len(loaded.files) - 1)
             if self._path.value.strip() == typed:
@@ -143,7 +125,7 @@ class CompanionsDialog(Modal[list[str] | None]):
             # Load all again: the removed one may have been in conflict with another.
             loaded = await asyncio.to_thread(load_companions, before.topic_path, paths, self._own)
             self._show(loaded, index)
-            self._problem.clear()
+            self.problem.clear()
             if not paths:
                 self._path.focus()
 

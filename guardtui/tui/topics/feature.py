@@ -1,4 +1,4 @@
-"""Switching to another topic: by path, new or recent."""
+"""Switching to another topic: a known one, one by its path, or a new one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from guardtui.tui.main.window import Window
 from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
-from guardtui.tui.topics.recent_topics import RecentTopicsDialog
 
 
 class TopicsFeature:
@@ -31,26 +30,22 @@ class TopicsFeature:
         self.actions: Mapping[str, ActionMethod] = {
             "open_topic": window.action(self.open),
             "new_topic": window.action(self.new),
-            "recent_topics": window.action(self.recent),
         }
 
     async def open(self) -> None:
-        """Ask for the path of a topic file."""
-        start = f"{self._folder}{os.sep}"
-        await self._go_to(await self._window.show(OpenTopicDialog(self._opened, start)))
-
-    async def new(self) -> None:
-        """Ask for a new topic, write its files, and open it."""
-        await self._go_to(await self._window.show(NewTopicDialog(self._made, str(self._folder))))
-
-    async def recent(self) -> None:
-        """Show recent topics and those of this folder."""
+        """Ask for a topic: a recent one, one of this folder, or another one by its path."""
         topics = await asyncio.to_thread(known_topics, Path.cwd(), self._path)
-        result = await self._window.show(RecentTopicsDialog(topics, self._opened, forget_opened))
+        start = f"{self._folder}{os.sep}"
+        dialog = OpenTopicDialog(topics, self._opened, forget_opened, start)
+        result = await self._window.show(dialog)
         if isinstance(result, str):
             self._window.perform(result)
         else:
             await self._go_to(result)
+
+    async def new(self) -> None:
+        """Ask for a new topic, write its files, and open it."""
+        await self._go_to(await self._window.show(NewTopicDialog(self._made, str(self._folder))))
 
     @property
     def _path(self) -> Path:

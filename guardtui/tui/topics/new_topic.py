@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.text import Text
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Input, Static
 
 from guardtui.app.new_topic import paths_of, problems_of
 from guardtui.app.topic_from_prompts import name_for
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.kit.dialogs import close_after_question
-from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.toggle_button import ToggleButton
 
 Makes = Callable[[Path, Topic, Path | None], Workspace]
@@ -34,7 +29,7 @@ _INTENTS = {
 }
 
 
-class NewTopicDialog(Modal[Workspace | None]):
+class NewTopicDialog(FormDialog[Workspace | None]):
     """Asks for name, intent, description, two examples, the prompts and the folder.
 
     With a file of prompts only that is needed: the name is that of the file, and central prompts
@@ -43,13 +38,13 @@ class NewTopicDialog(Modal[Workspace | None]):
 
     BINDINGS = [
         Binding("escape", "close", "Close", priority=True),
-        Binding("ctrl+s,f2", "make", "Create", priority=True),
+        Binding("ctrl+s,f2", "accept", "Create", priority=True),
     ]
     help_pane = "new_topic"
 
     def __init__(self, makes: Makes, folder: str) -> None:
         """`makes` writes and opens a topic; it runs in a thread, and raises errors."""
-        super().__init__()
+        super().__init__("New topic", "Tab moves on, ^s creates, Esc closes", yes="Create (^s)")
         self._makes = makes
         self._intent = Intent.BLOCK
         self._making = False
@@ -73,21 +68,11 @@ class NewTopicDialog(Modal[Workspace | None]):
             folder, id="folder", suggester=PathSuggester(()), select_on_focus=False, compact=True
         )
         self._where = Static("", id="where", markup=False)
-        self._problem = ProblemLine()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "New topic"
-            dialog.border_subtitle = "Tab moves on, ^s creates, Esc closes"
-            for caption, widget in self._rows():
-                with Horizontal(classes="row"):
-                    yield Label(caption, classes="row-caption", markup=False)
-                    yield widget
-            yield self._where
-            yield self._problem
-            with Horizontal(classes="buttons"):
-                yield Button(Text("Create (^s)"), id="yes", variant="primary", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+    def fields(self) -> ComposeResult:
+        for caption, widget in self._rows():
+            yield row(caption, widget)
+        yield self._where
 
     def _rows(self) -> list[tuple[str, Input | Button]]:
         examples = enumerate(self._examples, start=1)
@@ -113,9 +98,8 @@ class NewTopicDialog(Modal[Workspace | None]):
             intent=self._intent,
         )
 
-    @on(Input.Changed)
-    def changed(self) -> None:
-        self._problem.clear()
+    def changed(self, field: Input) -> None:
+        self.problem.clear()
         name = self._topic.name
         if not name:
             self._where.update("")
@@ -128,30 +112,24 @@ class NewTopicDialog(Modal[Workspace | None]):
             files = " and ".join(path.name for path in paths_of(Path(), name))
             self._where.update(f"Writes {files}.")
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "new-intent":
-            self._intent = Intent.ALLOW if self._intent is Intent.BLOCK else Intent.BLOCK
-            event.button.label = Content(_INTENTS[self._intent])
-        elif event.button.id == "yes":
-            self.action_make()
-        else:
-            self.action_close()
+    def chose(self, button: Button) -> None:
+        """Turn the intent."""
+        self._intent = Intent.ALLOW if self._intent is Intent.BLOCK else Intent.BLOCK
+        button.label = Content(_INTENTS[self._intent])
 
-    @on(Input.Submitted)
-    def submitted(self) -> None:
+    def submitted(self, field: Input) -> None:
         """Go to the next field; from the last one, create the topic."""
-        if self._folder.has_focus:
-            self.action_make()
+        if field is self._folder:
+            self.accept()
         else:
             self.focus_next()
 
-    def action_make(self) -> None:
+    def accept(self) -> None:
         """Write and open the topic, unless it is invalid."""
         topic, prompts = self._topic, self._prompts.value.strip()
         problems = problems_of(topic, absent=_absent(topic) if prompts else ())
         if problems:
-            self._problem.show("\n! ".join(problems))
+            self.problem.show("\n! ".join(problems))
         elif not self._making:
             folder = Path(self._folder.value.strip() or ".")
             self._make(folder, topic, Path(prompts) if prompts else None)
@@ -159,15 +137,10 @@ class NewTopicDialog(Modal[Workspace | None]):
     @work
     async def _make(self, folder: Path, topic: Topic, prompts: Path | None) -> None:
         self._making = True
-        try:
-            workspace = await asyncio.to_thread(self._makes, folder, topic, prompts)
-        except (GuardtuiError, OSError, RuntimeError, ValueError) as error:
-            # A name may contain a null character, or the home folder of an unknown user.
-            self._problem.show(str(error))
-        else:
+        workspace = await self.value_of(lambda: self._makes(folder, topic, prompts))
+        self._making = False
+        if workspace is not None:
             self.dismiss(workspace)
-        finally:
-            self._making = False
 
     def action_close(self) -> None:
         """Close, after a question if anything was written."""

@@ -1,27 +1,29 @@
-"""The dialog that opens a topic file, or shows its problems."""
+"""The dialog that opens a topic: one opened before, one of this folder, or one by its path."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Label
+from textual.widgets import Button, Input, Label, OptionList
+from textual.widgets.option_list import Option
 
-from guardtui.domain.errors import GuardtuiError
+from guardtui.app.topic_opening import KnownTopic
+from guardtui.domain.text import display_text
 from guardtui.session.workspace import UnknownPromptsError, Workspace
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
-from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.form import FormDialog
+from guardtui.tui.kit.styled_text import themed
 
 TOPIC_ENDINGS = (".yaml", ".yml", ".json")
 Opens = Callable[[Path, Path | None], Workspace]
 
+NEW = "new_topic"
+_NONE = "No other topic was opened yet, and this folder has none."
 _ABOUT = (
     "The path of a topic file. Its prompts are those used with it last, else NAME.csv (or .jsonl, "
     ".parquet) beside it."
@@ -29,15 +31,31 @@ _ABOUT = (
 _PROMPTS = "Prompts: no set is known for this topic. Name a CSV, JSON, Parquet or Excel file."
 
 
-class OpenTopicDialog(Modal[Workspace | None]):
-    """Asks for the path of a topic file, and for its prompts if they are unknown."""
+class OpenTopicDialog(FormDialog[Workspace | str | None]):
+    """A list of topics and the path of another one; asks for its prompts if they are unknown.
 
+    Returns the opened topic, or the name of the action that makes a new one.
+    """
+
+    BINDINGS = [("delete,d,x", "drop", "Drop from the list"), ("n", "new", "New topic")]
     help_pane = "open_topic"
 
-    def __init__(self, opens: Opens, start: str = "") -> None:
-        """`opens` opens a topic in a thread, and raises errors; `start` is the first text."""
-        super().__init__()
-        self._opens = opens
+    def __init__(
+        self,
+        topics: Sequence[KnownTopic],
+        opens: Opens,
+        dropped: Callable[[Path], None],
+        start: str = "",
+    ) -> None:
+        """`opens` opens a topic in a thread, and raises errors; `dropped` gets removed paths.
+
+        `start` is the first text of the path.
+        """
+        keys = "Enter opens · Del drops from the list · n new · Esc closes"
+        super().__init__("Open topic", keys, yes="Open (Enter)")
+        self._topics, self._opens, self._dropped, self._start = list(topics), opens, dropped, start
+        self._list = OptionList(*map(_option, self._topics), markup=False, compact=True)
+        self._none = Label(_NONE, markup=False)
         self._path = LineInput(
             start,
             placeholder="path of the topic file",
@@ -54,70 +72,118 @@ class OpenTopicDialog(Modal[Workspace | None]):
             select_on_focus=False,
             compact=True,
         )
-        self._problem = ProblemLine()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Open topic"
-            dialog.border_subtitle = "Enter opens, → completes, Esc closes"
-            yield Label(_ABOUT, markup=False)
-            yield self._path
-            yield self._about_prompts
-            yield self._prompts
-            yield self._problem
-            with Horizontal(classes="buttons"):
-                yield Button(Text("Open (Enter)"), id="yes", variant="primary", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+    def fields(self) -> ComposeResult:
+        yield self._none
+        yield self._list
+        yield Label(_ABOUT, markup=False)
+        yield self._path
+        yield self._about_prompts
+        yield self._prompts
+
+    def more_buttons(self) -> Iterator[Button]:
+        yield Button(Text("New topic (n)"), id="new", compact=True)
 
     def on_mount(self) -> None:
-        self._show_prompts_field(False)
-        self._path.focus()
+        self._ask_for_prompts(False)
+        self._list.highlighted = 0 if self._topics else None
+        (self._list if self._topics else self._path).focus()
 
-    def _show_prompts_field(self, wanted: bool) -> None:
+    def _ask_for_prompts(self, wanted: bool) -> None:
+        """Show the field of the prompts in place of the list, or the list."""
         self._about_prompts.display = self._prompts.display = wanted
+        self._list.display = bool(self._topics) and not wanted
+        self._none.display = not (self._topics or wanted)
 
-    @on(Input.Changed, "#path")
-    def other_path(self) -> None:
-        self._show_prompts_field(False)
-        self._problem.clear()
+    def changed(self, field: Input) -> None:
+        if field is self._path:
+            self._ask_for_prompts(False)
+        self.problem.clear()
 
-    @on(Input.Changed, "#prompts")
-    def other_prompts(self) -> None:
-        self._problem.clear()
-
-    @on(Input.Submitted)
-    def submitted(self) -> None:
-        path = self._path.value.strip()
-        prompts = self._prompts.value.strip() if self._prompts.display else ""
+    def submitted(self, field: Input) -> None:
+        path, prompts = self._path.value.strip(), self._prompts.value.strip()
         if not path:
-            self._problem.show("write the path of a topic file")
+            self.problem.show("write the path of a topic file")
         elif self._prompts.display and not prompts:
-            self._problem.show("write the path of a file of prompts")
+            self.problem.show("write the path of a file of prompts")
             self._prompts.focus()
         else:
-            self._open(path, prompts)
+            self._open(path, prompts if self._prompts.display else "")
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self.submitted()
+    def accept(self) -> None:
+        """Open the path if one was typed, else the topic of the list."""
+        if self._list.highlighted is None or self._path.value != self._start:
+            self.submitted(self._path)
         else:
-            self.action_close()
+            self._list.action_select()
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self) -> None:
+        self.problem.clear()
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        topic = self._topics[event.option_index]
+        if topic.problem:
+            self.problem.show(f"{topic.path}: {topic.problem}\n  Del drops it from the list")
+        else:
+            there = topic.prompts is not None and topic.prompts.exists()
+            self._open(str(topic.path), str(topic.prompts) if there else "")
 
     @work(exclusive=True)
     async def _open(self, path: str, prompts: str) -> None:
-        self._problem.show_note("reading…")
+        self.problem.show_note("reading…")
 
-        def opened() -> Workspace:
-            return self._opens(Path(path), Path(prompts).expanduser() if prompts else None)
+        def opened() -> Workspace | UnknownPromptsError:
+            try:
+                return self._opens(Path(path), Path(prompts).expanduser() if prompts else None)
+            except UnknownPromptsError as unknown:
+                return unknown
 
-        try:
-            workspace = await asyncio.to_thread(opened)
-        except UnknownPromptsError:
-            self._show_prompts_field(True)
-            self._problem.clear()
+        found = await self.value_of(opened)
+        if isinstance(found, Workspace):
+            self.dismiss(found)
+        elif found is not None:
+            with self.prevent(Input.Changed):
+                self._path.value = path
+            self._ask_for_prompts(True)
+            self.problem.clear()
             self._prompts.focus()
-        except (GuardtuiError, RuntimeError, ValueError) as error:
-            self._problem.show(str(error))
-        else:
-            self.dismiss(workspace)
+
+    def action_drop(self) -> None:
+        """Remove the topic from the list; topics that are only in this folder stay."""
+        index = self._list.highlighted
+        if index is None or not self._list.display:
+            return
+        topic = self._topics[index]
+        if not topic.opened:
+            self.problem.show(f"{topic.path.name} is listed because it is in this folder")
+            return
+        self._dropped(topic.path)
+        self._topics.pop(index)
+        self._list.remove_option_at_index(index)
+        self._ask_for_prompts(False)
+        if not self._topics:
+            self._path.focus()
+
+    def chose(self, button: Button) -> None:
+        self.action_new()
+
+    def action_new(self) -> None:
+        """Make a new topic instead."""
+        self.dismiss(NEW)
+
+
+def _option(topic: KnownTopic) -> Option:
+    line = Text(display_text(topic.path.name), "bold")
+    if topic.problem:
+        line.append(f"  {topic.problem}", "bold $text-error")
+    elif topic.coverage is not None:
+        line.append(f"  coverage {topic.coverage:.3f}", "not bold")
+        line.append(f" {topic.guardrail}", "not bold $text-muted")
+    details = [display_text(str(topic.path.parent))]
+    if topic.prompts is not None and topic.prompts != topic.path.with_suffix(".csv"):
+        details.append(f"prompts {display_text(topic.prompts.name)}")
+    details.append(f"opened {topic.opened[:10]}" if topic.opened else "in this folder")
+    line.append(f"\n  {' · '.join(details)}", "not bold $text-muted")
+    return Option(themed(line))

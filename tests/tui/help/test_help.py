@@ -30,6 +30,7 @@ from guardtui.tui.help.panes import (
 )
 from guardtui.tui.help.screen import HelpScreen, context_text, help_text
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.registry.actions import (
@@ -150,7 +151,7 @@ def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
             for kind in vars(loaded).values()
             if isinstance(kind, type) and issubclass(kind, ModalScreen)
         }
-    dialogs -= {ModalScreen, Modal, EditList, HelpScreen}
+    dialogs -= {ModalScreen, Modal, FormDialog, EditList, HelpScreen}
     assert {ConfirmDialog, TextPage} <= dialogs
     without = [
         kind.__name__

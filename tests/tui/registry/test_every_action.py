@@ -73,7 +73,6 @@ from guardtui.tui.threshold.sweep import ThresholdDialog
 from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
-from guardtui.tui.topics.recent_topics import RecentTopicsDialog
 from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
@@ -252,7 +251,6 @@ CASES: dict[str, Case] = {
     "settings": opens(SettingsScreen),
     "open_topic": opens(OpenTopicDialog),
     "new_topic": opens(NewTopicDialog),
-    "recent_topics": opens(RecentTopicsDialog),
     "remote_topics": opens(ChoiceDialog, connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
     "scan": opens(GuardrailDialog),
@@ -615,7 +613,6 @@ OPENED: dict[str, Prepare] = {
     "dialog": by_key("f9"),
     "open_topic": by_key("ctrl+@", "f", "t"),
     "new_topic": by_key("ctrl+@", "f", "n"),
-    "recent_topics": by_key("ctrl+@", "f", "r"),
     "guardrail": by_key("ctrl+@", "s", "g"),
 }
 """How each pane that has help comes to have the focus."""

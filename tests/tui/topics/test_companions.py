@@ -205,17 +205,17 @@ async def test_every_place_has_help_and_the_mouse_does_all(
         assert {pane_of(widget) for widget in positions} == {"companions"}
         assert "companions" in panes()
         app.screen.query_one(Input).value = "other.yaml"
-        assert await pilot.click("#add")
+        assert await pilot.click("#yes")
         await until(pilot, lambda: dialog.count == 1)
         assert await pilot.click("#remove")
         await until(pilot, lambda: dialog.count == 0)
         # A button takes no second click while it looks pressed.
-        await until(pilot, lambda: not app.screen.query("#add.-active"))
+        await until(pilot, lambda: not app.screen.query("#yes.-active"))
         app.screen.query_one(Input).value = "other.yaml"
-        assert await pilot.click("#add")
+        assert await pilot.click("#yes")
         await until(pilot, lambda: dialog.count == 1)
         await pilot.pause()
-        assert await pilot.click("#done")
+        assert await pilot.click("#no")
         await until(pilot, lambda: dialog.results == [["other.yaml"]])
 
     await opened(topic_path, run, size)

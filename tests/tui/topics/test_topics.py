@@ -1,4 +1,4 @@
-"""Switching to another topic: by path, new or recent."""
+"""Switching to another topic: a known one, one by its path, or a new one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
-from guardtui.tui.topics.recent_topics import RecentTopicsDialog
 from tests.http.server import Server, sends
 from tests.tui.main.test_leaving import drafts
 from tests.tui.settling import settle
@@ -79,7 +78,9 @@ async def ask(pilot: Pilot[int], app: GuardtuiApp, path: object) -> OpenTopicDia
         await until(pilot, lambda: isinstance(app.screen, OpenTopicDialog))
     dialog = app.screen
     assert isinstance(dialog, OpenTopicDialog)
-    dialog.query_one("#path", Input).value = str(path)
+    field = dialog.query_one("#path", Input)
+    field.focus()
+    field.value = str(path)
     await pilot.press("enter")
     return dialog
 
@@ -307,8 +308,8 @@ async def test_recent_topics_are_opened_and_dropped(
         shutil.copyfile(topic_path.with_suffix(Path(name).suffix), topic_path.with_name(name))
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.perform("recent_topics")
-        await until(pilot, lambda: isinstance(app.screen, RecentTopicsDialog))
+        main.perform("open_topic")
+        await until(pilot, lambda: isinstance(app.screen, OpenTopicDialog))
         await settle()
         shown = frame(app)
         assert "gone.yaml  file not found" in shown
@@ -320,22 +321,57 @@ async def test_recent_topics_are_opened_and_dropped(
         await pilot.press("delete")
         await until(pilot, lambda: options.option_count == 2)
         assert [entry.topic for entry in recent_topics()] == [other]
-        await pilot.press("home", "enter")
+        await pilot.press("home")
+        await pilot.click("#yes")
         await opened(pilot, app, other)
 
     await drive(topic_path, run)
 
 
 @pytest.mark.exhaustive
-async def test_the_list_leads_to_the_other_ways(topic_path: Path) -> None:
+async def test_a_listed_topic_without_its_prompts_is_asked_for_them(
+    topic_path: Path, other: Path
+) -> None:
+    prompts = other.with_suffix(".csv").rename(other.with_name("asked.csv"))
+    remember_opened(Workspace.open(other, prompts))
+    moved = prompts.rename(prompts.with_name("moved.csv"))
+
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        for key, dialog in (("o", OpenTopicDialog), ("n", NewTopicDialog)):
-            main.perform("recent_topics")
-            await until(pilot, lambda: isinstance(app.screen, RecentTopicsDialog))
-            await pilot.press(key)
-            await until(pilot, lambda wanted=dialog: isinstance(app.screen, wanted))  # type: ignore[misc]
-            await pilot.press("escape")
-            await until(pilot, lambda: app.screen is main)
+        main.perform("open_topic")
+        await until(pilot, lambda: isinstance(app.screen, OpenTopicDialog))
+        await pilot.press("enter")
+        field = app.screen.query_one("#prompts", Input)
+        await until(pilot, lambda: field.has_focus)
+        assert app.screen.query_one("#path", Input).value == str(other)
+        await pilot.press("enter")
+        await until(pilot, lambda: "path of a file of prompts" in problem_shown(app))
+        field.value = str(moved)
+        await pilot.press("enter")
+        new = await opened(pilot, app, other)
+        assert new.services.workspace.prompts_path == moved
+
+    await drive(topic_path, run)
+
+
+async def test_without_known_topics_a_path_or_a_new_topic_is_offered(
+    topic_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.perform("open_topic")
+        await until(pilot, lambda: isinstance(app.screen, OpenTopicDialog))
+        await settle()
+        assert "this folder has none" in frame(app)
+        assert app.screen.query_one("#path", Input).has_focus
+        app.screen.query_one("#path", Input).value = ""
+        await pilot.click("#yes")
+        await until(pilot, lambda: "write the path of a topic file" in problem_shown(app))
+        await pilot.click("#new")
+        await until(pilot, lambda: isinstance(app.screen, NewTopicDialog))
+        await pilot.click("#no")
+        await until(pilot, lambda: app.screen is main)
 
     await drive(topic_path, run)
 
@@ -345,6 +381,13 @@ async def test_several_topics_of_the_folder_are_pointed_out(topic_path: Path) ->
     app._greeting = Greeting.TOPICS
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "Several topics are in this folder" in said(app))
+
+
+async def test_the_hint_for_newcomers_names_the_way_to_the_tour(topic_path: Path) -> None:
+    app = make_app(topic_path)
+    app._greeting = Greeting.HINT
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "New here? ^Space v i starts a tour" in said(app))
 
 
 @pytest.mark.exhaustive

@@ -22,8 +22,8 @@ from guardtui.cli.airs_service import (
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
-from guardtui.cli.terminal_author import TerminalAuthor
-from guardtui.cli.topics_wait import is_live, wait_options
+from guardtui.cli.topics.author import TerminalAuthor
+from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Reverted
 from guardtui.session.applied import AppliedLog
@@ -54,7 +54,9 @@ def revert(
     settings = settings_of(guardrail, topic)
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
-    log = _log(topic, connection)
+    if not has_session(topic):  # reading does not create one
+        raise _nothing(topic, connection)
+    log = AppliedLog(SessionStore(topic), connection.key)
     steps = _steps(log, topic, connection, everything)
     author = TerminalAuthor(yes=yes)
 
@@ -95,13 +97,6 @@ async def _revert(
             f"  '{revert_line(path, connection)}' reverts the rest"
         )
         raise
-
-
-def _log(path: Path, connection: AirsConnection) -> AppliedLog:
-    """Return the undo journal of this file; reading does not create a session."""
-    if not has_session(path):
-        raise _nothing(path, connection)
-    return AppliedLog(SessionStore(path), connection.key)
 
 
 def _nothing(path: Path, connection: AirsConnection) -> InputError:

@@ -6,12 +6,39 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from guardtui.cli.guardrail_options import Function
+
 if TYPE_CHECKING:
     from guardtui.http.errors import ServiceError
     from guardtui.http.model_keys import ModelKeys
     from guardtui.http.openai import ChatModel
     from guardtui.scorer.models import GraderModel
     from guardtui.scorer.state import HasCompletion, Message
+
+
+def model_role_option(function: Function) -> Function:
+    """Add --model-role, which may be given several times."""
+    return click.option(
+        "--model-role",
+        "model_roles",
+        multiple=True,
+        metavar="NAME=URL#MODEL",
+        help="The model of a role that a scorer names (model_role=NAME); several are a panel.",
+    )(function)
+
+
+def roles_of(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the models of each role, in the order of the options. Raises UsageError."""
+    roles: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        name, equals, model = text.partition("=")
+        name = name.strip()
+        if not equals or not name or not model.strip() or "#" in name:
+            raise click.UsageError(f"--model-role: write NAME=URL#MODEL, not {text!r}")
+        roles[name] = (*roles.get(name, ()), model.strip())
+    return roles
 
 
 class Grader:

@@ -21,7 +21,7 @@ from guardtui.cli.airs_service import (
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.terminal_author import TerminalAuthor
+from guardtui.cli.topics.author import TerminalAuthor
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.models import CustomTopic

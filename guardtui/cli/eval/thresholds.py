@@ -24,7 +24,7 @@ from guardtui.reports.thresholds import (
 )
 
 if TYPE_CHECKING:
-    from guardtui.cli.eval import EvalRequest
+    from guardtui.cli.eval.command import EvalRequest
 
 FORMATS = ("table", "json", "csv")
 

@@ -102,14 +102,10 @@ def app_command(context: click.Context) -> list[str]:
         if isinstance(parameter, click.Argument):
             topic = ["--", str(value)]
         elif name not in ("port", "host"):
-            words += _option_words(parameter.opts[0], value)
+            option = parameter.opts[0]
+            several = value if isinstance(value, tuple) else (value,)
+            words += [option] if value is True else [f"{option}={one}" for one in several]
     return words + topic
-
-
-def _option_words(option: str, value: object) -> list[str]:
-    if value is True:
-        return [option]
-    return [f"{option}={one}" for one in (value if isinstance(value, tuple) else (value,))]
 
 
 def _listener(port: int) -> socket.socket:
@@ -126,8 +122,8 @@ async def _serve(listener: socket.socket, words: list[str]) -> None:
     """Serve until a signal raises KeyboardInterrupt."""
     from aiohttp import web
 
-    from guardtui.cli.serve_visitors import Visitors
-    from guardtui.cli.serve_web import Site
+    from guardtui.cli.serve.visitors import Visitors
+    from guardtui.cli.serve.web import Site
 
     warnings = _Warnings()
     for name in ("textual-serve", "aiohttp", "asyncio"):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guardtui.app.tenant_topics import TenantTopics, read_listing
-from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
+from guardtui.cli import diagnostics
 from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
     airs_option,
@@ -23,6 +23,9 @@ from guardtui.cli.airs_service import (
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
+from guardtui.cli.topics.apply import apply_
+from guardtui.cli.topics.delete import delete, named
+from guardtui.cli.topics.revert import revert
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.http.errors import inert
@@ -41,9 +44,9 @@ def command() -> None:
     """
 
 
-command.add_command(topics_apply.apply_)
-command.add_command(topics_revert.revert)
-command.add_command(topics_delete.delete)
+command.add_command(apply_)
+command.add_command(revert)
+command.add_command(delete)
 
 
 @command.command("list")
@@ -86,7 +89,7 @@ def get(name: str, guardrail: GuardrailFlags, as_json: bool) -> None:
     """
     settings = settings_of(guardrail)
     listing = run_async(_read(settings))
-    topic = topics_delete.named(listing.topics, name)
+    topic = named(listing.topics, name)
     if as_json:
         write(json.dumps(topic.model_dump(mode="json"), indent=2) + "\n")
     else:

@@ -16,8 +16,8 @@ from textual_serve.server import Server
 
 from guardtui.cli.diagnostics import warn
 from guardtui.cli.open import WEB_DRIVER
-from guardtui.cli.serve_page import PAGE, STATIC
-from guardtui.cli.serve_visitors import Visitors
+from guardtui.cli.serve.page import PAGE, STATIC
+from guardtui.cli.serve.visitors import Visitors
 
 _OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """Names of this machine. Without the port, which may be that of a tunnel."""

@@ -14,7 +14,7 @@ from guardtui.cli.progress import progress_text
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
-from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.base import ScannerError
 from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
 from guardtui.scanners.models.judge import JudgePanel
 from guardtui.scanners.models.scanner import ModelScanner
@@ -36,21 +36,18 @@ def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
     ]
     known = attacks()
     try:
-        verdicts = signals.run(_verdicts(scanner, known))
+        verdicts = signals.run(
+            scanner.scan(
+                TOPIC,
+                judged_prompts(known),
+                lambda now: diagnostics.progress(progress_text(now)),
+            )
+        )
     except ScannerError as error:
         return [*keys, CheckResult("judge", "failed", str(error), JUDGE_REMEDY)]
     finally:
         diagnostics.progress("")
     return [*keys, *_facts(scanner, known, verdicts)]
-
-
-async def _verdicts(scanner: ModelScanner[JudgePanel], known: tuple[Attack, ...]) -> Verdicts:
-    """Return the judge's verdict on each. Raises ScannerError."""
-
-    def report(now: Progress) -> None:
-        diagnostics.progress(progress_text(now))
-
-    return await scanner.scan(TOPIC, judged_prompts(known), report)
 
 
 def _facts(

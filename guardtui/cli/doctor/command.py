@@ -77,11 +77,11 @@ def _facts(flags: GuardrailFlags, *, all_regions: bool) -> Iterable[CheckResult]
         raise click.UsageError("--all-regions is for AIRS: add --guardrail airs:PROFILE")
     if chosen.kind == AIRS:
         from guardtui.cli.airs_service import airs_configuration
-        from guardtui.cli.doctor_airs import examine_airs
+        from guardtui.cli.doctor.airs import examine_airs
 
         return examine_airs(airs_configuration(flags), everywhere=all_regions)
     if chosen.kind == JUDGE:
-        from guardtui.cli.doctor_judge import examine_judge
+        from guardtui.cli.doctor.judge import examine_judge
 
         return examine_judge(chosen)
     if flags.name is not None:

@@ -25,8 +25,8 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, output_option, reading_options, threshold_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.refine_report import Refinement, WordingsResult, render, render_wordings
-from guardtui.cli.wordings import (
+from guardtui.cli.refine.report import Refinement, WordingsResult, render, render_wordings
+from guardtui.cli.refine.wordings import (
     SweptWordings,
     WordingOptions,
     eval_command,
@@ -208,13 +208,19 @@ def _say_swept(
 
 
 def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) -> None:
-    """Write a proposal to a new file, if one was named, or print that there is no proposal."""
+    """Write a proposal to a new file, if one was named, or print that there is no proposal.
+
+    Comments and other keys of the old file are in the new one.
+    """
     if path is None:
         return
     if proposal is None:
         diagnostics.note(f"no proposal: {path} is not written")
-    else:
-        _write_topic(file, proposal, path)
+        return
+    _require_new(path, None)  # it may have been created during the search
+    # The file does not exist: `force` creates it from the given content.
+    save_topic(replace(file, path=path), proposal, force=True)
+    diagnostics.note(f"wrote {path}")
 
 
 def _forecaster(
@@ -333,11 +339,3 @@ def _require_new(path: Path | None, output: Path | None) -> None:
         )
     if output is not None and output.resolve() == path.resolve():
         raise InputError(f"{path}: both --output and --write-topic name this file")
-
-
-def _write_topic(file: TopicFile, topic: Topic, path: Path) -> None:
-    """Write a proposal to a new topic file, with the comments and other keys of the old one."""
-    _require_new(path, None)  # it may have been created during the search
-    # The file does not exist: `force` creates it from the given content.
-    save_topic(replace(file, path=path), topic, force=True)
-    diagnostics.note(f"wrote {path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from guardtui.cli.forecast_report import interval_of
+from guardtui.cli.forecast.report import interval_of
 from guardtui.domain.document import (
     Block,
     Bullets,

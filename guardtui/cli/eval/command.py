@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.epochs import EpochFlags, epoch_options
-from guardtui.cli.expressions import own_metric_option
+from guardtui.cli.expressions import EpochFlags, epoch_options, own_metric_option, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
@@ -22,7 +21,6 @@ from guardtui.cli.options import (
     threshold_option,
 )
 from guardtui.cli.output_options import format_option, outputs_option, variants_of
-from guardtui.cli.plugins import plugin_option
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
@@ -227,6 +225,6 @@ def command(**values: Any) -> int:
     """
     request = EvalRequest.of(values)
     # Imported late, so that the help is quick.
-    from guardtui.cli.evaluation import evaluate
+    from guardtui.cli.eval.evaluation import evaluate
 
     return evaluate(request)

@@ -262,6 +262,12 @@ def render_wordings(result: WordingsResult, format_name: str) -> str:
     return render_document(wordings_document(result), format_name)
 
 
+_CAUTION = (
+    "Gains are of prompts that had no part in the choice, each wording at the threshold fitted on "
+    f"the others; the chance that a lower bound is too high is {ERROR:.0%} for all together."
+)
+
+
 def wordings_document(result: WordingsResult) -> Document:
     """Return the wordings, best first, and the proposed one."""
     sweep = result.sweep
@@ -277,7 +283,7 @@ def wordings_document(result: WordingsResult) -> Document:
         )
         sections += [
             Section("Proposal", "proposal", blocks),
-            Section("Caution", "caution", (Paragraph(_wordings_closing()),), titled=False),
+            Section("Caution", "caution", (Paragraph(_CAUTION),), titled=False),
         ]
     cautions: list[Phrase] = []
     if sweep.missing:
@@ -336,13 +342,6 @@ def _wordings(sweep: WordingSweep) -> Iterator[Block]:
     yield Table(columns, tuple(rows), named="Wordings")
     if len(sweep.wordings) > _LISTED:
         yield Paragraph(f"… and {len(sweep.wordings) - _LISTED} more (in JSON).")
-
-
-def _wordings_closing() -> str:
-    return (
-        "Gains are of prompts that had no part in the choice, each wording at the threshold fitted "
-        f"on the others; the chance that a lower bound is too high is {ERROR:.0%} for all together."
-    )
 
 
 def _no_wording(sweep: WordingSweep) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.audit_inputs import AuditInputs, AuditTopic, find_inputs
+from guardtui.cli.audit.inputs import AuditInputs, AuditTopic, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
@@ -107,7 +107,8 @@ def command(
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
-    check_outputs(outputs, *_all_read(inputs))
+    sessions = {session_file(topic.path) for topic in inputs.topics}
+    check_outputs(outputs, *inputs.files, *sorted(sessions))
     _say_findings(inputs)
     closed = inputs.closed if default_action is None else default_action == "block"
     if closed is None:
@@ -123,11 +124,6 @@ def command(
     if message := summary(results, code):
         diagnostics.note(message)
     return code
-
-
-def _all_read(inputs: AuditInputs) -> list[Path]:
-    sessions = {session_file(topic.path) for topic in inputs.topics}
-    return [*inputs.files, *sorted(sessions)]
 
 
 def _say_findings(inputs: AuditInputs) -> None:

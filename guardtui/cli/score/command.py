@@ -15,13 +15,17 @@ import click
 
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
-from guardtui.cli.grader_models import grader_maker, models_named
-from guardtui.cli.model_roles import model_role_option, roles_of
+from guardtui.cli.expressions import (
+    load_plugins,
+    named_metrics,
+    named_reducers,
+    named_scorers,
+    plugin_option,
+)
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
-from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
@@ -36,7 +40,6 @@ from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
-    ScorerResult,
     make_judges,
     require_epochs,
     score_rows,
@@ -170,14 +173,20 @@ def command(
             _require_values(outputs, cluster)
         require_epochs(outputs, reduce)
         if cluster is not None or group is not None:
-            judges = _with_standard_errors(judges, cluster)
+            judges = [
+                replace(judge, metrics=with_standard_errors(judge.metrics, cluster))
+                for judge in judges
+            ]
         with _warnings():
             scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
             failed = any(scores.errors for scores in scored)
             if (models or roles) and not failed and not graders.sent + graders.cached:
                 option = "--model" if models else "--model-role"
                 diagnostics.warn(f"no scorer used a model: {option} has no effect")
-            results = _summarised(outputs, scored, reduce, group, cluster)
+            results = [
+                summarised(outputs, scores, reduce, group=group, cluster=cluster)
+                for scores in scored
+            ]
         for result in results:
             if format_name != "table" and (reason := result.without_metrics):
                 diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
@@ -275,12 +284,6 @@ def _require_values(outputs: OutputSet, cluster: str) -> None:
             )
 
 
-def _with_standard_errors(judges: Sequence[NamedScorer], cluster: str | None) -> list[NamedScorer]:
-    return [
-        replace(judge, metrics=with_standard_errors(judge.metrics, cluster)) for judge in judges
-    ]
-
-
 # --- the work ---------------------------------------------------------------------------------
 
 
@@ -347,18 +350,6 @@ def _progress(total: int) -> Callable[[int], None]:
         )
 
     return tell
-
-
-def _summarised(
-    outputs: OutputSet,
-    scored: Sequence[RowScores],
-    reducers: list[Any] | None,
-    group: str | None,
-    cluster: str | None,
-) -> list[ScorerResult]:
-    return [
-        summarised(outputs, scores, reducers, group=group, cluster=cluster) for scores in scored
-    ]
 
 
 @contextmanager

@@ -6,21 +6,21 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_check import accepted, refusal
+from guardtui.app.guardrail_check import KEY, check_airs
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.domain.text import display_text
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.http.retries import Retries
-from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs import lifecycle, probe
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.credentials import AIRS_SETTINGS, REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.policy_paths import guardrails, members, revision_of
-from guardtui.scanners.airs.probe import TIMEOUT, scan_probe
+from guardtui.scanners.airs.probe import TIMEOUT
 from guardtui.scanners.airs.tokens import AccessTokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash
 from guardtui.scanners.configuration import AirsConfiguration
@@ -110,9 +110,15 @@ async def _service_facts(settings: AirsSettings, everywhere: bool) -> list[Check
 
 async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
     """Yield whether the addresses answer without credentials, and the offset of their clocks."""
+    addresses = [("scans", settings.scan_endpoint)]
+    if settings.client_id:
+        addresses += [
+            ("management", settings.management_endpoint),
+            ("tokens", settings.token_endpoint),
+        ]
     ahead: float | None = None
     seen: set[str] = set()
-    for name, endpoint in _addresses(settings):
+    for name, endpoint in addresses:
         authority = endpoint.authority
         if authority in seen:
             continue
@@ -139,33 +145,18 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[CheckResult]:
         yield CheckResult("clock", "ok", "as the service's, within a minute")
 
 
-def _addresses(settings: AirsSettings) -> list[tuple[str, Endpoint]]:
-    addresses = [("scans", settings.scan_endpoint)]
-    if settings.client_id:
-        addresses += [
-            ("management", settings.management_endpoint),
-            ("tokens", settings.token_endpoint),
-        ]
-    return addresses
-
-
 async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[CheckResult]:
     """Yield whether the key is accepted, here and, on request, in the other regions."""
     if settings.api_key is None and settings.api_token is None:
         return
-    if not settings.profile:
-        yield CheckResult("key accepted", "warning", "not asked: a scan needs a profile")
+    result = await check_airs(settings, everywhere=everywhere)
+    yield result
+    if not everywhere or result.name != KEY:
         return
-    try:
-        answer = await scan_probe(settings)
-    except ServiceError as error:
-        yield refusal(error, everywhere=everywhere)
-        if everywhere and error.status in (401, 403):
-            async for fact in _regions(settings):
-                yield fact
-        return
-    yield accepted(settings, answer)
-    if everywhere:
+    if result.state == "failed":
+        async for fact in _regions(settings):
+            yield fact
+    elif result.state == "ok":
         yield CheckResult("other regions", "ok", "not asked: the key is accepted here")
 
 
@@ -177,7 +168,7 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[CheckResult]:
         if endpoint == settings.scan_endpoint:
             continue
         try:
-            await scan_probe(replace(settings, scan_endpoint=endpoint))
+            await probe.scan_probe(replace(settings, scan_endpoint=endpoint))
         except ServiceError as error:
             # The key was not rejected: the profile does not exist, or there are too many requests.
             if error.status not in (400, 404, 429):

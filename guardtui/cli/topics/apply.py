@@ -23,8 +23,8 @@ from guardtui.cli.airs_service import (
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
-from guardtui.cli.terminal_author import TerminalAuthor
-from guardtui.cli.topics_wait import is_live, wait_options
+from guardtui.cli.topics.author import TerminalAuthor
+from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.domain.topic import Topic
 from guardtui.files.topic_files import load_topic
 from guardtui.http.errors import ServiceError

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import InputError, error, note
-from guardtui.cli.epochs import parse_epochs, repeated_rows
-from guardtui.cli.eval import EvalRequest
-from guardtui.cli.expressions import own_metrics
+from guardtui.cli.eval.command import EvalRequest
+from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
+from guardtui.cli.expressions import load_plugins, own_metrics, parse_epochs, repeated_rows
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
-from guardtui.cli.plugins import load_plugins
 from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
-from guardtui.cli.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED
@@ -39,7 +37,7 @@ from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.report_reader import RecordedError, session_file
 
 if TYPE_CHECKING:
-    from guardtui.cli.flip_rounds import FlipRounds
+    from guardtui.cli.eval.flip_rounds import FlipRounds
 
 
 def evaluate(request: EvalRequest) -> int:
@@ -168,7 +166,7 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
     if request.within is None and request.max_calls is None:
         return None
     from guardtui.app.flip_check import FlipGoal
-    from guardtui.cli.flip_rounds import FlipRounds
+    from guardtui.cli.eval.flip_rounds import FlipRounds
 
     goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
     return FlipRounds(request.topic, topic, prompts, goal)

@@ -92,7 +92,7 @@ def _forecast(
     """Forecast a definition; return a renderer by the name of a format."""
     from guardtui.app.recorded_forecast import forecast_recorded
     from guardtui.cli.diagnostics import progress
-    from guardtui.cli.forecast_report import render
+    from guardtui.cli.forecast.report import render
     from guardtui.cli.operating_point import show_progress
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
@@ -115,8 +115,8 @@ def _trust(
     """Compare scans with their forecasts; return a renderer by the name of a format."""
     from guardtui.app.recorded_forecast import check_recorded
     from guardtui.cli.diagnostics import progress
+    from guardtui.cli.forecast.trust import render
     from guardtui.cli.operating_point import settled_engine, show_progress
-    from guardtui.cli.trust_report import render
 
     engine = settled_engine(encoder, None, topic, prompts)
     try:
