@@ -351,8 +351,13 @@ class Author(Story):
         if selector == "#table" and self.main.panes.stacked:
             self.main.panes.show("results")
         widget = self.main.query_one(selector)
-        widget.focus()
-        await self._until(lambda: widget.has_focus)
+
+        def focused() -> bool:
+            if not widget.has_focus:
+                widget.focus()  # again: an app that has just opened moves the focus itself
+            return widget.has_focus
+
+        await self._until(focused)
         await self.pilot.pause()
 
     def _shown_group(self) -> str:

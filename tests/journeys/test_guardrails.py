@@ -104,7 +104,7 @@ async def test_an_edit_is_forecast_then_scanned_kept_and_the_apply_reverted(
     shell.runs("topics", "list", **airs).exits(0).prints("Tax advice")
     prompts = ("--prompts", "tax-advice.csv", "--set", "encoder=static")
     shell.runs("forecast", "tax-advice.yaml", *prompts).exits(0)
-    shell.prints("Forecast of AIRS, profile sandbox", "rests on 2 scans")
+    shell.prints("Forecast of AIRS on this machine, profile sandbox", "rests on 2 scans")
 
 
 async def test_a_wrong_key_is_reported_and_never_shown(
