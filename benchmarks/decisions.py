@@ -39,15 +39,17 @@ from guardtui.advice.candidates import Candidate, CandidateKind, candidates
 from guardtui.advice.model_objective import CHOSEN_ON, ERROR, sweep_wordings
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
-from guardtui.app.wordings import CURRENT, questions_about
+from guardtui.app.advice.wordings import CURRENT, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import Progress, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 SAMPLES = ("tax-advice", "airline-service", "harm-intent")
@@ -82,9 +84,9 @@ def stats(url: str) -> dict[str, Any]:
     return found
 
 
-def scanner(url: str, cache: VerdictCache | None = None) -> DecisionScanner:
+def scanner(url: str, cache: VerdictCache | None = None) -> ModelScanner[ScoredQuestion]:
     address = ModelAddress(f"{url}/v1", "decide-1", Secret("sandbox-key", "benchmark"))
-    return DecisionScanner(address, concurrency=CONCURRENCY, cache=cache)
+    return DecisionOptions(address, calls=CallOptions(concurrency=CONCURRENCY)).scanner(cache)
 
 
 def silent(progress: Progress) -> None:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 from forecast import coverage, read_recordings
 
-from guardtui.app.scan_forecast import LEAST_OF_EACH_LABEL
+from guardtui.app.scan.forecasting import LEAST_OF_EACH_LABEL
 from guardtui.domain.estimates import estimate
 from guardtui.domain.sweep import sweep
 from guardtui.domain.verdicts import outcomes

@@ -24,7 +24,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -32,8 +31,10 @@ sys.path.insert(0, str(ROOT))
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions, JudgePanel
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 TOPIC = Topic(name="Tax", description="Advice on tax returns", examples=("When is it due?", "How?"))
@@ -112,10 +113,11 @@ def write_prompts(folder: Path, count: int) -> PromptSet:
     return load_prompts(path)
 
 
-def scanner(url: str, folder: Path, **more: Any) -> JudgeScanner:
+def scanner(url: str, folder: Path, *, fresh: bool = False) -> ModelScanner[JudgePanel]:
     """A judge whose answers are kept on disk."""
     cache = SqliteVerdicts(folder / "cache")
-    return JudgeScanner([ModelAddress(url, "m")], cache=cache, concurrency=CONCURRENCY, **more)
+    options = JudgeOptions((ModelAddress(url, "m"),), calls=CallOptions(concurrency=CONCURRENCY))
+    return options.scanner(cache, fresh=fresh)
 
 
 async def throughput(url: str, folder: Path, count: int) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -241,18 +241,11 @@ class Config:
         self._file.pop(key, None)
         if value is not None:
             self._file[key] = value
-        if self.path is None:
+        path = self.path
+        if path is None or (value is None and not read_text(path)):
             return
-        text = read_text(self.path)
-        if not text and value is None:
-            return
-        changed = _changed(self.path, text or _HEADER, key, value)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise from_os_error(self.path.parent, error) from error
-        write_atomically(self.path, changed.encode())
-        self._lines = _parse(self.path, changed)[1]
+        changed = rewrite(path, _HEADER, lambda text: _changed(path, text, key, value))
+        self._lines = _parse(path, changed)[1]
 
 
 SETTINGS: tuple[Setting[Any], ...] = tuple(
@@ -329,13 +322,13 @@ def load_document(path: Path, text: str) -> Any:
         return None
     from guardtui.files.yaml_documents import load_yaml
 
-    document = load_yaml(path, text, yaml=round_trip_yaml())
+    document = load_yaml(path, text, yaml=_round_trip_yaml())
     if document is not None and not isinstance(document, dict):
         raise FileError(path, "these are no settings", _REMEDY, 1)
     return document
 
 
-def round_trip_yaml() -> Any:
+def _round_trip_yaml() -> Any:
     """Return a reader and writer of YAML that keeps comments and quotes."""
     from ruamel.yaml import YAML
 
@@ -380,10 +373,35 @@ def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
 # --- writing ------------------------------------------------------------------------------
 
 
+def rewrite(path: Path, header: str, change: Callable[[str], str]) -> str:
+    """Write a file of settings as `change` makes it of its text, and return the new text.
+
+    Line ends stay as they are; a file that does not exist begins with `header`. Raises FileError.
+    """
+    text = read_text(path)
+    ends = "\r\n" if "\r\n" in text else "\n"
+    changed = change(text.replace("\r\n", "\n") or header).replace("\n", ends)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_os_error(path.parent, error) from error
+    write_atomically(path, changed.encode())
+    return changed
+
+
+def with_change(path: Path, text: str, change: Callable[[Any], None]) -> str:
+    """Return the text of a file whose mapping (of ruamel) was changed. Raises FileError."""
+    document, before = load_document(path, text), ""
+    if document is None:  # only comments, which belong to no entry
+        document, before = {}, text.rstrip("\n") + "\n"
+    change(document)
+    new = io.StringIO()
+    _round_trip_yaml().dump(document, new)
+    return before + new.getvalue()
+
+
 def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
     """Return the text of the file with one setting changed or removed. Raises FileError."""
-    ends = "\r\n" if "\r\n" in text else "\n"
-    text = text.replace("\r\n", "\n")
     values, lines = _parse(path, text)
     old = values.pop(key, None)
     removed = [key] if value is None and key in lines else []
@@ -393,21 +411,18 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
         text = without_entry(text, lines[name] - 1)
     if value is not None:
         values[key] = value
-        document = load_document(path, text)
-        before = ""
-        if document is None:  # only comments, which belong to no entry
-            document, before = {}, text.rstrip("\n") + "\n"
-        current = document.get(key)
-        if isinstance(current, dict) and isinstance(value, Mapping):
-            current.update(value)
-        else:
-            document[key] = dict(value) if isinstance(value, Mapping) else value
-        new = io.StringIO()
-        round_trip_yaml().dump(document, new)
-        text = before + new.getvalue()
+
+        def change(document: Any) -> None:
+            current = document.get(key)
+            if isinstance(current, dict) and isinstance(value, Mapping):
+                current.update(value)
+            else:
+                document[key] = dict(value) if isinstance(value, Mapping) else value
+
+        text = with_change(path, text, change)
     if _parse(path, text)[0] != values:
         raise FileError(path, f"'{key}' cannot be set in this file", "set it by hand")
-    return text.replace("\n", ends)
+    return text
 
 
 def without_entry(text: str, first: int) -> str:

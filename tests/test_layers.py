@@ -16,7 +16,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 NETWORK = {"httpx", "requests", "urllib3", "aiohttp"}
 SCREEN = {"textual"}
 COMMANDS = {"click"}
-SERVING = {PACKAGE / "cli" / f"{name}.py" for name in ("serve", "serve_visitors", "serve_web")}
+SERVING = {PACKAGE / "cli" / "serve" / f"{name}.py" for name in ("command", "visitors", "web")}
 """The only modules outside `http` that may use the network: they serve the app to a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The sandbox server and its command."""
@@ -83,7 +83,7 @@ def test_package_loads_no_forbidden_module(package: str, forbidden: set[str]) ->
     # Commands import this module only when they run.
     statement = import_of(package).replace("guardtui.cli.inputs, ", "")
     # These modules need an optional dependency and are imported on request.
-    for name in ("large_sets.ray_workers", "cli.serve_web"):
+    for name in ("large_sets.ray_workers", "cli.serve.web"):
         statement = statement.replace(f"guardtui.{name}, ", "")
     assert sorted(forbidden & imported(statement)) == []
 

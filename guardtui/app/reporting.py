@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.app.companion_topics import CompanionTopics
-from guardtui.app.connections import Connections
-from guardtui.app.engine import Engine
-from guardtui.app.recording import iteration_of
-from guardtui.app.remote import AIRS
-from guardtui.app.state import Store
+from guardtui.app.context import Context
+from guardtui.app.editing.workspace_sync import CompanionTopics
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import AIRS
+from guardtui.app.scan.record import iteration_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import rate_bounds
@@ -26,7 +25,6 @@ from guardtui.reports.formats import load_writer
 from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
-from guardtui.session.workspace import Workspace
 
 
 class ExistsError(GuardtuiError):
@@ -67,16 +65,17 @@ class Reporting:
 
     def __init__(
         self,
-        workspace: Workspace,
-        engine: Engine,
+        context: Context,
         companions: CompanionTopics,
         metrics: Sequence[OwnMetric],
         connections: Connections,
-        store: Store,
     ) -> None:
-        self._store = store
-        self._workspace, self._engine, self._companions = workspace, engine, companions
-        self._metrics, self._connections = metrics, connections
+        self._store, self._workspace, self._engine = (
+            context.store,
+            context.workspace,
+            context.engine,
+        )
+        self._companions, self._metrics, self._connections = companions, metrics, connections
 
     def subjects(self, evaluation: Evaluation) -> list[ReportSubject]:
         """Return the possible subjects: the current definition, then all iterations."""

@@ -6,32 +6,28 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guardtui.app.companion_topics import CompanionTopics
-from guardtui.app.connections import Connections
-from guardtui.app.decisions import Decisions
-from guardtui.app.definition_lint import DefinitionLint
-from guardtui.app.deploy import Deployment
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
-from guardtui.app.evaluations import Evaluations
-from guardtui.app.forecasting import Forecasting
-from guardtui.app.guardrails import Guardrails
-from guardtui.app.idea_advice import IdeaAdvice
+from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
+from guardtui.app.advice.refinement import Refinements
+from guardtui.app.advice.wording_trials import WordingTrials
+from guardtui.app.airs.deploy import Deployment
+from guardtui.app.airs.profile_changes import ProfileChanges
+from guardtui.app.airs.remote_topics import RemoteTopics
+from guardtui.app.context import Context
+from guardtui.app.editing.decisions import Decisions
+from guardtui.app.editing.definition_lint import DefinitionLint
+from guardtui.app.editing.evaluations import Evaluations, LiveUserMetrics
+from guardtui.app.editing.preview import Preview
+from guardtui.app.editing.workspace_sync import CompanionTopics, WorkspaceSync
+from guardtui.app.guardrails.choosing import Guardrails
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Author, Confirm, Jobs
-from guardtui.app.preview import Preview
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.profile_changes import ProfileChanges
-from guardtui.app.prompt_survey import PromptSurveys
-from guardtui.app.recording import MeasuredDefinitions
-from guardtui.app.refinement import Refinements
-from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
-from guardtui.app.scan import Scans
-from guardtui.app.state import AppState, Store, with_session
-from guardtui.app.user_metrics import LiveUserMetrics
-from guardtui.app.wording_trials import WordingTrials
-from guardtui.app.workspace_sync import WorkspaceSync
+from guardtui.app.scan.forecasting import Forecasting
+from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
+from guardtui.app.scan.run import Scans
+from guardtui.app.state import AppState, with_session
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,
@@ -77,105 +73,48 @@ class Services:
         self._resumed, self._threshold = resumed, threshold
         if threshold != SHIPPED and scanner.threshold[0] is None:
             scanner.use_threshold(FITTED)
+        context = Context.of(workspace, scanner, author, jobs)
         self.workspace, self.session = workspace, workspace.session
         self.author, self.jobs = author, jobs
-        self.store = Store(
-            with_session(AppState(workspace.session.topic, workspace.prompts), workspace)
-        )
+        self.store, self.engine, self.editing = context.store, context.engine, context.editing
         self.figures = LiveUserMetrics(self._figures_measured)
         self.figures.metrics = metrics
-        self.engine = Engine(scanner, author)
-        self.editing = Editing(self.store, self.session, author)
-        self.companions = CompanionTopics(self.store, workspace, self.engine, author)
-        self.sync = WorkspaceSync(
-            self.store, workspace, self.editing, self.companions, author, jobs
-        )
-        self.evaluations = Evaluations(self.store, workspace, self.engine, jobs, self.figures)
-        self.forecasting = Forecasting(workspace.session, self.engine)
-        self.lint = DefinitionLint(self.store, self.engine, jobs)
-        self.connections = Connections(
-            self.store, workspace.store, author, remote, workspace.topic_file.path
-        )
-        self.forecasting.follows = self.connections.follows
+        path = workspace.topic_file.path
+        self.connections = Connections(self.store, workspace.store, author, remote, path)
+        self.companions = CompanionTopics(context)
+        self.sync = WorkspaceSync(context, self.companions)
+        self.evaluations = Evaluations(context, self.figures)
+        self.forecasting = Forecasting(context, self.connections.follows)
+        self.lint = DefinitionLint(context)
+        results = ScanResults(context, self.connections)
+        self.preview = Preview(context, self.evaluations, self.forecasting, results)
         self.changes = ProfileChanges(
             lambda connection: AppliedLog(workspace.store, connection.key)
         )
-        self.deployment = Deployment(
-            self.store, self.session, self.connections, self.changes, author, jobs
-        )
+        self.deployment = Deployment(context, self.connections, self.changes)
         self.scans = Scans(
-            self.store,
-            workspace,
-            self.engine,
-            self.editing,
-            self.connections,
-            self.deployment,
-            author,
-            jobs,
-            self.forecasting,
-            show=lambda evaluation: self.preview.show(evaluation),
-            refresh=lambda: self.preview.request(),
+            context, self.connections, self.deployment, self.forecasting, results, self.preview
         )
-        self.preview = Preview(
-            self.store,
-            workspace,
-            self.engine,
-            self.editing,
-            self.evaluations,
-            self.forecasting,
-            self.scans.results,
-            author,
-            jobs,
-        )
-        self.refinement = Refinements(
-            self.store, workspace, self.engine, self.editing, self.forecasting
-        )
-        self.surveys = PromptSurveys(self.store, self.engine)
-        self.wordings = WordingTrials(
-            self.store,
-            workspace,
-            self.engine,
-            self.editing,
-            self.connections,
-            self.refinement,
-            author,
-        )
+        self.refinement = Refinements(context, self.forecasting)
+        self.surveys = PromptSurveys(context)
+        self.wordings = WordingTrials(context, self.connections, self.refinement)
         self.ideas = IdeaAdvice(
-            self.store,
-            self.refinement,
-            self.editing,
-            self.sync,
-            self.surveys,
-            self.connections,
-            self.scans,
-            author,
-            jobs,
+            context, self.refinement, self.sync, self.surveys, self.connections, self.scans
         )
-        self.measured = MeasuredDefinitions(workspace, author, jobs)
+        self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
-            self.store,
-            workspace,
+            context,
             self.preview,
             self.sync,
             self.scans,
             self.connections,
-            author,
             self.deployment.restore,
         )
         self.remote_topics = RemoteTopics(
-            self.session,
-            self.editing,
-            self.connections,
-            self.changes,
-            author,
-            lambda: self.scans.under_way,
+            context, self.connections, self.changes, lambda: self.scans.under_way
         )
-        self.guardrails = Guardrails(
-            self.connections, self.scans, author, workspace.topic_file.path
-        )
-        self.reporting = Reporting(
-            workspace, self.engine, self.companions, metrics, self.connections, self.store
-        )
+        self.guardrails = Guardrails(self.connections, self.scans, author, path)
+        self.reporting = Reporting(context, self.companions, metrics, self.connections)
         for listener in (
             self.scans,
             self.preview,

@@ -11,8 +11,8 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
-from guardtui.app.flip_check import FlipStatus
-from guardtui.app.ideas import Ideas
+from guardtui.app.advice.ideas import Ideas
+from guardtui.app.scan.plan import FlipStatus
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import ThresholdFit

@@ -33,7 +33,7 @@ from guardtui.session.companions import ALONE, Companions
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 SAFE_CONCURRENCY = 5
 """Maximum concurrent requests without throttling, by the default of the vendor's own tool."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,26 +14,63 @@ from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
 from guardtui.advice.prompt_set import Survey, survey
-from guardtui.app.engine_findings import engine_findings
+from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.cli import diagnostics
-from guardtui.cli.check_report import CoverageChange, Remark, as_json, as_table, sarif
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import agreed_topic, disagreement
+from guardtui.cli.inputs import agreed_topic, disagreement, path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_for
+from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set, located
 from guardtui.domain.targets import ExportTarget, refusals
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
+from guardtui.reports.formats import render
+from guardtui.reports.json_data import encode
+from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
+from guardtui.reports.survey_document import survey_document, survey_json
 from guardtui.scanners.local.scanner import LocalScanner
 
 _FORMATS = ("table", "json", "sarif")
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageChange:
+    """Change of coverage without the cause of a finding, by the embedded engine.
+
+    `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
+    """
+
+    action: str
+    coverage_before: float | None
+    coverage_after: float | None
+    fixes: int | None
+    regressions: int | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding in a file: `severity` is `error` or `warning`; `lines` are those of the file.
+
+    `effect` is None if it was not measured. `field` is the part of the definition, such as
+    `examples.2`, or "".
+    """
+
+    file: str
+    severity: str
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+    effect: CoverageChange | None = None
+    field: str = ""
 
 
 @click.command("check")
@@ -108,13 +148,15 @@ def command(
             remarks = _remarks(file, prompts, prompt_set, engine, ExportTarget(target))
             # A disagreement of the intents is among the remarks.
             if agreed is not None and format_name != "sarif":
-                surveyed = _survey(engine, agreed, prompt_set)
+                evaluation = engine.evaluate_now(agreed, prompt_set)
+                if evaluation is not None:
+                    surveyed = survey(engine, prompt_set, evaluation)
         else:
             remarks = _unreadable(file, prompts, prompt_set, ExportTarget(target))
     if format_name == "sarif":
-        text = sarif(remarks, [*topics, *filter(None, [prompts])])
+        text = _sarif(remarks, [*topics, *filter(None, [prompts])])
     else:
-        text = (as_json if format_name == "json" else as_table)(remarks, surveyed)
+        text = (_as_json if format_name == "json" else _as_table)(remarks, surveyed)
     write(text if format_name != "table" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
@@ -213,12 +255,6 @@ def _measured(
     return lint(topic, prompts, engine), findings
 
 
-def _survey(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey | None:
-    """Return the survey of the prompts, by the embedded engine."""
-    evaluation = engine.evaluate_now(topic, prompts)
-    return None if evaluation is None else survey(engine, prompts, evaluation)
-
-
 def _advised(topic_path: Path, prompts_path: Path, advice: Advice) -> Remark:
     effect = None
     if advice.removal is not None:
@@ -262,3 +298,104 @@ def _definition(path: Path, topic: Topic, target: ExportTarget) -> list[Remark]:
 def _prompt_remark(path: Path, finding: Finding) -> Remark:
     lines = tuple(int(line) for line in finding.lines)
     return Remark(str(path), str(finding.severity), finding.code, finding.message, lines)
+
+
+# --- SARIF --------------------------------------------------------------------------------
+
+_HELP = {
+    "limit": "A definition that breaks a limit is never sent to AIRS. Make the text shorter, or "
+    "give the number of examples that is asked for.",
+    "line-break": "An editor of one line cannot hold a line break. Write the text in one line.",
+    "lint": "Known to go wrong with definitions that are matched by meaning. The property "
+    "`effect` says what coverage does without it, where that was measured.",
+    "intent": "The topic file and the prompt set name different intents. Make the two agree.",
+    "no-near-misses": "Negatives that have nothing in common with the topic are told apart by "
+    "nearly any definition, so the rate at which they are rightly let through says little. Add "
+    "prompts with the topic's own words and another intent.",
+    "file": "The file cannot be read as a topic. Correct it as the message says.",
+}
+_OTHERS = "A finding about the labelled prompts. The lines are those of the prompt file."
+
+
+def _sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
+    """Return all findings as one run, named by the checked files."""
+    lines = {str(path): _field_lines(path) for path in files}
+    levels: dict[str, str] = {}
+    findings = []
+    for remark in remarks:
+        rule = re.sub(r"\.\d+$", "", remark.code)
+        level = "error" if remark.severity == "error" else "warning"
+        levels.setdefault(rule, level)
+        positions = remark.lines
+        # Findings on prompts have lines; the line of a field is that of the definition.
+        known = lines.get(remark.file, {})
+        if not positions and remark.field:
+            line = known.get(remark.field) or known.get(remark.field.partition(".")[0])
+            positions = () if line is None else (line,)
+        # Measured figures change with every edit, and are part of messages about a field.
+        subject = f"{remark.code}\n{remark.field or remark.message}"
+        findings.append(
+            SarifResult(
+                rule=rule,
+                level=level,
+                message=remark.message,
+                path=path_from_here(Path(remark.file)),
+                lines=positions or (() if remark.file.lower().endswith(".parquet") else (1,)),
+                fingerprint=hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()[:16],
+                properties={} if remark.effect is None else {"effect": asdict(remark.effect)},
+            )
+        )
+    rules = [
+        SarifRule(
+            code,
+            "".join(word.capitalize() for word in re.split(r"[^A-Za-z0-9]+", code)),
+            code.replace(".", ": ").replace("-", " "),
+            _HELP.get(code.partition(".")[0], _OTHERS),
+            level,
+        )
+        for code, level in sorted(levels.items())
+    ]
+    checked = " ".join(path_from_here(path) for path in files)
+    return sarif_log(rules, findings, run=f"check {checked}")
+
+
+def _field_lines(path: Path) -> Mapping[str, int]:
+    """Return the lines of the fields of a topic file; {} for any other file."""
+    try:
+        files = load_topics(path)
+    except FileError:
+        return {}
+    return files[0].lines if len(files) == 1 else {}
+
+
+# --- table and JSON -----------------------------------------------------------------------
+
+
+def _as_json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    """Return the findings, and what was found in the prompt set, as JSON."""
+    data: dict[str, object] = {
+        "errors": sum(remark.severity == "error" for remark in remarks),
+        "warnings": sum(remark.severity != "error" for remark in remarks),
+        "findings": remarks,
+    }
+    if surveyed is not None:
+        data |= survey_json(surveyed)
+    return encode("check", data)
+
+
+def _as_table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+    """Return the findings as text, a line each, and their number."""
+    document = None if surveyed is None else survey_document(surveyed)
+    more = "" if document is None else f"\n{render(document, 'table')}"
+    if not remarks:
+        return f"nothing is wrong or doubtful\n{more}"
+    lines = []
+    for remark in remarks:
+        # A disagreement of two files names its places itself.
+        text = remark.message
+        if remark.code != "intent":
+            text = located(remark.file, remark.message, remark.lines)
+        lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
+    errors = sum(remark.severity == "error" for remark in remarks)
+    lines.append(f"{count_text(errors, 'error')}, {count_text(len(remarks) - errors, 'warning')}")
+    return "\n".join(lines) + "\n" + more

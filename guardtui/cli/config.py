@@ -66,7 +66,7 @@ def show(guardrail: GuardrailFlags) -> None:
 @command.command("check")
 def check() -> None:
     """Report unknown or invalid settings, themes and keys. Exit code 2 if there are any."""
-    from guardtui.app.named_guardrails import load_guardrails
+    from guardtui.app.guardrails.named import load_guardrails
 
     config = load_config()
     load_guardrails()

@@ -173,7 +173,10 @@ def command(
     content = _content(inputs[0], written_as, reading, chosen, half=half)
     for text in reading.notes:
         warn(text)
-    _deliver(content, output)
+    if output is None or str(output) == "-":
+        write(content.decode())
+    else:
+        write_atomically(output, content)
     _say(name, reading, chosen, written_as, output, half=half)
 
 
@@ -326,13 +329,6 @@ def _content(
         raise InputError(f"{source}: {problems}") from error
     except FileError as error:
         raise InputError(f"{source}: {error.problem}\n  {error.remedy}") from error
-
-
-def _deliver(content: bytes, output: Path | None) -> None:
-    if output is None or str(output) == "-":
-        write(content.decode())
-        return
-    write_atomically(output, content)
 
 
 def _say(

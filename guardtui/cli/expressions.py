@@ -1,19 +1,65 @@
-"""Scorers, metrics and reducers as the options of commands name them."""
+"""Options for a user's own code and expressions: plugins, scorers, metrics, reducers, epochs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.diagnostics import InputError
+from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from guardtui.domain.evaluation import Evaluation
     from guardtui.scorer.decorators import MetricSet
     from guardtui.scorer.types import Scorer, ScoreReducer
+    from guardtui.session.epochs import Epochs
     from guardtui.session.own_metrics import OwnMetric
+
+REPEATED = ("all", "flipped", "near")
+
+_NEAR = 0.1
+"""Maximum distance of a score of the embedded engine from its threshold that counts as near."""
+
+
+def plugin_option(function: Function) -> Function:
+    """Add --plugin, which may be given several times."""
+    return click.option(
+        "--plugin",
+        "plugins",
+        type=FILE,
+        multiple=True,
+        metavar="FILE.py",
+        help="Run this Python file, and use the scorers, metrics and reducers it registers "
+        "(repeatable).",
+    )(function)
+
+
+def load_plugins(plugins: Sequence[Path]) -> None:
+    """Run each file. Raises InputError naming the file, the line and the problem."""
+    if not plugins:
+        return
+    from guardtui.scorer.plugins import PluginError, load_plugin
+
+    for path in plugins:
+        try:
+            plugin = load_plugin(path)
+        except PluginError as error:
+            remedy = "correct the file, or leave out --plugin"
+            raise InputError(f"--plugin {error}\n  {remedy}") from error
+        if not plugin.names:
+            warn(
+                f"--plugin {path}: it registers nothing\n"
+                "  decorate what is to be used: @scorer, @metric or @score_reducer of "
+                "guardtui.scorer"
+            )
 
 
 def parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
@@ -77,3 +123,87 @@ def named_reducers(expressions: Sequence[str]) -> list[ScoreReducer] | None:
     from guardtui.scorer.expression import parse_reducer
 
     return [parsed("--reducer", text, parse_reducer) for text in expressions] or None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochFlags:
+    """Values of the command line, by the names of the options."""
+
+    epochs: int | None = None
+    reducer: str | None = None
+    repeat: str | None = None
+
+    def check_usage(self, *, baseline: bool) -> None:
+        """Raise UsageError if a baseline is needed and missing."""
+        if self.repeat == "flipped" and not baseline:
+            raise click.UsageError("--repeat flipped needs --baseline")
+
+
+def epoch_options(function: Function) -> Function:
+    """Add --epochs, --reducer and --repeat."""
+    function = click.option(
+        "--repeat",
+        type=click.Choice(REPEATED),
+        help="With --epochs, the prompts to scan again: all (default), flipped (since the "
+        "baseline) or near (the embedded engine's threshold).",
+    )(function)
+    function = click.option(
+        "--reducer",
+        metavar="NAME",
+        help="With --epochs, how the verdicts on a prompt become one: mode (default), mean, "
+        "at_least_2, …",
+    )(function)
+    return click.option(
+        "--epochs", type=click.IntRange(1, 100), metavar="N", help="Scan each prompt N times."
+    )(function)
+
+
+def parse_epochs(flags: EpochFlags) -> Epochs | None:
+    """Return the number of epochs and their reducer, or None for a single scan.
+
+    Raises UsageError.
+    """
+    if flags.epochs is None or flags.epochs == 1:
+        for option, value in (("--reducer", flags.reducer), ("--repeat", flags.repeat)):
+            if value is not None:
+                raise click.UsageError(f"{option} needs --epochs of at least 2")
+        return None
+    from guardtui.scorer.expression import ExpressionError
+    from guardtui.session.epochs import Epochs
+
+    try:
+        return Epochs.parse(flags.epochs, flags.reducer or "mode")
+    except ExpressionError as error:
+        raise click.UsageError(f"--reducer: {error}") from error
+
+
+def repeated_rows(
+    flags: EpochFlags,
+    before: Evaluation | None,
+    scores: Callable[[], tuple[NDArray[np.float32], float]],
+) -> Callable[[Evaluation], NDArray[np.intp]] | None:
+    """Return the function that chooses the rows to scan again after the first epoch; None for all.
+
+    `before` is the baseline; `scores` returns those of the embedded engine (float32 [N]) and its
+    threshold.
+    """
+    import numpy as np
+
+    from guardtui.domain.comparison import Change, compare
+
+    if flags.repeat == "flipped" and before is not None:
+        baseline = before
+
+        def flipped(now: Evaluation) -> NDArray[np.intp]:
+            changes = compare(baseline, now).changes
+            return np.flatnonzero((changes == Change.REGRESSION) | (changes == Change.FIX))
+
+        return flipped
+    if flags.repeat == "near":
+
+        def near(now: Evaluation) -> NDArray[np.intp]:
+            score, threshold = scores()
+            return np.flatnonzero(np.abs(score - threshold) <= _NEAR)
+
+        return near
+    return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -90,7 +90,7 @@ class GuardrailFlags:
         self, topic: Path | None, default: str, others: Sequence[str] = ()
     ) -> tuple[NamedGuardrail, dict[str, object]]:
         # Imported late, so that the help is quick.
-        from guardtui.app.named_guardrails import find_guardrail
+        from guardtui.app.guardrails.named import find_guardrail
         from guardtui.scanners.configuration import (
             ConfigurationError,
             configure,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from guardtui.app.check_result import CheckResult
+from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE, output_option
@@ -54,7 +54,7 @@ def list_(topic: Path | None, as_json: bool) -> None:
 
 
 def _list(topic: Path | None, *, as_json: bool) -> None:
-    from guardtui.app.named_guardrails import load_guardrails
+    from guardtui.app.guardrails.named import load_guardrails
     from guardtui.cli.airs_service import table
     from guardtui.domain.text import display_text
 
@@ -151,8 +151,8 @@ def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
 
 def check_guardrail(guardrail: Any) -> CheckResult:
     """Return the result of a check of a `NamedGuardrail`. Raises GuardrailError and InputError."""
-    from guardtui.app.guardrails import check as ask
-    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.guardrails.choosing import check as ask
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.cli import signals
     from guardtui.cli.airs_service import failures_told
 
@@ -168,11 +168,10 @@ def template(kind: str, output: Path | None) -> int:
 
     The key template names the edited file.
     """
-    from guardtui.scanners.decision.template import default_template as question
-    from guardtui.scanners.judge.template import default_template as instructions
+    from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
 
     format_for(None, output, "md", TEMPLATES)
-    write((instructions if kind == "judge" else question)().text, output)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
     return Exit.DONE
 
 

@@ -23,7 +23,7 @@ from guardtui.session.companions import ALONE, Companions
 from guardtui.session.profile_scans import WithCompanions
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
 
 
 def make_run(guardrail: NamedGuardrail, options: RunOptions) -> LocalRun:

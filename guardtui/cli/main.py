@@ -22,18 +22,21 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
-        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
+        "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
     },
     "Measure": {
-        "eval": ("eval", "Evaluate a topic against labelled prompts."),
-        "audit": ("audit", "Evaluate the topics of one profile together."),
-        "forecast": ("forecast", "Forecast the verdicts of a guardrail from recorded ones."),
+        "eval": ("eval.command", "Evaluate a topic against labelled prompts."),
+        "audit": ("audit.command", "Evaluate the topics of one profile together."),
+        "forecast": (
+            "forecast.command",
+            "Forecast the verdicts of a guardrail from recorded ones.",
+        ),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
-        "score": ("score", "Score a model's outputs against their targets."),
+        "score": ("score.command", "Score a model's outputs against their targets."),
     },
     "Guardrails": {
         "guardrails": ("guardrails", "List the guardrails, check one, or print a template."),
-        "topics": ("topics", "List, create, apply, revert and delete topics of AIRS."),
+        "topics": ("topics.command", "List, create, apply, revert and delete topics of AIRS."),
         "sandbox": ("sandbox", "Serve an imitation of AIRS on this machine, for tests."),
     },
     "Files": {
@@ -42,9 +45,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "sample": ("sample", "Print a small prompt set to start from."),
     },
     "This machine": {
-        "serve": ("serve", "Show the app in a browser on this machine."),
+        "serve": ("serve.command", "Show the app in a browser on this machine."),
         "config": ("config", "List, check and change the settings."),
-        "doctor": ("doctor", "Check the installation and report problems."),
+        "doctor": ("doctor.command", "Check the installation and report problems."),
     },
 }
 """Module in this package and short help of each listed command, by its name, in groups."""
@@ -56,6 +59,7 @@ COMMANDS: dict[str, str] = {
 
 FORMER_COMMANDS = {
     "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
+    "merge": "guardtui eval TOPIC --prompts FILE --jobs N",
     "judge-template": "guardtui guardrails template judge",
     "decision-template": "guardtui guardrails template decision",
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from guardtui.app.new_topic import (
+from guardtui.app.editing.new_topic import (
     CATEGORY,
     paths_of,
     problems_of,
@@ -140,7 +140,7 @@ def _say_command(topic_path: Path, prompts_path: Path) -> None:
 
 def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
     """Write a topic for a prompt file that exists. Raises FileError and PromptSetError."""
-    from guardtui.app.topic_from_prompts import name_for, start_topic, stem_of
+    from guardtui.app.editing.topic_from_prompts import name_for, start_topic, stem_of
 
     stem = stem_of(prompts_path)
     topic_path = stem.with_name(f"{stem.name}.yaml")
@@ -246,7 +246,8 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
     note("A new topic. Ctrl-C leaves without writing anything.")
     if answers.name is None:
         answers.name = _ask(
-            "\nWhat is the name of the topic?", lambda text: _name_problem(answers, text)
+            "\nWhat is the name of the topic?",
+            lambda text: _broken(answers.topic(name=text), "name"),
         )
         if existing := _prompts_for(folder, answers):
             return existing
@@ -317,10 +318,6 @@ def _broken(topic: Topic, field: str) -> str:
         violation.message for violation in violations(topic) if violation.field in (field, "total")
     ]
     return "; ".join(messages)
-
-
-def _name_problem(answers: _Answers, text: str) -> str:
-    return _broken(answers.topic(name=text), "name")
 
 
 def _example_problem(answers: _Answers, text: str) -> str:

@@ -31,6 +31,8 @@ REPLACEMENTS = {
     "--price-in": "--set price-in={value}",
     "--price-out": "--set price-out={value}",
     "--answer-tokens": "--set answer-tokens={value}",
+    "--executor": "--jobs N, or --ray [ADDRESS]",
+    "--address": "--ray {value}",
 }
 """The spelling of today of each option; `kind` is the value of --scanner, or judge."""
 

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.epochs import EpochFlags, epoch_options, parse_epochs
-from guardtui.cli.expressions import own_metric_option, own_metrics
+from guardtui.cli.expressions import (
+    EpochFlags,
+    epoch_options,
+    load_plugins,
+    own_metric_option,
+    own_metrics,
+    parse_epochs,
+    plugin_option,
+)
 from guardtui.cli.guardrail_options import (
     DECISION,
     JUDGE,
@@ -30,16 +37,15 @@ from guardtui.cli.options import (
     threshold_option,
     writer_option,
 )
-from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.decision.options import DecisionOptions
-    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
@@ -150,7 +156,7 @@ def prepared(
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
     def start() -> int:
-        from guardtui.app.remote import RemoteOptions
+        from guardtui.app.guardrails.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
         configuration = chosen.configuration
@@ -169,7 +175,7 @@ def prepared(
         )
         if not sandbox:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
-        from guardtui.cli.sandbox_process import sandbox_process
+        from guardtui.cli.sandbox import sandbox_process
 
         with sandbox_process() as environment:
             # No settings of the author's own account apply.
@@ -219,11 +225,11 @@ def _models(
         max_tokens=limits.max_tokens,
     )
     if kind == DECISION:
-        from guardtui.cli.decision_scans import decision_options
+        from guardtui.cli.model_scans import decision_options
 
         return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
     if kind == JUDGE:
-        from guardtui.cli.judge_scans import judge_options
+        from guardtui.cli.model_scans import judge_options
 
         return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
     return _Models(writer=writes)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.domain.evaluation import should_trigger
@@ -37,20 +36,15 @@ def kept_threshold(topic_path: Path, guardrail: Guardrail) -> float | None:
 
     Warns if the session cannot be read.
     """
-    from guardtui.session.chosen_thresholds import read_decision_threshold
-
-    return read_decision_threshold(_kept_settings(topic_path), guardrail)
-
-
-def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
-    from guardtui.session.chosen_thresholds import settings_of_session
+    from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
     from guardtui.session.store import StoreError
 
     try:
-        return settings_of_session(topic_path)
+        settings = settings_of_session(topic_path)
     except StoreError as error:
         diagnostics.warn(f"{error}\n  the threshold chosen in it is unknown")
-        return {}
+        return None
+    return read_decision_threshold(settings, guardrail)
 
 
 def unfittable(reason: ValueError) -> OperatingPointError:

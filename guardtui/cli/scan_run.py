@@ -25,8 +25,8 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 
 if TYPE_CHECKING:
-    from guardtui.app.flip_check import FlipCheck
-    from guardtui.app.named_guardrails import NamedGuardrail
+    from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.app.scan.plan import FlipCheck
 
 
 BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
@@ -107,8 +107,8 @@ class ScanRun(Protocol):
 _RUNS: Mapping[str, str] = {
     "engine": "local_scans",
     "airs": "airs_scans",
-    "judge": "judge_scans",
-    "decision": "decision_scans",
+    "judge": "model_scans",
+    "decision": "model_scans",
 }
 """Modules in this package with the `make_run` of each kind of guardrail."""
 

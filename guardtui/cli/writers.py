@@ -8,9 +8,9 @@ import click
 
 from guardtui.cli.model_scans import parse_models
 from guardtui.http.address import AddressError
-from guardtui.http.openai import parse_model
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 
 _RETRIES = 5
 
@@ -29,6 +29,8 @@ def models_and_writer(
     """
     if writer is None:
         return parse_models(models, allow_http=allow_http), None
+    from guardtui.http.openai import parse_model  # an HTTP client, for a writer only
+
     try:
         parse_model(writer, allow_http=allow_http)
     except AddressError as error:
@@ -36,7 +38,9 @@ def models_and_writer(
     *others, model = parse_models((*models, writer), allow_http=allow_http)
     return others, JudgeOptions(
         (model,),
-        most_tokens=max_tokens,
-        retries=_RETRIES if retries is None else retries,
-        allow_http=allow_http,
+        calls=CallOptions(
+            most_tokens=max_tokens,
+            retries=_RETRIES if retries is None else retries,
+            allow_http=allow_http,
+        ),
     )

@@ -104,12 +104,14 @@ def _message(number: int, value: object, resolve: Callable[[str], str]) -> ChatM
         raise ValueError(f"{name} has the unknown role {role!r:.40}")
     calls = _tool_calls(name, value.get("tool_calls"))
     function = value.get("function") or value.get("name")
+    error = value.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
     return ChatMessage(
         _ROLES[role],
         _content(name, value.get("content"), resolve, required=not calls),
         tool_calls=calls,
         function=function if _ROLES[role] == "tool" and isinstance(function, str) else None,
-        error=_error(value.get("error")),
+        error=message if isinstance(message, str) and message else None,
         media=_media(value.get("content")),
     )
 
@@ -163,8 +165,3 @@ def _tool_call(name: str, call: object) -> ChatToolCall:
     return ChatToolCall(
         title, arguments if isinstance(arguments, dict) else {"arguments": arguments}
     )
-
-
-def _error(error: object) -> str | None:
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) and message else None

@@ -63,7 +63,10 @@ def is_profile(path: Path) -> bool:
 
 def load_profile(path: Path) -> ProfileFile:
     """Read a profile file. Raises FileError naming the line."""
-    document = _parse(path, decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST)))
+    text = decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST))
+    document: Any = load_yaml(path, text)
+    if not isinstance(document, Mapping):
+        raise FileError(path, "not a mapping of keys", _REMEDY, 1)
     for key in document:
         if key not in _KEYS:
             allowed = ", ".join(_KEYS)
@@ -176,10 +179,3 @@ def _path(path: Path, value: object, line: int | None) -> Path | None:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise FileError(path, "not a valid file name", "write the path of a file", line)
     return path.parent / value
-
-
-def _parse(path: Path, text: str) -> Any:
-    document = load_yaml(path, text)
-    if not isinstance(document, Mapping):
-        raise FileError(path, "not a mapping of keys", _REMEDY, 1)
-    return document

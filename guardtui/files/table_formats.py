@@ -114,9 +114,10 @@ def detect_separator(path: Path, content: bytes, required: Collection[str]) -> s
 
 def header_fields(content: bytes, separator: str) -> list[str]:
     """Return the names of the columns if the header is separated so, [] if it is too long."""
+    content = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK)
+    header = content[slice(*_header_bounds(content))].decode("utf-8", "replace")
     try:
-        header = io.StringIO(_header(content), newline="")
-        return next(csv.reader(header, delimiter=separator), [])
+        return next(csv.reader(io.StringIO(header, newline=""), delimiter=separator), [])
     except csv.Error:  # a field of more than 128 KiB
         return []
 
@@ -124,11 +125,6 @@ def header_fields(content: bytes, separator: str) -> list[str]:
 def header_end(content: bytes) -> int:
     """Return where the header ends, without its line feed, in text without byte order mark."""
     return _header_bounds(content[:_HEADER_BYTES])[1]
-
-
-def _header(content: bytes) -> str:
-    content = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK)
-    return content[slice(*_header_bounds(content))].decode("utf-8", "replace")
 
 
 def _header_bounds(content: bytes) -> tuple[int, int]:

@@ -173,7 +173,10 @@ def save_topic(
         if not force:
             raise
     if data is None and (force or not content):
-        data = _new(path, topic)
+        if path.suffix.lower() in _OF_PROMPTS:
+            data = topic_tables.new_text(topic).encode()
+        else:
+            data = new_text(topic, is_json=is_json(path)).encode()
     if data is None:
         raise ContentError(
             path,
@@ -188,12 +191,6 @@ def save_topic(
     write_atomically(path, data, backup_folder=backup_folder)
     saved = _read(path, data)[0]
     return replace(saved, topic=topic)
-
-
-def _new(path: Path, topic: Topic) -> bytes:
-    if path.suffix.lower() in _OF_PROMPTS:
-        return topic_tables.new_text(topic).encode()
-    return new_text(topic, is_json=is_json(path)).encode()
 
 
 def _changed(path: Path, content: bytes, topic: Topic, *, keeps_intent: bool) -> bytes | None:

@@ -95,7 +95,8 @@ def topics_of(path: Path, text: str) -> list[TopicPlace]:
         node = nodes[number - 1] if len(nodes) == len(listed) else None
         if not isinstance(entry, Mapping) or not _fields(entry):
             problem = f"entry {number} of its list is not a topic: it has none of its keys"
-            raise FileError(path, problem, _NO_KEYS_REMEDY, _line_at(text, node))
+            line = None if node is None else _line_of(text, node.start)
+            raise FileError(path, problem, _NO_KEYS_REMEDY, line)
         title = f"topic {number}: " if len(listed) > 1 else ""
         places.append(_in_mapping(path, text, entry, node, tree, title))
     return places
@@ -252,10 +253,6 @@ def _refuse_repeated_keys(path: Path, text: str, node: Node) -> None:
 
 def _line_of(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
-
-
-def _line_at(text: str, node: Node | None) -> int | None:
-    return None if node is None else _line_of(text, node.start)
 
 
 # --- parsing ------------------------------------------------------------------------------

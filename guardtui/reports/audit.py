@@ -114,7 +114,8 @@ def _made_with(report: AuditReport) -> Iterator[tuple[Phrase, Phrase]]:
         "topics",
         f"{len(evaluation.members)}, over {count_text(len(evaluation), 'distinct prompt')}",
     )
-    yield "default", f"what no topic matches is {_default_text(evaluation)}"
+    default = "stopped" if evaluation.closed else "let through"
+    yield "default", f"what no topic matches is {default}"
     yield "guardrail", quoting(lambda quote: _guardrail_text(report, quote))
 
 
@@ -280,11 +281,6 @@ def _guardrail_text(report: AuditReport, quote: Quote) -> str:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
         text += f", threshold {settings.threshold:.3f}{source}"
     return text
-
-
-def _default_text(evaluation: ProfileEvaluation) -> str:
-    """Return what happens to a prompt that no topic matches."""
-    return "stopped" if evaluation.closed else "let through"
 
 
 def _verdict_text(evaluation: ProfileEvaluation) -> str:

@@ -188,15 +188,12 @@ def document(kind: str, data: object) -> dict[str, Any]:
     """Return the document that `encode` writes, as Python values."""
     shape: Any = Any if isinstance(data, Mapping) else type(data)
     fields: dict[str, Any] = _adapter(shape).dump_python(data, mode="json", warnings="error")
-    return {**_head(kind), **fields}
-
-
-def _head(kind: str) -> dict[str, Any]:
-    return {
+    head = {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
         "generator": {"name": "guardtui", "version": __version__},
     }
+    return head | fields
 
 
 def _value(value: Any) -> str:

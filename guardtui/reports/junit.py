@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 
 from guardtui.domain.figures import rate_text
@@ -50,9 +50,10 @@ def write(report: ReportInput, *, only_regressions: bool = False) -> str:
     failures = total.fp + total.fn
     if only_regressions and report.comparison is not None:
         failures = report.comparison.regressions
+    title = f"guardtui: {report.topic.name}"
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{_attributes(name=_title(report), **_counts(total, failures))}>",
+        f"<testsuites{_attributes(name=title, **_counts(total, failures))}>",
     ]
     whole = [*about(report), *_measured(total, "all."), *_compared(report)]
     for name, rows in suites.items():
@@ -70,10 +71,6 @@ def xml_text(text: str) -> str:
     return escape(display_text(text), quote=True)
 
 
-def _title(report: ReportInput) -> str:
-    return f"guardtui: {report.topic.name}"
-
-
 def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
     """Return rows by category, "(none)" for those without one; without categories by the topic."""
     column = None if report.prompts is None else report.prompts.category_column
@@ -88,11 +85,6 @@ def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
     return suites
 
 
-def _metrics(rows: Iterable[ReportRow]) -> Metrics:
-    outcomes = [row.outcome for row in rows]
-    return Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
-
-
 def _suite(
     report: ReportInput,
     name: str,
@@ -100,7 +92,8 @@ def _suite(
     whole: list[tuple[str, str]],
     only_regressions: bool,
 ) -> Iterator[str]:
-    metrics = _metrics(rows)
+    outcomes = [row.outcome for row in rows]
+    metrics = Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
     elements = [_element(row, only_regressions) for row in rows]
     counts = _counts(metrics, elements.count("failure"))
     file = report.prompt_file

@@ -10,7 +10,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.json_text import dumps
-from guardtui.scanners.decision.template import DecisionTemplate, default_template, parse_template
+from guardtui.scanners.models.templates import DecisionTemplate
 
 DEFAULT_THRESHOLD = 0.7
 """LiteLLM's own default threshold of a check."""
@@ -60,9 +60,9 @@ def _lines(report: ReportInput) -> Iterator[str]:
 
 def _template(report: ReportInput) -> DecisionTemplate:
     """Return the template of the evaluation's question, or the shipped one."""
-    settings, shipped = report.evaluation.settings, default_template()
+    settings, shipped = report.evaluation.settings, DecisionTemplate.shipped()
     used = settings.guardrail.template if settings.kind == DECISION else shipped.id
-    known = [shipped, *([parse_template(report.template, "")] if report.template else [])]
+    known = [shipped, *([DecisionTemplate.parse(report.template)] if report.template else [])]
     for template in known:
         if used == template.id:
             return template

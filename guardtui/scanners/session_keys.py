@@ -10,7 +10,7 @@ from guardtui.http.errors import inert
 from guardtui.http.secret import Secret
 from guardtui.http.system_keyring import find_key, keep_key, why_no_keyring
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
 
 KEYRING = "keyring of the system"
 TYPED = "typed in here, until you quit"

@@ -13,8 +13,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from guardtui.app.remote import RemoteOptions
-from guardtui.app.topic_opening import choose_scanner
+from guardtui.app.editing.topic_opening import choose_scanner
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError

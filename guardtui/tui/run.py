@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.app.topic_opening import choose_scanner, open_or_start
+from guardtui.app.editing.topic_opening import choose_scanner, open_or_start
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
@@ -19,7 +19,7 @@ from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
-    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.session.own_metrics import OwnMetric

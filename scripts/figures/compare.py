@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,8 @@ class Line:
 
     Compared are the exit code and the output of the last command, the gates it reported, and the
     `writes`, names of files. `files` are written first, `session` says whether a session with
-    recorded iterations is there, and `sandbox` whether one is started.
+    recorded iterations is there, and `sandbox` whether one is started. `renamed_fields` are those
+    that this line's report has at another place than all others.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Line:
     files: Mapping[str, str] = field(default_factory=dict)
     session: bool = False
     sandbox: bool = False
+    renamed_fields: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def load_lines(path: Path) -> tuple[list[Line], Fields]:
@@ -77,6 +79,7 @@ def load_lines(path: Path) -> tuple[list[Line], Fields]:
         raise ValueError(f"{path}: two lines have one name")
     fields = Fields(
         document["renamed_fields"] or {},
+        document["renamed_values"] or {},
         frozenset(document["left_out"]),
         frozenset(document["sentences"]),
     )
@@ -219,10 +222,11 @@ def compare_line(
     before = old.run(line, line.old, folder)
     after = new.run(line, line.old if same else line.new, folder)
     count = sum(map(len, before.values())) - 1
+    fields = replace(old.fields, renamed={**old.fields.renamed, **line.renamed_fields})
     found = [
         f"{name}: {difference}"
         for name, values in before.items()
-        for difference in differences(values, after.get(name, {}), old.fields)
+        for difference in differences(values, after.get(name, {}), fields)
     ]
     return f"{count} values, exit code {before['exit']['code']}", found
 

@@ -29,6 +29,14 @@ _NOT_FIGURES = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 _UNSEEN = re.compile(r"<(script|style|svg|head)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_PARTS_LEFT_OUT = re.compile(
+    # Charts, and the table of their points, have other thresholds than they had.
+    r'<div [^>]*aria-label="Table: [Tt]hresholds?">.*?</table>'
+    # The section of clusters went on purpose, and its link with it.
+    r'|<section id="clusters".*?</section>',
+    re.DOTALL,
+)
+"""Parts of an HTML report that are not compared."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +44,13 @@ class Fields:
     """What is known of the fields of reports.
 
     `renamed` has the new place of an old one (None where it went on purpose), `[*]` standing for
-    any index; what is below a place moves with it. `left_out` names fields that hold times and
-    versions, `sentences` those of which only the numbers are compared, as people reword them.
+    any index; what is below a place moves with it. `renamed_values` has the new text of an old one.
+    `left_out` names fields that hold times and versions, `sentences` those of which only the
+    numbers are compared, as people reword them.
     """
 
     renamed: Mapping[str, str | None] = field(default_factory=dict)
+    renamed_values: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
     sentences: frozenset[str] = frozenset()
 
@@ -83,7 +93,7 @@ def values_of(name: str, content: bytes, fields: Fields) -> Values:
     elif suffix == "yaml":
         found = _flat(YAML(typ="safe").load(text))
     elif suffix == "html":
-        return values | _numbers(html.unescape(_UNSEEN.sub(" ", text)))
+        return values | _numbers(html.unescape(_UNSEEN.sub(" ", _PARTS_LEFT_OUT.sub(" ", text))))
     else:
         return values | _numbers(text)
     for place, value in found:
@@ -112,6 +122,10 @@ def _flat(data: Any, place: str = "") -> Iterator[tuple[str, Value]]:
 
 def _elements(element: ElementTree.Element, place: str = "") -> Iterator[tuple[str, Value]]:
     place = f"{place}.{element.tag}" if place else element.tag
+    if element.tag == "properties":  # of JUnit: each has a name, and their order says nothing
+        for child in element:
+            yield f"{place}.{child.get('name')}", child.get("value")
+        return
     for name, value in element.attrib.items():
         yield f"{place}.{name}", value
     for number, text in _numbers(element.text or "").items():
@@ -149,7 +163,9 @@ def differences(old: Values, new: Values, fields: Fields) -> list[str]:
         shown = place if moved == place else f"{place} → {moved}"
         if moved not in new:
             result.append(f"{shown}: missing, was {value!r}")
-        elif not _equal(value, new[moved]):
+            continue
+        renamed = fields.renamed_values.get(str(value), value)
+        if not (_equal(value, new[moved]) or _equal(renamed, new[moved])):
             result.append(f"{shown}: {value!r} is now {new[moved]!r}")
     return result
 

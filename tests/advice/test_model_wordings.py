@@ -22,7 +22,7 @@ from guardtui.advice.model_wordings import (
     shown_mistakes,
 )
 from guardtui.advice.proposals import propose_wordings
-from guardtui.app.refinement import open_measure
+from guardtui.app.advice.refinement import open_measure
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic, violations

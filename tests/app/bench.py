@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.app.editing import Editing
-from guardtui.app.engine import Engine
-from guardtui.app.state import AppState, ScanStatus, Store, with_session
+from guardtui.app.context import Context
+from guardtui.app.state import ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor
+from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.guardrails import settings_of
 
 TOPIC = """\
@@ -50,13 +49,11 @@ class Bench:
         (folder / "tax.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
         self.workspace = Workspace.open(path)
         self.author = ScriptedAuthor()
-        self.store = Store(
-            with_session(AppState(self.topic, self.workspace.prompts), self.workspace)
-        )
+        self.context = Context.of(self.workspace, LocalScanner("static"), self.author, TaskJobs())
+        self.store, self.engine = self.context.store, self.context.engine
+        self.editing = self.context.editing
         self.steps: list[tuple[str, str] | None] = []
         self.store.subscribe(lambda old, new: self._note(old.scan, new.scan))
-        self.engine = Engine(LocalScanner("static"), self.author)
-        self.editing = Editing(self.store, self.workspace.session, self.author)
 
     def _note(self, old: ScanStatus | None, new: ScanStatus | None) -> None:
         if new != old:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.sandbox.app import Sandbox

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Confirm
-from guardtui.app.remote import RemoteOptions
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
@@ -259,7 +259,7 @@ async def test_another_program_s_change_is_merged_with_what_is_typed(topic_path:
 async def test_a_conflict_is_asked_and_the_answer_holds(
     topic_path: Path, answer: bool | None, kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guardtui.app.workspace_sync.CALM", 0.0)
+    monkeypatch.setattr("guardtui.app.editing.workspace_sync.CALM", 0.0)
     loop = await opened(topic_path, (answer,))
     await loop.describe("Mine")
     topic_path.write_text(TOPIC.replace("Personal tax advice", "Theirs"), "utf-8")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.guardrail_check import refusal
-from guardtui.cli import doctor_airs
+from guardtui.app.guardrails.check import refusal
+from guardtui.cli.doctor import airs as doctor_airs
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import ErrorKind, ServiceError
-from guardtui.scanners.airs import credentials
+from guardtui.scanners.airs import credentials, probe
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.configuration import REGIONS as OFFERED
@@ -173,7 +173,7 @@ async def test_other_regions_are_contacted_only_on_request(
     variables = cloud.scans | {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
     settings = credentials.AirsSettings.load({}, variables, Path("/nonexistent/config.json"))
     asked: list[str] = []
-    scan = doctor_airs.scan_probe
+    scan = probe.scan_probe
 
     async def only_there(settings: credentials.AirsSettings) -> Any:
         asked.append(settings.scan_endpoint.url)
@@ -181,7 +181,7 @@ async def test_other_regions_are_contacted_only_on_request(
             raise ServiceError(ErrorKind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
         return await scan(settings)
 
-    monkeypatch.setattr(doctor_airs, "scan_probe", only_there)
+    monkeypatch.setattr(probe, "scan_probe", only_there)
     alone = [fact.name async for fact in doctor_airs._key(settings, False)]
     assert (alone, asked) == (["key accepted"], [cloud.url])
     asked.clear()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.named_guardrails import FILE
+from guardtui.app.guardrails.named import FILE
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.named_guardrails import find_guardrail
-from guardtui.cli.judge_scans import judge_options
-from guardtui.scanners.judge.attacks import attacks
+from guardtui.app.guardrails.named import find_guardrail
+from guardtui.cli.model_scans import judge_options
+from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings
-from tests.scanners.judge.conftest import fenced_in
+from tests.scanners.models.judges import fenced_in
 from tests.sessions import Scanned
 
 from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.named_guardrails import FILE
+from guardtui.app.guardrails.named import FILE
 from guardtui.scanners.configuration import KINDS, keys_of
 
 from .conftest import Run

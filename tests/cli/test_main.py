@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli.main import COMMANDS, GROUPS
+from guardtui.cli.main import COMMANDS, FORMER_COMMANDS, GROUPS
 from guardtui.cli.old_options import REPLACEMENTS
 
 from .conftest import Run
@@ -57,7 +57,7 @@ def test_a_local_evaluation_imports_no_other_guardrail(
     )  # fmt: skip
     modules = done.stdout.split()
     assert len(modules) <= 150
-    others = ("scanners.airs", "scanners.judge", "scanners.decision", "forecast", "http.client")
+    others = ("scanners.airs", "scanners.models", "forecast", "http.client")
     assert [
         name for name in modules if name.startswith(tuple(f"guardtui.{o}" for o in others))
     ] == []
@@ -187,8 +187,8 @@ def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
     assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
 
 
-@pytest.mark.parametrize("kind", ["judge", "decision"])
-def test_a_former_command_is_refused_with_what_does_its_work(run: Run, kind: str) -> None:
-    result = run(f"{kind}-template")
+@pytest.mark.parametrize("command", FORMER_COMMANDS)
+def test_a_former_command_is_refused_with_what_does_its_work(run: Run, command: str) -> None:
+    result = run(command)
     assert (result.code, result.out) == (2, "")
-    assert f"is now 'guardtui guardrails template {kind}'" in result.err
+    assert f"'guardtui {command}' is now '{FORMER_COMMANDS[command]}'" in result.err

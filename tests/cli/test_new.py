@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.app.new_topic import CATEGORY, first_rows, slug
+from guardtui.app.editing.new_topic import CATEGORY, first_rows, slug
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts

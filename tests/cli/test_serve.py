@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from guardtui.cli.open import command as open_command
-from guardtui.cli.serve import app_command, command
+from guardtui.cli.serve.command import app_command, command
 
 from .conftest import Run
 
@@ -333,9 +333,9 @@ def test_many_open_connections_do_not_keep_the_owner_out(
 
 
 _IMPATIENT = """
-from guardtui.cli import serve_visitors
+from guardtui.cli.serve import visitors
 from guardtui.cli.main import main
-serve_visitors.PATIENCE = 0.2
+visitors.PATIENCE = 0.2
 main()
 """
 
@@ -393,7 +393,7 @@ pathlib.Path("ended").touch()
 """
 _SERVER_OF_IT = """\
 import sys
-from guardtui.cli import serve
+from guardtui.cli.serve import command as serve
 from guardtui.cli.main import main
 serve.app_command = lambda *_: sys.argv[1:]
 main(["serve", "--port", "0"])

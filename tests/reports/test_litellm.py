@@ -15,11 +15,11 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import VerdictColumns
 from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.scanners.decision.template import default_template, parse_template
+from guardtui.scanners.models.templates import DecisionTemplate
 from tests.guardrails import decision_settings, engine_settings
 
 TOPIC = Topic(name="Tax: advice", description="Advice\non “taxes” 🦊", examples=("When?", "How?"))
-OWN = parse_template("[question]\nIs it about {description}?\n[true]\nYes, it is.\n", "")
+OWN = DecisionTemplate.parse("[question]\nIs it about {description}?\n[true]\nYes, it is.\n", "")
 
 
 def report(settings: ScannerSettings, topic: Topic = TOPIC, template: str = "") -> ReportInput:
@@ -49,13 +49,13 @@ def written(given: ReportInput) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_question_threshold_and_model_are_those_that_were_measured() -> None:
-    params, check = written(report(decided(default_template().id)))
+    params, check = written(report(decided(DecisionTemplate.shipped().id)))
     assert params["guardrail"] == "decision_model"
     assert params["mode"] == "pre_call"
     assert params["decision_model"] == "decide-1"
     assert check == {
         "name": TOPIC.name,
-        "instructions": default_template().filled(TOPIC).whole,
+        "instructions": DecisionTemplate.shipped().filled(TOPIC).whole,
         "action": "block",
         "threshold": 0.35,
     }
@@ -81,4 +81,4 @@ def test_without_a_decision_model_it_says_what_is_missing() -> None:
 def test_an_allow_topic_cannot_be_written() -> None:
     allowed = TOPIC.model_copy(update={"intent": Intent.ALLOW})
     with pytest.raises(ReportError, match="cannot hold an allow topic"):
-        written(report(decided(default_template().id), allowed))
+        written(report(decided(DecisionTemplate.shipped().id), allowed))

@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace

@@ -16,7 +16,8 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
-from guardtui.app import idea_advice, recording
+from guardtui.app.advice import idea_advice
+from guardtui.app.scan import record
 from guardtui.tui.editor import field
 from guardtui.tui.main import features, window  # noqa: F401 - features are there at once
 from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until
@@ -34,7 +35,7 @@ textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  
 field.PAUSE_ENDS_RUN = 86_400.0
 window.TYPING_PATIENCE = HANGS_AFTER
 # Edits are measured and recorded in the tests of these, which set a pause of their own.
-idea_advice.PAUSE = recording.PAUSE = 86_400.0
+idea_advice.PAUSE = record.PAUSE = 86_400.0
 textual.pilot.Pilot._wait_for_screen.__defaults__ = (HANGS_AFTER,)
 
 _resize_terminal = textual.pilot.Pilot.resize_terminal

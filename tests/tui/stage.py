@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from guardtui.advice.search import Search, SearchResult
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.results.model import ResultsView

@@ -1,4 +1,6 @@
-"""Every pane, state and dialog as a frame of text, at several sizes, compared with the stored one.
+"""Every pane, state and dialog as a frame of text, compared with the stored one.
+
+States and dialogs have one size, the panes all at which they lie otherwise.
 
 Accept a wanted change with `pytest tests/tui/test_frames.py --update-frames`, and look at it.
 """
@@ -29,12 +31,11 @@ from tests.tui.frames_app import (
     with_errors,
     write_topic,
 )
-from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import main_screen, until
 
 pytestmark = pytest.mark.usefixtures("painted")
 
-SIZES = ((120, 40), (80, 24), (60, 20))
+SIZE = (120, 40)
 TOO_SMALL = ((20, 5), (39, 11))
 
 
@@ -114,15 +115,12 @@ Play = Callable[[Scene], Awaitable[None]]
 
 
 async def panes(scene: Scene) -> None:
+    """The panes, one of them alone, and what stands beside the results where it does."""
     await scene.each_pane("pane", "editor", "metrics", "results", "detail")
-
-
-async def all_panes(scene: Scene) -> None:
-    """The panes at the sizes between; what stands beside the results where it does."""
-    await panes(scene)
-    await scene.pilot.press("z")
-    await scene.take("pane-zoomed")
-    await scene.pilot.press("escape")
+    if not scene.main.panes.stacked:
+        await scene.pilot.press("z")
+        await scene.take("pane-zoomed")
+        await scene.pilot.press("escape")
     if scene.main.panes.broad:
         await scene.each_pane("pane", "history", "categories")
 
@@ -224,10 +222,6 @@ async def errors(scene: Scene) -> None:
 
 
 PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
-    panes: (
-        lambda: LocalScanner("static"),
-        "pane-editor pane-metrics pane-results pane-detail",
-    ),
     filters: (
         lambda: LocalScanner("static"),
         "filter-error filter-without-hits filter-hits results-no-errors marks dialog-confirm "
@@ -255,19 +249,12 @@ PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
 """What is played, on which scanner, and the frames it takes."""
 
 
-@pytest.mark.parametrize(
-    "size",
-    first_is_fast(*SIZES),
-    ids=lambda size: f"{size[0]}x{size[1]}",
-)
 @pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__)
-async def test_frames(
-    topic_path: Path, play: Play, size: tuple[int, int], request: pytest.FixtureRequest
-) -> None:
+async def test_frames(topic_path: Path, play: Play, request: pytest.FixtureRequest) -> None:
     scanner, names = PLAYS[play]
     app = make_app(topic_path, scanner())
-    album = Album(app, size, request.config.getoption("--update-frames", default=False))
-    async with app.run_test(size=size) as pilot:
+    album = Album(app, SIZE, request.config.getoption("--update-frames", default=False))
+    async with app.run_test(size=SIZE) as pilot:
         scene = Scene(pilot, app, album)
         if play is not waiting:
             await scene.rest()
@@ -287,16 +274,19 @@ async def test_frames_of_a_window_that_is_too_small(
     assert not album.differences, "\n\n".join(album.differences)
 
 
-MORE_SIZES = {
-    (100, 30): "pane-editor pane-metrics pane-results pane-detail pane-zoomed",
-    (200, 60): "pane-editor pane-metrics pane-results pane-detail pane-zoomed "
-    "pane-history pane-categories",
+_ONE_BY_ONE = "pane-editor pane-metrics pane-results pane-detail"
+PANES = {
+    (60, 20): _ONE_BY_ONE,
+    (80, 24): _ONE_BY_ONE,
+    (100, 30): f"{_ONE_BY_ONE} pane-zoomed",
+    (120, 40): f"{_ONE_BY_ONE} pane-zoomed",
+    (200, 60): f"{_ONE_BY_ONE} pane-zoomed pane-history pane-categories",
 }
 """Sizes at which the panes lie otherwise, and the frames of them."""
 
 
-@pytest.mark.parametrize("size", MORE_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_frames_of_the_panes_at_other_sizes(
+@pytest.mark.parametrize("size", PANES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_frames_of_the_panes_at_every_size(
     topic_path: Path, size: tuple[int, int], request: pytest.FixtureRequest
 ) -> None:
     app = make_app(topic_path)
@@ -304,20 +294,14 @@ async def test_frames_of_the_panes_at_other_sizes(
     async with app.run_test(size=size) as pilot:
         scene = Scene(pilot, app, album)
         await scene.rest()
-        await all_panes(scene)
-    assert album.taken == MORE_SIZES[size].split()
+        await panes(scene)
+    assert album.taken == PANES[size].split()
     assert not album.differences, "\n\n".join(album.differences)
 
 
 def test_no_frame_is_left_over() -> None:
-    wanted = {
-        *(file_of(name, size) for size, names in MORE_SIZES.items() for name in names.split())
-    } | {
-        file_of(name, size)
-        for _, names in PLAYS.values()
-        for name in names.split()
-        for size in SIZES
-    }
+    wanted = {file_of(name, size) for size, names in PANES.items() for name in names.split()}
+    wanted |= {file_of(name, SIZE) for _, names in PLAYS.values() for name in names.split()}
     wanted |= {file_of("too-small", size) for size in TOO_SMALL}
     assert set(FRAMES.iterdir()) == wanted
 

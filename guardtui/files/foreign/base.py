@@ -102,12 +102,13 @@ class ImportOptions:
 
     def not_a_label(self, value: Any) -> str:
         """Return why a value is not a label, and the remedy."""
-        shown = _shown(value)
         if _is_empty(value):
             return (
                 "the label is empty: write one, or choose --unlabelled leave-out (without such "
                 "prompts) or --unlabelled false"
             )
+        text = value if isinstance(value, str) else _word(value)
+        shown = repr(text if len(text) <= 40 else f"{text[:39]}…")
         true = quote(str(value)) if _word(value) in SPREADSHEET_TRUE else "VALUE"
         return (
             f"{shown} is not a label: write true or false, or name true values with --true {true}"
@@ -125,11 +126,6 @@ def _word(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip().lower()
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else _word(value)
-    return repr(text if len(text) <= 40 else f"{text[:39]}…")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from guardtui.domain.document import (
     parts_of,
 )
 from guardtui.domain.text import display_start
-from guardtui.reports.html.difference import edited_facts
+from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.reports.html.page import (
     Content,
     Markup,
@@ -38,11 +38,14 @@ from guardtui.reports.html.page import (
     rows_table,
     table,
     tag,
+    text,
 )
 from guardtui.reports.html.svg import drawing
 
 LIMIT = 200
 """Lines of one list."""
+
+_COMPARED = 20_000  # characters of two texts; the words of longer ones are not compared
 
 BELOW = 5
 """Lines below an entry of a list."""
@@ -141,7 +144,28 @@ def _cut(lines: Lines, limit: int) -> Markup:
 
 @_markup.register
 def _edits(block: Edits) -> Markup:
-    return edited_facts(block.fields)
+    return facts((name, _difference(before, after)) for name, before, after in block.fields)
+
+
+def _difference(before: str, after: str) -> Markup:
+    """Return the added and removed words of a text against the previous one.
+
+    They are marked by elements and signs, not only by colour.
+    """
+    if before == after:
+        return quoted(after)
+    pieces = [(DiffKind.REMOVED, before), (DiffKind.ADDED, after)]
+    if len(before) + len(after) <= _COMPARED:
+        pieces = word_diff(before, after)
+    made: list[Markup] = []
+    for kind, piece in pieces:
+        if kind is DiffKind.ADDED and piece:
+            made.append(tag("ins", text(piece)))
+        elif kind is DiffKind.REMOVED and piece:
+            made.append(tag("del", text(piece)))
+        else:
+            made.append(text(piece))
+    return tag("bdi", *made, class_="quoted")
 
 
 @_markup.register

@@ -123,7 +123,8 @@ class LocalScanner:
         self._threshold_source = threshold_source
         self._cache_folder = cache
         self._encode = encode
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held while prompts are embedded, which takes minutes
+        self._load_lock = threading.Lock()
         self._loaded: tuple[Encoder, ScoringModel, VectorCache] | None = None
         self._prepared: _Prepared | None = None
         self._text_vectors: dict[str, Floats] = {}
@@ -155,9 +156,9 @@ class LocalScanner:
     def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
         """Load encoder and constants once (0.1 to 0.5 s). Raises `ScannerError` if damaged."""
         loaded = self._loaded
-        if loaded is not None:  # without the lock, which is held while prompts are embedded
+        if loaded is not None:
             return loaded
-        with self._lock:
+        with self._load_lock:  # of its own: nobody who loads waits for prompts to be embedded
             if self._loaded is None:
                 try:
                     encoder = load_encoder(self.encoder_name)

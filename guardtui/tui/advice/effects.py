@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from rich.text import Text
 
 from guardtui.advice.effects import Effect, no_effect
+from guardtui.app.advice.refinement import Effects
 from guardtui.app.problems import READING_TIME
-from guardtui.app.refinement import Effects
 from guardtui.app.services import Services
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text

@@ -17,13 +17,13 @@ from textual.binding import Binding
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchProgress, SearchResult
-from guardtui.app.idea_advice import IdeaAdvice
-from guardtui.app.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.idea_advice import IdeaAdvice
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.refinement import Measure, RefinementError
+from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.app.problems import READING_TIME
-from guardtui.app.refinement import Measure, RefinementError
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.app.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
@@ -218,6 +218,7 @@ class IdeaFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
+        self._known_keys: tuple[Mapping[str, str], tuple[str, str]] | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
@@ -243,10 +244,15 @@ class IdeaFeature:
     @property
     def _keys(self) -> tuple[str, str]:
         """The keys through the menu, which work everywhere: with words, and to take the idea."""
-        menu = first_key("open_menu", self._window.keymap)
+        keymap = self._window.keymap
+        if self._known_keys is not None and self._known_keys[0] == keymap:
+            return self._known_keys[1]
+        menu = first_key("open_menu", keymap)
         take, more = (menu_path(action_named(name)) for name in ("take_idea", "ideas"))
         short = f"{menu} {' '.join(take)}"
-        return f"{short} take · {' '.join(more)} more", short
+        keys = f"{short} take · {' '.join(more)} more", short
+        self._known_keys = dict(keymap), keys
+        return keys
 
     @staticmethod
     def _current(state: AppState) -> Ideas | None:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Input
 
 from guardtui.advice.candidates import Candidate
-from guardtui.app.wording_trials import TypeWordings, WordingPlan, WordingRequest
+from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan, WordingRequest
 from guardtui.domain.text import display_start, display_text
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.editor.definition_diff import difference_text

@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button
 
+from guardtui.app.airs.profile_changes import ShowChanges
+from guardtui.app.airs.remote_topics import ShowTopic
+from guardtui.app.airs.tenant_topics import too_large
 from guardtui.app.ports import Question
-from guardtui.app.profile_changes import ShowChanges
-from guardtui.app.remote_topics import ShowTopic
-from guardtui.app.tenant_topics import too_large
 from guardtui.domain.definition_edits import paired_examples
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.word_diff import DiffKind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from guardtui.app.connections import Connections
+from guardtui.app.airs.remote_topics import Change, RemoteTopics
+from guardtui.app.guardrails.connections import Connections
 from guardtui.app.ports import Author, Jobs
-from guardtui.app.remote_topics import Change, RemoteTopics
 from guardtui.app.state import ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 

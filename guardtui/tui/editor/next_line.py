@@ -15,7 +15,7 @@ from guardtui.domain.figures import change_interval_text
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:
-    from guardtui.app.ideas import Ideas
+    from guardtui.app.advice.ideas import Ideas
 
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones

@@ -17,10 +17,10 @@ from textual.widget import Widget
 from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
-from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_choice import GuardrailOffer, GuardrailRequest
-from guardtui.app.guardrails import Guardrails
-from guardtui.app.named_guardrails import NamedGuardrail
+from guardtui.app.guardrails.check_result import CheckResult
+from guardtui.app.guardrails.choice import GuardrailOffer, GuardrailRequest
+from guardtui.app.guardrails.choosing import Guardrails
+from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.domain.errors import GuardtuiError

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button
 
-from guardtui.app.agreement import EngineAgreement, compare_with_engine
+from guardtui.app.scan.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
 from guardtui.domain.figures import bracketed, rate_text, threshold_text
 from guardtui.domain.guardrail import guardrail_text

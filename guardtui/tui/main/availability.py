@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from guardtui.app.preview import needs_all
-from guardtui.app.scan import NO_SCAN, UNDER_WAY
+from guardtui.app.editing.preview import needs_all
+from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
 from guardtui.domain.guardrail import REMOTE
 

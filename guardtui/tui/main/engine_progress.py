@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from guardtui.app.engine import Engine
+from guardtui.app.editing.engine import Engine
 from guardtui.scanners.base import Progress
 from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.main.feature import ActionMethod

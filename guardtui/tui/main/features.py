@@ -29,7 +29,7 @@ from guardtui.tui.tour.feature import TourFeature
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.own_metrics import OwnMetric

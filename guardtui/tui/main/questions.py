@@ -8,9 +8,9 @@ from typing import Any
 from rich.text import Text
 from textual.screen import ModalScreen
 
+from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
-from guardtui.app.scan_plan import FlipPlan, ScanPlan
-from guardtui.app.wording_trials import TypeWordings, WordingPlan
+from guardtui.app.scan.plan import FlipPlan, ScanPlan
 from guardtui.domain.text import display_text
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.airs import dialogs as airs_dialogs

@@ -30,7 +30,7 @@ from guardtui.tui.registry.actions import SCREEN, performed
 from guardtui.tui.table.frame_table import FrameTable
 
 if TYPE_CHECKING:
-    from guardtui.app.remote import RemoteOptions
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.app.services import Services
     from guardtui.app.state import AppState
     from guardtui.config import Config
@@ -282,7 +282,7 @@ class MainScreen(Screen[None]):
         if self._greeting is Greeting.TOUR and self._loaded.tour.box is None:
             self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
-            keys = self.window.keys_of("tour")
+            keys = self.window.first_key("tour")
             self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")

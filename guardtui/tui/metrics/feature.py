@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.recording import is_recorded
-from guardtui.app.remote import AIRS
+from guardtui.app.guardrails.remote import AIRS
+from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import DECISION, badge, revision_of
 from guardtui.domain.text import display_start, display_text
-from guardtui.scanners.decision.scanner import THRESHOLD
-from guardtui.session.session import PLATEAU
+from guardtui.scanners.models.decision import THRESHOLD
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text
@@ -36,11 +35,14 @@ class HeaderFeature:
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
+        self._unsaved = False
+        """Whether the header says that edits are unsaved."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Draw the header if its content changed."""
         if (
-            new.topic is not old.topic
+            (new.topic is not old.topic and self._services.workspace.unsaved != self._unsaved)
+            or new.topic.intent is not old.topic.intent
             or new.files != old.files
             or new.connection != old.connection
             or _scan_text(new.scan) != _scan_text(old.scan)
@@ -80,7 +82,8 @@ class HeaderFeature:
     def _states(self, state: AppState) -> Text:
         """Return the states that are never cut: saved, the scan, labels of another intent."""
         workspace, text = self._services.workspace, Text()
-        if workspace.unsaved:
+        self._unsaved = workspace.unsaved
+        if self._unsaved:
             text.append("  ● unsaved", "bold $text-warning")
         else:
             text.append("  saved", "$text-muted")
@@ -159,26 +162,19 @@ class MetricsFeature:
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
         workspace, session = self._services.workspace, self._services.session
         best, baseline = session.best, session.baseline
+        comparable = session.comparable
         return Dashboard(
-            evaluation=evaluation,
-            comparison=state.comparison,
-            baseline=baseline.number if baseline else None,
-            pinned=session.pinned is not None,
-            history=[iteration.evaluation.metrics.coverage for iteration in session.comparable],
-            numbers=[iteration.number for iteration in session.comparable],
-            best=best.number if best else None,
+            state,
+            evaluation,
+            baseline=None if baseline is None else baseline.number,
+            history=[iteration.evaluation.metrics.coverage for iteration in comparable],
+            best=None if best is None else best.number,
             best_coverage=session.best_coverage,
-            best_recorded=best.evaluation.metrics.coverage if best else None,
+            best_recorded=None if best is None else best.evaluation.metrics.coverage,
             discards=session.discards_in_a_row,
-            plateau=PLATEAU,
             changes=workspace.changes,
             recorded=is_recorded(session, evaluation),
-            fit=state.fit,
-            held_out=state.held_out,
             shipped=self._shipped(evaluation),
-            partial=state.partial,
-            forecast=state.forecast,
-            figures=state.figures,
             sample="" if workspace.sample is None else workspace.sample.text,
             proportional=workspace.sample is None or workspace.sample.proportional,
         )

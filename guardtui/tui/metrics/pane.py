@@ -14,18 +14,19 @@ from textual.reactive import reactive
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
-from guardtui.domain.operating_point import SHIPPED, ThresholdFit, is_fitted_with
+from guardtui.domain.operating_point import SHIPPED, is_fitted_with
 from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
+from guardtui.session.session import PLATEAU
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:
+    from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.partial_rates import PartialRates
-    from guardtui.domain.user_metric import UserMetric
     from guardtui.forecast.expected import Expected
     from guardtui.forecast.forecaster import Forecast
 
@@ -39,31 +40,20 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, eq=False)
 class Dashboard:
-    """Everything that the pane shows, as values."""
+    """A state with its `evaluation`, and what the pane shows of the session and the files."""
 
+    state: AppState
     evaluation: Evaluation
-    comparison: Comparison | None
     baseline: int | None
-    pinned: bool
     history: Sequence[float | None]
-    numbers: Sequence[int]
     best: int | None
     best_coverage: float | None
     best_recorded: float | None
     discards: int
-    plateau: int
     changes: Sequence[str]
     recorded: bool
-    partial: PartialRates | None = None
-    forecast: Forecast | None = None
-    """The forecast behind the evaluation; None for a measured one."""
     sample: str = ""
     """Text about the sample that the prompts are; "" for a complete prompt set."""
-    figures: Sequence[UserMetric] | None = ()
-    """Figures of user-defined metrics; None while they are computed."""
-    fit: ThresholdFit | None = None
-    held_out: float | None = None
-    """Cross-validated coverage if the threshold was fitted to these labels."""
     shipped: float | None = None
     """The engine's shipped threshold."""
     proportional: bool = True
@@ -140,7 +130,7 @@ def dashboard_text(shown: Dashboard | None) -> Text:
         *_shown_rates(shown),
         *_own(shown),
         _counts(shown),
-        *(_change(shown) if shown.forecast is None else _likely(shown, shown.forecast)),
+        *(_change(shown) if shown.state.forecast is None else _likely(shown, shown.state.forecast)),
         _history(shown),
         _edit(shown),
         *_operating_point(shown),
@@ -151,7 +141,7 @@ def dashboard_text(shown: Dashboard | None) -> Text:
 
 def operating_text(shown: Dashboard) -> str:
     """Return the threshold, its source and the shipped one; "" for a scanner without one."""
-    settings, fit = shown.evaluation.settings, shown.fit
+    settings, fit = shown.evaluation.settings, shown.state.fit
     if settings.threshold is None:
         return ""
     text = f"threshold {threshold_text(settings.threshold)}, "
@@ -170,9 +160,9 @@ def _operating_point(shown: Dashboard) -> list[Text]:
 
 
 def _shown_rates(shown: Dashboard) -> list[Text]:
-    if shown.forecast is not None:
-        return _expected_rates(shown.forecast)
-    partial = shown.partial
+    if shown.state.forecast is not None:
+        return _expected_rates(shown.state.forecast)
+    partial = shown.state.partial
     if partial is None:
         return [*_few(shown), *_rates(shown)]
     if partial.sampled:
@@ -227,7 +217,7 @@ def _is_likely(forecast: Forecast) -> bool:
 def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
     """Return likely regressions and fixes, and the grounds of the forecast."""
     lines = []
-    comparison = shown.comparison
+    comparison = shown.state.comparison
     if comparison is not None:
         line = Text("likely regressions ")
         line.append(
@@ -235,7 +225,7 @@ def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
         )
         line.append("   likely fixes ")
         line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
-        pin = " (pinned)" if shown.pinned else ""
+        pin = " (pinned)" if shown.state.pinned is not None else ""
         line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
         lines.append(line)
     grounds = forecast.grounds
@@ -299,7 +289,7 @@ def _rates(shown: Dashboard) -> list[Text]:
     others = Text()
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(metrics, name)
-        sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
+        sign, style = delta(shown.state.comparison.deltas[name] if shown.state.comparison else None)
         if name in _IN_ONE_LINE:
             others.append(f"{title} ").append(_value(shown, value), _weight(shown, name))
             others.append(f" {sign[:1]}" if sign else "", style).append("  ")
@@ -312,8 +302,8 @@ def _rates(shown: Dashboard) -> list[Text]:
             line.append("of the sample", "$text-muted")
         else:
             line.append(bracketed(interval), "$text-muted")
-        if name == "coverage" and shown.held_out is not None:
-            line.append(f" cv {rate_text(shown.held_out)}", "$text-muted")
+        if name == "coverage" and shown.state.held_out is not None:
+            line.append(f" cv {rate_text(shown.state.held_out)}", "$text-muted")
         lines.append(line)
         if name == "coverage":
             lines += _separation(shown)
@@ -330,7 +320,7 @@ def _separation(shown: Dashboard) -> list[Text]:
         return []
     line = Text(f"{'separation':<11}")
     line.append(f"{_value(shown, separation.area):<7}", "bold")
-    change = shown.comparison.separation if shown.comparison else None
+    change = shown.state.comparison.separation if shown.state.comparison else None
     sign, style = delta(None if change is None else change.value)
     line.append(f"{sign:<10}", style)
     line.append(bracketed(separation.interval), "$text-muted")
@@ -369,10 +359,10 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
 
 
 def _own(shown: Dashboard) -> list[Text]:
-    if shown.figures is None:
+    if shown.state.figures is None:
         return [Text("own metrics …", "$text-muted")]
     lines = []
-    for figure in shown.figures:
+    for figure in shown.state.figures:
         line = Text(f"{display_start(figure.name, _NAME_CHARACTERS):<9} ")
         if figure.problem:
             line.append(f"error: {display_start(figure.problem, 200)}", "$text-error")
@@ -391,7 +381,7 @@ def _counts(shown: Dashboard) -> Text:
 
 
 def _change(shown: Dashboard) -> list[Text]:
-    comparison = shown.comparison
+    comparison = shown.state.comparison
     if comparison is None:
         return [Text("no baseline yet", "$text-muted")]
     line = Text("regressions ")
@@ -400,7 +390,7 @@ def _change(shown: Dashboard) -> list[Text]:
     )
     line.append("   fixes ")
     line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
-    pin = " (pinned)" if shown.pinned else ""
+    pin = " (pinned)" if shown.state.pinned is not None else ""
     line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
     lines = [line, Text(_coverage_text(comparison), "$text-muted")]
     lines += [Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats]
@@ -436,8 +426,8 @@ def _history(shown: Dashboard) -> Text:
         if shown.best_coverage != shown.best_recorded:
             line.append(" with current labels")
     if shown.discards:
-        line.append(f"  discards {shown.discards}/{shown.plateau}")
-    if shown.discards >= shown.plateau:
+        line.append(f"  discards {shown.discards}/{PLATEAU}")
+    if shown.discards >= PLATEAU:
         line.append("  plateau: try another angle", "bold $text-warning")
     return line
 
@@ -478,9 +468,9 @@ def summary(shown: Dashboard | None) -> Text:
     """Return the figures in one line, for small screens."""
     if shown is None:
         return Text("not evaluated yet", "$text-muted")
-    metrics, comparison = shown.evaluation.metrics, shown.comparison
+    metrics, comparison = shown.evaluation.metrics, shown.state.comparison
     sign, style = delta(comparison.deltas["coverage"] if comparison else None)
-    partial, forecast = shown.partial, shown.forecast
+    partial, forecast = shown.state.partial, shown.state.forecast
     if forecast is not None:
         return _forecast_summary(shown, forecast)
     line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown))
@@ -510,6 +500,6 @@ def _forecast_summary(shown: Dashboard, forecast: Forecast) -> Text:
         line.append(f"{title} {'n/a' if rate is None else '≈' + rate_text(rate.value)} ", style)
         if name == "coverage" and rate is not None:
             line.append(f"[{rate.low:.2f} – {rate.high:.2f}] ", "$text-muted")
-    if shown.comparison is not None:
-        line.append(f" ✗R {shown.comparison.regressions} ✓F {shown.comparison.fixes}")
+    if shown.state.comparison is not None:
+        line.append(f" ✗R {shown.state.comparison.regressions} ✓F {shown.state.comparison.fixes}")
     return line

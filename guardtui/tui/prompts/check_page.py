@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets.option_list import Option
 
-from guardtui.app.engine_findings import engine_findings
+from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.metrics import Metrics, metrics_by_group

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from guardtui.app.other_guardrails import OtherGuardrails
 from guardtui.app.problems import problems_shown
+from guardtui.app.scan.other_guardrails import OtherGuardrails
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button
 
-from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
+from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.text import display_text
 from guardtui.tui.kit.inert import Label, Static

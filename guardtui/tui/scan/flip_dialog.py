@@ -11,8 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Input
 
-from guardtui.app.flip_check import FlipGoal, expected_text
-from guardtui.app.scan_plan import FlipPlan, ScanChoice
+from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice, expected_text
 from guardtui.domain.figures import count_text
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.inert import Label, Static

@@ -31,8 +31,13 @@ class SideFeature:
         """The state whose history and categories are shown."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Update the panes."""
-        self.draw()
+        """Update the panes if they show another evaluation or other iterations."""
+        if (
+            new.evaluation is not old.evaluation
+            or new.iterations is not old.iterations
+            or new.pinned != old.pinned
+        ):
+            self.draw()
 
     def draw(self) -> None:
         """Show the current state if it changed and the panes are visible."""

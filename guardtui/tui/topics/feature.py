@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from guardtui.app.new_topic import paths_of, write_new_topic
+from guardtui.app.editing.new_topic import paths_of, write_new_topic
+from guardtui.app.editing.topic_from_prompts import start_topic
+from guardtui.app.editing.topic_opening import known_topics, open_topic
 from guardtui.app.services import Services
-from guardtui.app.topic_from_prompts import start_topic
-from guardtui.app.topic_opening import known_topics, open_topic
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.recent_topics import forget_opened

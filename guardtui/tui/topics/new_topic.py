@@ -11,8 +11,8 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Input
 
-from guardtui.app.new_topic import paths_of, problems_of
-from guardtui.app.topic_from_prompts import name_for
+from guardtui.app.editing.new_topic import paths_of, problems_of
+from guardtui.app.editing.topic_from_prompts import name_for
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace
 from guardtui.tui.inputs.line_input import LineInput

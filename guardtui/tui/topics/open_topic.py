@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
-from guardtui.app.topic_opening import KnownTopic
+from guardtui.app.editing.topic_opening import KnownTopic
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import UnknownPromptsError, Workspace
 from guardtui.tui.inputs.line_input import LineInput

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -321,6 +322,16 @@ async def test_concurrent_scans_are_independent(eager_threads: None) -> None:
     result = await asyncio.gather(*(scanner.scan(topic, PROMPTS, quiet) for topic in topics))
     for topic, verdicts in zip(topics, result, strict=True):
         np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), topic).score)
+
+
+def test_loading_does_not_wait_while_prompts_are_embedded() -> None:
+    """The app asks for the settings of an encoder that another thread is using already."""
+    scanner = LocalScanner("static")
+    with ThreadPoolExecutor(1) as threads, scanner._turn(lambda: False):
+        assert (
+            threads.submit(lambda: scanner.settings).result(timeout=30).guardrail.encoder
+            == "static"
+        )
 
 
 @pytest.fixture

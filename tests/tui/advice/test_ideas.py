@@ -13,7 +13,7 @@ from rich.text import Text
 from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
-from guardtui.app.ideas import Idea, IdeaKind, Ideas
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner

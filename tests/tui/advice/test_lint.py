@@ -13,7 +13,7 @@ from textual.widgets import TextArea
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
-from guardtui.app.definition_lint import carried_on
+from guardtui.app.editing.definition_lint import carried_on
 from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from guardtui.app.wording_trials import TypeWordings, WordingRequest
+from guardtui.app.advice.wording_trials import TypeWordings, WordingRequest
 from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from tests.tui.stages import first_row_is_fast
 

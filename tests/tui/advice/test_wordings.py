@@ -13,21 +13,21 @@ pytest.importorskip("aiohttp")
 from textual.screen import Screen
 from textual.widgets import Input
 
-from guardtui.app.remote import RemoteOptions
-from guardtui.scanners.decision.options import DecisionOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import AnswersDialog
+from tests.app.advice.test_wording_trials import topic_path
 from tests.app.cloud import NO_FILE
-from tests.app.test_wording_trials import topic_path
 from tests.http.server import Server, silence
 from tests.http.test_system_keyring import use
-from tests.scanners.decision.conftest import serving
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.decision_service import serving
+from tests.scanners.models.judges import said
 from tests.tui.settling import settle
 from tests.tui.tax_app import frame, ready, until
 

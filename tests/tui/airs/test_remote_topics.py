@@ -13,7 +13,7 @@ from textual.widgets import OptionList
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.tenant_topics import TenantTopics
+from guardtui.app.airs.tenant_topics import TenantTopics
 from guardtui.domain.topic import Intent, Topic
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.airs import lifecycle
@@ -191,7 +191,7 @@ async def test_a_topic_that_is_too_large_is_not_copied(cloud: Cloud, topic_path:
         return listing
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("guardtui.app.remote_topics.read_listing", read)
+        patch.setattr("guardtui.app.airs.remote_topics.read_listing", read)
         async with playing(topic_path, remote(cloud)) as play:
             before = play.main.services.session.topic
             assert "no such profile" in await opened(play)

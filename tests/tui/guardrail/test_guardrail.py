@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Label
 
-from guardtui.app.check_result import CheckResult
-from guardtui.app.guardrail_choice import GuardrailRequest
-from guardtui.app.guardrails import Guardrails
-from guardtui.app.named_guardrails import FILE
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.check_result import CheckResult
+from guardtui.app.guardrails.choice import GuardrailRequest
+from guardtui.app.guardrails.choosing import Guardrails
+from guardtui.app.guardrails.named import FILE
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
@@ -29,7 +29,7 @@ from guardtui.tui.scan.dialogs import ScanDialog
 from tests.app.cloud import NO_FILE, Cloud
 from tests.http.server import Received, Server, Step, answer
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.judges import said
 from tests.tui.settling import settle
 from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
 

@@ -238,24 +238,6 @@ async def test_each_iteration_has_one_line_with_aligned_columns(
     await history_of(topic_path, run, size)
 
 
-@pytest.mark.exhaustive
-async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        before = main.services.session.topic
-        await pilot.press("down", "r")  # #2
-        await until(pilot, lambda: app.screen is main and settled(main))
-        assert main.services.session.topic.description == STEPS[2][1]
-        await pilot.press("ctrl+z")
-        await until(pilot, lambda: settled(main) and main.services.session.topic == before)
-        await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
-        await pilot.press("f4")
-        await until(pilot, lambda: app.screen is main)
-        assert main.services.session.topic == before
-
-    await history_of(topic_path, run)
-
-
 @pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_without_iterations_it_says_so(topic_path: Path, size: tuple[int, int]) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 from textual.widgets._footer import FooterKey
 
-from guardtui.app.scan_results import ScanResults
+from guardtui.app.scan.record import ScanResults
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.user_metrics import THREAD, LiveUserMetrics
+from guardtui.app.editing.evaluations import THREAD, LiveUserMetrics
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scorer import SampleScore
 from guardtui.session.own_metrics import OwnMetric
@@ -49,11 +49,8 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
 
         def shown() -> dict[str, str]:
             dashboard = screen.panes.metrics.dashboard
-            return (
-                {one.name: one.text for one in (dashboard.figures or ()) if dashboard is not None}
-                if dashboard is not None
-                else {}
-            )
+            figures = None if dashboard is None else dashboard.state.figures
+            return {one.name: one.text for one in figures or ()}
 
         await until(pilot, lambda: "mistakes" in shown())
         metrics = screen.state.evaluation.metrics if screen.state.evaluation is not None else None
@@ -87,7 +84,7 @@ async def test_without_own_metrics_the_line_is_hidden(topic_path: Path) -> None:
         await ready(pilot, app)
         dashboard = main_screen(app).panes.metrics.dashboard
         assert dashboard is not None
-        assert dashboard.figures == ()
+        assert dashboard.state.figures == ()
 
 
 async def test_of_evaluations_that_come_meanwhile_only_the_newest_is_measured() -> None:

@@ -6,15 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.state import Connection, ScanStatus
+from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
 from guardtui.domain.partial_rates import PartialRates, partial_rates
-from guardtui.domain.topic import Topic
+from guardtui.domain.prompts import build_prompt_set
+from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp
@@ -25,6 +27,13 @@ from tests.guardrails import airs_settings, engine_settings
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
+
+PROMPTS = build_prompt_set(
+    pl.DataFrame({"prompt": ["a cat", "a dog"], "expected": ["true", "false"]}),
+    np.array([2, 3], np.uint32),
+    "cats.csv",
+    Intent.BLOCK,
+)
 
 
 def test_before_an_evaluation_it_shows_what_happens_next() -> None:
@@ -60,19 +69,26 @@ def test_the_bars_reach_from_the_lowest_value_to_the_highest() -> None:
     assert sparkline([0.1] + [0.5, 0.6] * 12) == "▁█" * 12
 
 
-def dashboard(evaluation: Evaluation, baseline: Evaluation | None = None) -> Dashboard:
+def dashboard(
+    evaluation: Evaluation,
+    baseline: Evaluation | None = None,
+    partial: PartialRates | None = None,
+) -> Dashboard:
     return Dashboard(
-        evaluation=evaluation,
-        comparison=None if baseline is None else compare(baseline, evaluation),
+        AppState(
+            evaluation.topic,
+            PROMPTS,
+            evaluation=evaluation,
+            comparison=None if baseline is None else compare(baseline, evaluation),
+            partial=partial,
+        ),
+        evaluation,
         baseline=None if baseline is None else 0,
-        pinned=False,
         history=[],
-        numbers=[],
         best=None,
         best_coverage=None,
         best_recorded=None,
         discards=0,
-        plateau=5,
         changes=(),
         recorded=False,
     )
@@ -112,7 +128,7 @@ def half_scanned() -> tuple[Evaluation, PartialRates]:
 
 def test_a_rate_of_which_no_prompt_is_answered_has_no_figure() -> None:
     part, partial = half_scanned()
-    lines = dashboard_text(replace(dashboard(part), partial=partial)).plain.splitlines()
+    lines = dashboard_text(dashboard(part, partial=partial)).plain.splitlines()
     assert next(line for line in lines if line.startswith("TNR")).split() == [
         "TNR", "n/a", "0/100", "answered",
     ]  # fmt: skip
@@ -121,7 +137,7 @@ def test_a_rate_of_which_no_prompt_is_answered_has_no_figure() -> None:
 
 def test_estimates_and_what_is_possible_fit_into_the_pane_at_120_columns() -> None:
     part, partial = half_scanned()
-    lines = dashboard_text(replace(dashboard(part), partial=partial)).plain.splitlines()
+    lines = dashboard_text(dashboard(part, partial=partial)).plain.splitlines()
     coverage = next(line for line in lines if line.startswith("coverage"))
     assert coverage.endswith("0.00 to 1.00 possible")
     assert len(coverage) <= 56

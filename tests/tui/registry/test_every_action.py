@@ -21,13 +21,12 @@ from textual.widgets._footer import FooterKey
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
-from guardtui.app.agreement import EngineAgreement
-from guardtui.app.flip_check import FlipGoal
-from guardtui.app.ideas import Idea, IdeaKind, Ideas
-from guardtui.app.remote import RemoteOptions
-from guardtui.app.remote_topics import ShowTopic
-from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
-from guardtui.app.wording_trials import TypeWordings, WordingPlan
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
+from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan
+from guardtui.app.airs.remote_topics import ShowTopic
+from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.scan.agreement import EngineAgreement
+from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanCost, ScanPlan
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected

@@ -11,12 +11,12 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
+from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.domain.figures import duration_text
 from guardtui.scanners.base import Progress, Traffic
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.expense import CallExpense
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.expense import CallExpense
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.scan.dialogs import ScanDialog

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.flip_check import EndReason, FlipGoal, FlipStatus
-from guardtui.app.scan_plan import FlipPlan, ScanChoice
+from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, FlipStatus, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.expense import CallExpense
-from guardtui.scanners.judge.scanner import JudgeScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.expense import CallExpense
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.scan.pane import scan_text
-from tests.app.test_flip_check import TOPIC
+from tests.app.scan.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
-from tests.scanners.judge.conftest import asked as asked_of
-from tests.scanners.judge.conftest import said
+from tests.scanners.models.judges import asked as asked_of
+from tests.scanners.models.judges import said
 from tests.sessions import Scanned, answers
 from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing
@@ -130,7 +129,7 @@ async def test_a_check_by_key_shows_its_result(
         return said(f"ANSWER: {'yes' if given[asked_of(request)] else 'no'}")
 
     async with Server(model) as server:
-        settings = JudgeScanner((ModelAddress(f"{server.url}/v1", "mock"),)).settings
+        settings = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),)).scanner().settings
         scanned.scan("Advice on income tax", settings)
         async with playing(scanned.topic_path, server, monkeypatch) as play:
             topic = play.main.services.session.topic

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.flip_check import FlipGoal, FlipStatus
-from guardtui.app.ideas import Idea, IdeaKind
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.advice.ideas import Idea, IdeaKind
+from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.scan.plan import FlipGoal, FlipStatus
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.domain.evaluation import Evaluation
 from guardtui.forecast.expected import Expected
-from guardtui.scanners.budget import Prices
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
+from guardtui.scanners.models.calls import CallOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.epochs import Epochs
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
@@ -32,7 +33,7 @@ from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from tests.http.server import Received, Server, Step
-from tests.scanners.judge.conftest import asked, prompts_of, said
+from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, frame, ready, topic_path, until
 
 __all__ = ["topic_path"]
@@ -84,7 +85,7 @@ async def playing(
 ) -> AsyncIterator[Play]:
     monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
     models = (ModelAddress(f"{server.url}/v1", "mock"),)
-    judge = JudgeOptions(models, prices=Prices(1, 2))
+    judge = JudgeOptions(models, calls=CallOptions(Prices(1, 2)))
     options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge, epochs=epochs)
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=(120, 40)) as pilot:

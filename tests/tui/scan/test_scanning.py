@@ -13,18 +13,17 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.domain.verdicts import Outcome, Triggered
+from guardtui.domain.verdicts import Outcome
 from guardtui.files.topic_files import load_topic
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision
 from guardtui.tui.guardrail.dialog import GuardrailDialog
 from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, ConfirmDialog
-from guardtui.tui.scan.dialogs import ScanDialog
-from tests.app.cloud import CANARY, COUNT, KEY, PROMPTS, Cloud, remote
+from tests.app.cloud import COUNT, KEY, PROMPTS, Cloud, remote
 from tests.tui.airs_app import Play, playing
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import TOPIC, topic_path
+from tests.tui.tax_app import topic_path
 
 __all__ = ["topic_path"]
 
@@ -43,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks often, and nothing that happens by itself."""
     monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.05)
     monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setattr("guardtui.app.scan.SHOW_EVERY", 0.0)
+    monkeypatch.setattr("guardtui.app.scan.run.SHOW_EVERY", 0.0)
     monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
@@ -156,16 +155,6 @@ async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> 
 
 
 @pytest.mark.exhaustive
-async def test_scans_wait_until_the_definition_is_live(start: Start, topic_path: Path) -> None:
-    cloud = await start(propagation="7s")
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-        assert no_verdict(play) == []
-        assert cloud.times(CANARY) > 1
-        assert cloud.asked == COUNT
-
-
-@pytest.mark.exhaustive
 async def test_a_change_that_never_comes_in_effect(start: Start, topic_path: Path) -> None:
     cloud = await start(propagation="1h")
     async with playing(topic_path, remote(cloud)) as play:
@@ -187,29 +176,6 @@ async def test_a_change_that_never_comes_in_effect(start: Start, topic_path: Pat
         cloud.clock.advance(3600)
         await play.scan()  # it is in the profile already: nothing to ask
         assert cloud.asked == COUNT
-
-
-@pytest.mark.exhaustive
-async def test_a_topic_that_does_not_stop_its_own_example_can_be_scanned(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    topic_path.write_text(
-        TOPIC.replace("How can I pay less tax?", "Zebra").replace("home office", "zebra"), "utf-8"
-    )
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+r")
-        await play.dialog()
-        await play.press("g")
-        await play.until(
-            lambda: (
-                isinstance(play.app.screen, AnswersDialog) or not play.main.services.scans.under_way
-            )
-        )
-        if isinstance(play.app.screen, AnswersDialog):
-            assert "but the probe is not stopped" in play.frame
-            await play.press("s")
-        await play.ended()
-        assert no_verdict(play) == []
 
 
 # --- later scans, keep and discard ---------------------------------------------------------
@@ -247,44 +213,6 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
 
 
 @pytest.mark.exhaustive
-async def test_discard_goes_back_and_leaves_the_profile_when_nothing_was_agreed(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-        await play.describe(WORSE)
-        await play.scan("g")
-        await play.press("f3")
-        await play.until(
-            lambda: play.main.services.session.topic.description == "Personal tax advice"
-        )
-        await play.ended()
-        assert [scan.decision for scan in play.scans] == [Decision.KEEP, Decision.DISCARD]
-        assert cloud.pinned() == [WORSE]
-        assert play.shown == "airs"  # the scan of the best one is known
-
-
-@pytest.mark.exhaustive
-async def test_agreed_scans_need_no_dialog_and_discard_restores_the_profile(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("t", "g")
-        await play.describe(WORSE)
-        await play.scan()
-        assert cloud.pinned() == [WORSE]
-        asked = cloud.asked
-        await play.press("f3")
-        await play.until(lambda: cloud.pinned() == ["Personal tax advice"])
-        await play.until(lambda: "The profile has the best definition again." in play.told)
-        await play.ended()
-        assert cloud.asked == asked
-        await play.scan()  # all of it is known
-        assert cloud.asked == asked
-        assert no_verdict(play) == []
-
-
-@pytest.mark.exhaustive
 async def test_consent_holds_after_a_restart(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("t", "g")
@@ -295,40 +223,6 @@ async def test_consent_holds_after_a_restart(cloud: Cloud, topic_path: Path) -> 
         assert play.main.services.session.topic.description == WORSE  # the draft
         await play.press("f3")
         await play.until(lambda: cloud.pinned() == ["Personal tax advice"])
-
-
-@pytest.mark.exhaustive
-async def test_likely_changes_only(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-        await play.describe("Advice on personal taxes")
-        await play.press("ctrl+r")
-        await play.dialog()
-        shown = play.frame
-        assert "Likely changes only: " in shown
-        before = cloud.asked
-        await play.press("l")
-        await play.ended()
-        asked = cloud.asked - before
-        assert 0 < asked < COUNT
-        assert open_rows(play) == COUNT - asked
-        evaluation = play.scans[-1].evaluation
-        assert evaluation.metrics.total == asked
-        assert (evaluation.metrics.open, evaluation.metrics.errors) == (COUNT - asked, 0)
-        assert play.scans[-1].decision is Decision.UNDECIDED
-        assert f"{asked} of {COUNT} prompts have a verdict" in play.line
-        assert f"{COUNT - asked} open" in play.line
-        await play.press("f2")
-        await play.dialog(AnswersDialog)
-        assert f"{COUNT - asked} of {COUNT} prompts have no verdict." in play.frame
-        assert "Coverage is between" in play.frame
-        assert cloud.asked == before + asked
-        await play.press("m")  # those first
-        await play.until(lambda: cloud.asked == before + COUNT)
-        await play.ended()
-        assert len(play.scans) == 2
-        assert no_verdict(play) == []
-        assert play.main.services.workspace.store.iterations()[-1].evaluation.metrics.errors == 0
 
 
 @pytest.mark.exhaustive
@@ -398,31 +292,6 @@ async def test_errors_are_counted_and_only_they_are_retried(start: Start, topic_
         assert cloud.asked == before + failed
 
 
-@pytest.mark.exhaustive
-async def test_many_faults_at_once_end_with_verdicts(start: Start, topic_path: Path) -> None:
-    cloud = await start(faults=["429=0.2", "500@sync=0.1", "reset@sync=0.1"], seed=3)
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-        left = len(no_verdict(play))
-        assert left == play.scans[-1].evaluation.metrics.missing
-        assert play.scans[-1].evaluation.metrics.total == COUNT - left
-        assert left < COUNT
-
-
-@pytest.mark.exhaustive
-async def test_missing_without_a_scan(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("alt+m")
-        await play.until(lambda: bool(play.told))
-        assert play.told == ["This definition has not been scanned yet."]
-        for key, told in (("alt+p", "No scan"), ("alt+z", "No scan"), ("alt+v", "This")):
-            play.told.clear()
-            await play.press(key)
-            await play.until(lambda: bool(play.told))
-            assert play.told[0].startswith(told)
-        assert cloud.requests == 0
-
-
 # --- stopped, paused, cancelled ------------------------------------------------------------
 
 
@@ -485,39 +354,6 @@ async def test_an_edit_cancels_the_scan_and_the_next_one_resumes(
         assert len(play.scans) == 1
 
 
-@pytest.mark.exhaustive
-async def test_an_edit_while_the_change_is_awaited_stops_the_scan(
-    start: Start, topic_path: Path
-) -> None:
-    cloud = await start()
-    held, usual = asyncio.Event(), cloud.sandbox._scans.sync
-
-    async with playing(topic_path, remote(cloud)) as play:
-
-        async def wait(*_: object, **__: object) -> Any:
-            held.set()
-            await asyncio.Event().wait()
-
-        await play.press("ctrl+r")
-        await play.dialog()
-        assert play.main.services.connections.connection is not None
-        play.main.services.connections.connection.wait = wait  # type: ignore[method-assign]
-        await play.press("g")
-        await play.until(held.is_set)
-        play.main.services.editing.replace(
-            play.main.services.session.topic.model_copy(update={"description": OTHER})
-        )
-        await play.ended()
-        assert cloud.asked == 0
-        stopped = "AIRS ✗ stopped by your edit before anything was scanned"
-        assert play.line == "" or play.line.startswith(stopped)
-        del play.main.services.connections.connection.wait
-        await play.scan("g")
-        assert cloud.pinned() == [OTHER]
-        assert no_verdict(play) == []
-    assert cloud.sandbox._scans.sync == usual
-
-
 async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         cloud.turnstile.allow(0)
@@ -538,44 +374,6 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
         assert cloud.asked == COUNT
         assert no_verdict(play) == []
         assert play.told[-2:] == ["Paused: no more requests are sent.", "The scan continues."]
-
-
-@pytest.mark.exhaustive
-async def test_a_paused_scan_can_be_stopped(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await begun(play, cloud)
-        await play.press("alt+p")
-        await play.until(lambda: "paused" in play.line)
-        await play.press("alt+z")
-        await play.ended()
-        assert f"stopped: 3 of {COUNT} verdicts, kept" in play.line
-        cloud.turnstile.open()
-        await play.press("ctrl+r")
-        await play.ended()
-        assert no_verdict(play) == []
-
-
-@pytest.mark.exhaustive
-async def test_two_quick_presses_scan_once(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+r", "ctrl+r", "ctrl+r")
-        await play.dialog()
-        await play.press("g")
-        await play.ended()
-        assert len(play.app.screen_stack) == 1
-        assert len(play.scans) == 1
-        cloud.turnstile.allow(0)
-        await play.describe(OTHER)
-        await play.press("ctrl+r")
-        await play.dialog()
-        await play.press("g")
-        await play.until(lambda: cloud.turnstile.waiting == 5)
-        await play.press("ctrl+r", "ctrl+@", "s", "a", "alt+m")
-        await play.until(lambda: play.told[-3:] == ["A scan is under way."] * 3)
-        cloud.turnstile.open()
-        await play.ended()
-        assert [cloud.times(prompt) for prompt in PROMPTS] == [2] * COUNT
-        assert len(play.scans) == 2
 
 
 async def test_quitting_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
@@ -646,16 +444,6 @@ async def test_no_credentials(cloud: Cloud, topic_path: Path) -> None:
         assert play.line == ""
 
 
-@pytest.mark.exhaustive
-async def test_no_profile_and_no_service_account(cloud: Cloud, topic_path: Path) -> None:
-    variables = {**cloud.scans, "PANW_AI_SEC_PROFILE_NAME": ""}
-    async with playing(topic_path, remote(cloud, variables)) as play:
-        await play.press("ctrl+r")
-        await play.dialog(GuardrailDialog)
-        assert "No security profile is named" in play.frame
-        assert cloud.requests == 0
-
-
 async def test_a_wrong_key(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.scans, "PANW_AI_SEC_API_KEY": "a-wrong-key"}
     async with playing(topic_path, remote(cloud, variables)) as play:
@@ -667,81 +455,6 @@ async def test_a_wrong_key(cloud: Cloud, topic_path: Path) -> None:
         assert play.scans == []
         assert "a-wrong-key" not in "".join(play.frames) + "".join(play.told)
         assert play.shown == "engine"
-
-
-@pytest.mark.exhaustive
-async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
-    variables = {**cloud.environment, "PANW_MGMT_CLIENT_SECRET": "not-the-secret"}
-    async with playing(topic_path, remote(cloud, variables)) as play:
-        play.recording = True
-        await play.press("ctrl+r")
-        await play.until(lambda: bool(play.told))
-        await play.ended()
-        assert "not scanned: " in play.line
-        assert cloud.asked == 0
-        assert "not-the-secret" not in "".join(play.frames) + "".join(play.told)
-
-
-@pytest.mark.exhaustive
-async def test_missing_profile_is_reported(cloud: Cloud, topic_path: Path) -> None:
-    variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": "[/b]no \x1b[31mred\u202e"}
-    async with playing(topic_path, remote(cloud, variables)) as play:
-        play.recording = True
-        await play.press("ctrl+r")
-        await play.until(lambda: bool(play.told))
-        await play.ended()
-        codes = {ord(character) for character in "".join(play.frames)} - {10}
-        assert not codes & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
-        assert cloud.asked == 0
-
-
-@pytest.mark.exhaustive
-async def test_the_cable_is_pulled(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await begun(play, cloud)
-        await cloud.stop()
-        await play.ended()
-        left = len(no_verdict(play))
-        assert 0 < left <= COUNT - 3
-        assert play.shown == "airs"
-        assert "failed" in play.line or "stopped" in play.line or "open" in play.line
-        cloud.turnstile.open()
-        before = cloud.asked
-        port = int(cloud.scans["PANW_AI_SEC_API_ENDPOINT"].rpartition(":")[2])
-        await cloud.sandbox.start(port=port)
-        await play.press("alt+m")
-        await play.ended()
-        assert cloud.asked == before + left
-        assert no_verdict(play) == []
-
-
-@pytest.mark.exhaustive
-async def test_no_connection_at_all(cloud: Cloud, topic_path: Path) -> None:
-    await cloud.stop()
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+r")
-        await play.until(lambda: bool(play.told))
-        await play.ended()
-        assert "not scanned: " in play.line
-        assert play.shown == "engine"
-
-
-@pytest.mark.exhaustive
-async def test_somebody_else_changed_the_profile(
-    cloud: Cloud, topic_path: Path, tmp_path: Path
-) -> None:
-    theirs = tmp_path / "theirs.yaml"
-    theirs.write_text(TOPIC.replace("Personal tax advice", "Theirs"), "utf-8")
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("t", "g")
-        await play.describe(OTHER)
-        await play.press("ctrl+@", "s", "a")
-        await play.dialog()
-        await cloud.applied_elsewhere(theirs)
-        await play.press("g")
-        await play.ended()
-        assert any("changed" in told for told in play.told)
-        assert cloud.pinned() == [OTHER]
 
 
 @pytest.mark.exhaustive
@@ -801,57 +514,6 @@ async def test_several_profiles_are_a_choice(cloud: Cloud, topic_path: Path) -> 
 
 
 # --- restart, and what is shown ------------------------------------------------------------
-
-
-@pytest.mark.exhaustive
-async def test_after_a_restart_the_scan_is_shown_and_nothing_is_sent(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-    requests = cloud.requests
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.ended()
-        assert play.shown == "airs"
-        assert no_verdict(play) == []
-        assert cloud.requests == requests
-        asked = cloud.asked
-        await play.scan()
-        assert cloud.asked == asked
-        assert f"#2: {COUNT} prompts scanned" in play.line
-
-
-@pytest.mark.exhaustive
-async def test_preview_and_scan_can_be_swapped(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("g")
-        await play.press("alt+v")
-        await play.until(lambda: play.shown == "engine")
-        await play.press("alt+v")
-        await play.until(lambda: play.shown == "airs")
-        await play.press("alt+v")
-        await play.until(lambda: play.shown == "engine")
-        await play.describe(OTHER)
-        await play.describe("Personal tax advice")
-        assert play.shown == "airs"  # an edit ends it
-
-
-@pytest.mark.exhaustive
-async def test_a_scan_that_is_shown_is_not_replaced_by_a_late_preview(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.scan("t", "g")
-        await play.describe(OTHER)
-        await play.scan()
-        for text in ("Personal tax advice", OTHER) * 3:
-            play.main.services.editing.replace(
-                play.main.services.session.topic.model_copy(update={"description": text})
-            )
-            await play.press("ctrl+r")
-        await play.ended()
-        assert play.shown == "airs"
-        assert len(play.main.services.session.iterations) >= 3
 
 
 @pytest.mark.exhaustive
@@ -920,18 +582,3 @@ async def test_texts_of_a_service_are_not_markup(
         await play.until(lambda: bool(play.told))
         await play.ended()
         assert "[/red]a name" in play.line
-
-
-@pytest.mark.exhaustive
-async def test_verdicts_are_those_of_the_sandbox(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        preview = play.main.state.evaluation
-        assert preview is not None
-        await play.scan("g")
-        scan = play.scans[0].evaluation
-        # The sandbox judges with the same engine.
-        np.testing.assert_array_equal(scan.verdicts.triggered, preview.verdicts.triggered)
-        assert Triggered.NO_VERDICT not in scan.verdicts.triggered
-        assert Outcome.ERROR not in scan.codes
-        assert Outcome.OPEN not in scan.codes
-        assert not isinstance(play.app.screen, ScanDialog)

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from guardtui.app.topic_opening import choose_scanner
+from guardtui.app.editing.topic_opening import choose_scanner
 from guardtui.config import SETTINGS, Config, SettingSource, load_config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.help.screen import HelpScreen

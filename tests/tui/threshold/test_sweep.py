@@ -15,7 +15,7 @@ from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from guardtui.app.topic_opening import choose_scanner
+from guardtui.app.editing.topic_opening import choose_scanner
 from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_edit import Relabel

@@ -9,11 +9,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
-from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.models.judge import JudgeOptions, ModelAddress
 from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.workspace import Workspace
@@ -382,6 +381,13 @@ async def test_several_topics_of_the_folder_are_pointed_out(topic_path: Path) ->
     app._greeting = Greeting.TOPICS
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "Several topics are in this folder" in said(app))
+
+
+async def test_the_hint_for_newcomers_names_the_way_to_the_tour(topic_path: Path) -> None:
+    app = make_app(topic_path)
+    app._greeting = Greeting.HINT
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "New here? ^Space v i starts a tour" in said(app))
 
 
 @pytest.mark.exhaustive

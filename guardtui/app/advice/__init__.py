@@ -1,0 +1,1 @@
+"""Ideas for the definition: refinement, wordings, labels."""

@@ -1,0 +1,364 @@
+"""The ideas, measured once the author stops typing; surveys of prompts, labels as ideas."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from guardtui.advice.candidates import same
+from guardtui.advice.prompt_set import Survey, survey
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import SearchResult
+from guardtui.app.advice.ideas import (
+    Idea,
+    IdeaKind,
+    Ideas,
+    gain_text,
+    missing_prompts,
+    ranked_ideas,
+)
+from guardtui.app.advice.refinement import Measure, RefinementError, Refinements
+from guardtui.app.advice.wording_trials import MeasuredWordings
+from guardtui.app.context import Context
+from guardtui.app.editing.workspace_sync import WorkspaceSync
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.scan.run import Scans
+from guardtui.app.state import AppState
+from guardtui.app.stoppable import run_stoppable
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.figures import threshold_text
+from guardtui.domain.guardrail import ENGINE, guardrail_text
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import coverage_interval
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
+
+
+class PromptSurveys:
+    """Surveys prompts with the embedded engine; the newest survey is cached."""
+
+    def __init__(self, context: Context) -> None:
+        self._store, self._engine = context.store, context.engine
+        self._newest: Survey | None = None
+
+    async def survey(
+        self, evaluation: Evaluation, prompts: PromptSet, *, quiet: bool = False
+    ) -> Survey | None:
+        """Return the survey of these prompts with the outcomes of their evaluation.
+
+        With `quiet` no progress is shown. Raises ScannerError.
+        """
+        known = self._newest
+        if known is None or known.evaluation is not evaluation or known.prompts is not prompts:
+            scanner = self._engine.scanner
+            step = self._store.step("surveys the prompt set …")
+            with contextlib.nullcontext() if quiet else step:
+                known = await run_stoppable(
+                    lambda stopped: survey(scanner, prompts, evaluation, stopped)
+                )
+            self._newest = known
+        return known
+
+
+WIDE = 0.05
+"""Largest acceptable half width of the 95 % interval of coverage.
+
+Edits rarely gain more, so a wider interval hides their effect.
+"""
+
+MARKS_AT_MOST = 6
+"""Number of prompts that show where labels are most useful."""
+
+_ROUNDED = 10  # labels: the number is an estimate
+_SHOWN = 100  # characters of a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNeed:
+    """Width of the interval of coverage, and the number of labels that would narrow it.
+
+    `half_width` is for the existing `labels`; with `wanted` labels in total, in the same
+    proportion, it would be `WIDE`.
+    """
+
+    labels: int
+    half_width: float
+    wanted: int
+
+    @property
+    def more(self) -> int:
+        """Approximate number of missing labels."""
+        return max(_ROUNDED, round((self.wanted - self.labels) / _ROUNDED) * _ROUNDED)
+
+
+def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
+    """Return how many labels are missing, or None if something else decides.
+
+    Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
+    width falls with the square root of the number of labels. A guardrail that has scanned the
+    prompts can be asked about another definition instead.
+    """
+    if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
+        return None
+    best = next(iter(search.proposals), None)
+    if best is not None and best.gain.is_certain:
+        return None
+    metrics = evaluation.metrics
+    interval = coverage_interval(metrics)
+    if interval is None or metrics.missing:
+        return None
+    half = (interval.high - interval.low) / 2
+    if half <= WIDE:
+        return None
+    labels = metrics.total * (half / WIDE) ** 2
+    return LabelNeed(metrics.total, half, math.ceil(labels / _ROUNDED) * _ROUNDED)
+
+
+def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | None:
+    """Return the step, with the prompts near which labels are most useful, or None."""
+    rows = _where(survey)
+    if not rows:
+        return None
+    prompts, which = survey.prompts, guardrail_text(survey.evaluation.settings)
+    lines = [
+        f"With {need.labels} labels the coverage of {which} is known to ±{need.half_width:.3f} "
+        f"only; about {need.more} more, of the same kinds, would make it ±{WIDE:.3f}."
+    ]
+    best = next(iter(search.proposals), None)
+    if best is not None:
+        lines.append(
+            f"Of {search.measured} definitions tried the best is expected to change it by "
+            f"{gain_text(best.gain)}: with so few labels that may be chance."
+        )
+    lines.append(
+        "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
+        "like them in your logs, or write some, and label them. Enter shows these in the table, "
+        "where I adds one like the selected one."
+    )
+    lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
+    these = f"these {len(rows)}" if len(rows) > 1 else "this one"
+    return Idea(
+        IdeaKind.LABEL,
+        f"Not sure yet: about {need.more} more labels like {these} make coverage certain to "
+        f"±{WIDE:.2f}",
+        detail="\n".join(lines),
+        keys=tuple(prompts.keys[np.array(rows)].tolist()),
+    )
+
+
+def _where(survey: Survey) -> list[int]:
+    """Return rows near which labels are useful: suggested ones, then the least certain verdicts.
+
+    Small sets have no suggestions, which need several neighbours.
+    """
+    rows = [row for suggestion in survey.spots for row in suggestion.rows]
+    rows += _least_sure(survey.evaluation)
+    return list(dict.fromkeys(rows))[:MARKS_AT_MOST]
+
+
+def _least_sure(evaluation: Evaluation) -> list[int]:
+    """Return rows by the distance of their score to the threshold, the nearest first.
+
+    Empty for a scan without scores. A forecast's score is a probability with threshold 0.5.
+    """
+    score, threshold = evaluation.verdicts.score, evaluation.settings.threshold
+    distance = np.abs(score - np.float32(0.5 if threshold is None else threshold))
+    order = np.argsort(distance, kind="stable")[:MARKS_AT_MOST]  # NaN is last
+    return [row for row in order.tolist() if not np.isnan(distance[row])]
+
+
+PAUSE = 0.5
+"""Seconds between a preview and the measurement of edits, which needs a longer pause."""
+
+
+_GROUP = "ideas"
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Measured edits of a definition and the measure, for an evaluation if there was one."""
+
+    key: EvaluationKey | None
+    measure: Measure
+    result: SearchResult
+
+    def serves(self, evaluation: Evaluation) -> bool:
+        """Return whether these are edits of the definition as it is evaluated here."""
+        return self.result.topic == evaluation.topic and self.key in (None, evaluation.key)
+
+
+class IdeaAdvice:
+    """Keeps `AppState.ideas` up to date with the shown evaluation."""
+
+    def __init__(
+        self,
+        context: Context,
+        refinement: Refinements,
+        sync: WorkspaceSync,
+        surveys: PromptSurveys,
+        connections: Connections,
+        scans: Scans,
+    ) -> None:
+        self._store, self._jobs = context.store, context.jobs
+        self._editing, self._author = context.editing, context.author
+        self._refinement, self._sync, self._surveys = refinement, sync, surveys
+        self._connections, self._scans = connections, scans
+        self.pause = PAUSE
+        self._found: _Found | None = None
+        self._wordings: MeasuredWordings | None = None
+        self._discarded: set[tuple[str, tuple[str, ...]]] = set()
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Measure edits after each preview of the current definition; an edit cancels that."""
+        edited = new.topic != old.topic or new.prompts is not old.prompts
+        if edited:
+            self._jobs.cancel(_GROUP)
+        evaluation = new.evaluation
+        if evaluation is None or (evaluation is old.evaluation and not edited):
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        if evaluation.metrics.open or evaluation.is_of_a_part or not self._refinement.is_ready:
+            return  # no additional work during a scan or an embedding
+        self._jobs.start(self._follow(evaluation, new.prompts), group=_GROUP, exclusive=True)
+
+    async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
+        topic = evaluation.topic
+        if missing_prompts(prompts):
+            self._publish(ranked_ideas(topic, prompts, None, None))
+            return
+        found = self._found
+        if found is None or not found.serves(evaluation):
+            if self._store.state.ideas is not None:
+                # Ideas measured with another guardrail or threshold must not stand beside it.
+                self._store.publish(replace(self._store.state, ideas=None))
+            await asyncio.sleep(self.pause)
+        try:
+            measure = await self._refinement.measure(typing=False)
+            # Another scan may have changed the forecast.
+            if found is None or not found.serves(evaluation) or found.measure is not measure:
+                result = await self._refinement.advised(measure, topic)
+                if result is None:
+                    return
+                found = self._found = _Found(evaluation.key, measure, result)
+        except RefinementError as error:
+            self._publish(Ideas(topic, (), str(error)))
+            return
+        await self._offer(found, prompts)
+
+    async def current(self) -> Ideas:
+        """Return the ideas for the current definition, measured now if they are not yet.
+
+        Raises RefinementError.
+        """
+        while True:
+            topic = await self._editing.finish_typing()
+            state = self._store.state
+            if state.ideas is not None and state.ideas.topic == topic:
+                return state.ideas
+            if missing_prompts(state.prompts):
+                return ranked_ideas(topic, state.prompts, None, None)
+            with self._store.step("measures edits …"):
+                measure = await self._refinement.measure()
+                result = await self._refinement.advised(measure, topic)
+            if result is not None:
+                await self.use(measure, result)
+
+    async def use(self, measure: Measure, result: SearchResult) -> None:
+        """Offer the result of a measurement or a search in place of what is known."""
+        state = self._store.state
+        evaluation = state.evaluation
+        shown = evaluation is not None and evaluation.key.same_subject(
+            result.topic, state.prompts.fingerprint
+        )
+        key = evaluation.key if evaluation is not None and shown else None
+        self._found = _Found(key, measure, result)
+        self._jobs.cancel(_GROUP)
+        await self._offer(self._found, state.prompts)
+
+    async def add(self, wordings: MeasuredWordings) -> None:
+        """Offer measured wordings beside the known ideas."""
+        self._wordings = wordings
+        if self._store.state.topic != wordings.topic:
+            self._author.notify(
+                "The definition was edited meanwhile: Undo goes back to the one that the wordings "
+                "are for."
+            )
+        elif self._found is not None and self._found.result.topic == wordings.topic:
+            await self._offer(self._found, self._store.state.prompts)
+
+    async def discard(self, idea: Idea) -> None:
+        """Offer an edit no longer, until the app ends."""
+        if idea.proposal is None:
+            return
+        self._discarded.add(same(idea.proposal.topic))
+        if self._found is not None:
+            await self._offer(self._found, self._store.state.prompts)
+
+    async def _offer(self, found: _Found, prompts: PromptSet) -> None:
+        """Publish the ideas for the definition that was measured."""
+        state, topic = self._store.state, found.result.topic
+        evaluation = state.evaluation
+        if evaluation is None or not evaluation.key.same_subject(topic, prompts.fingerprint):
+            evaluation = None
+        known = self._wordings
+        wordings = known if known is not None and known.serves(topic, found.measure) else None
+        writer = self._connections.options.wording_model
+        ideas = ranked_ideas(
+            topic,
+            prompts,
+            found.result,
+            state.forecast if evaluation is not None else None,
+            () if wordings is None else wordings.proposals,
+            writer.models[0].name if writer is not None and wordings is None else "",
+            frozenset(self._discarded),
+        )
+        ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
+        if evaluation is not None and all(idea.kind is IdeaKind.WORDINGS for idea in ideas.ranked):
+            idea = await self._labels(found.result, evaluation, prompts)
+            ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
+        self._publish(ideas)
+
+    async def _labels(
+        self, search: SearchResult, evaluation: Evaluation, prompts: PromptSet
+    ) -> Idea | None:
+        """Return the idea of labelling prompts, if nothing else helps, or None."""
+        need = label_need(search, evaluation)
+        if need is None:
+            return None
+        try:
+            survey = await self._surveys.survey(evaluation, prompts, quiet=True)
+        except ScannerError:
+            return None  # already reported by the preview with the same engine
+        return None if survey is None else label_step(need, search, survey)
+
+    # --- applying an idea ---------------------------------------------------------------------
+
+    async def take(self, current: Topic, proposal: Proposal) -> None:
+        """Apply a proposal for the definition `current` to the editor.
+
+        A wording of a decision model brings its threshold, which is stored in the session. Prompts
+        that become examples would always match: the author is asked whether to remove them from the
+        prompt set.
+        """
+        message = "The edit is in the editor; Undo takes it back."
+        known = self._wordings
+        asked = None if known is None else known.guardrail
+        if proposal.threshold is not None and asked is not None:
+            self._scans.use_threshold_of(asked, proposal.threshold)
+            message += f" The threshold is {threshold_text(proposal.threshold)}."
+        if self._store.state.topic != current:  # changed by another program
+            message = f"The definition had changed meanwhile. {message}"
+        self._editing.replace(proposal.topic)
+        self._author.notify(message)
+        await self._sync.offer_to_take_out(current, proposal.topic)
+
+    def _publish(self, ideas: Ideas) -> None:
+        state = self._store.state
+        if state.topic == ideas.topic:
+            self._store.publish(replace(state, ideas=ideas))

@@ -1,0 +1,1 @@
+"""Topics and profiles of Prisma AIRS."""

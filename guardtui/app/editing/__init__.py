@@ -1,0 +1,1 @@
+"""Editing a definition: opening, previews, decisions, and the files."""

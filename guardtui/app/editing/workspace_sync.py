@@ -1,0 +1,293 @@
+"""The workspace on disk: saving, drafts, prompts, companions, changes by other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from guardtui.app.context import Context
+from guardtui.app.ports import Confirm
+from guardtui.app.problems import problems_shown
+from guardtui.app.state import EditKind, with_session
+from guardtui.domain.example_prompts import EqualTexts
+from guardtui.domain.figures import count_text
+from guardtui.domain.prompt_edit import PromptEdit, Remove
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import shortened
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.topic_merge import Merge, merge_topics
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import GoneFromDiskError, TopicFile
+from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
+from guardtui.session.store import StoreError
+
+PROBLEM_TIME = 10.0
+"""Seconds for which a problem of a companion's file is shown."""
+
+
+class CompanionTopics:
+    """Loads companion topics, and reloads them when their files change."""
+
+    def __init__(self, context: Context) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._engine, self._author = context.engine, context.author
+
+    @property
+    def known(self) -> Companions:
+        """The companions as last read."""
+        return self._store.state.companions or Companions(self._workspace.topic_file.path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the companion topics."""
+        return tuple(topic.name for topic in self.known.topics)
+
+    def restore(self) -> None:
+        """Load the companions stored in the session."""
+        with problems_shown(self._author):
+            paths = read_paths(self._workspace.store.settings())
+            if paths:
+                self._take(self._load(paths))
+
+    async def use(self, paths: Sequence[str]) -> None:
+        """Measure with the topics of these files, and store the paths in the session."""
+        with problems_shown(self._author):
+            self._workspace.store.update_settings(write_paths(paths))
+        self._take(await asyncio.to_thread(self._load, paths))
+
+    async def reload_changed(self) -> bool:
+        """Reload the files if one changed; return whether one did."""
+        known = self._store.state.companions
+        if known is None or not await asyncio.to_thread(lambda: known.changed):
+            return False
+        self._take(await asyncio.to_thread(self._load, known.paths))
+        return True
+
+    def _load(self, paths: Sequence[str]) -> Companions:
+        workspace = self._workspace
+        return load_companions(workspace.topic_file.path, paths, workspace.session.topic)
+
+    def _take(self, companions: Companions) -> None:
+        self._engine.measuring.use(companions.topics, companions.closed)
+        self._store.publish(replace(self._store.state, companions=companions))
+        for problem in companions.problems:
+            self._author.notify(str(problem), severity="warning", seconds=PROBLEM_TIME)
+
+
+CALM = 1.0
+"""Seconds without a key before a question may appear unexpectedly."""
+
+NOTE_TIME = 8.0
+"""Seconds for which a note on another program's change is shown."""
+
+_DRAFT = "draft"
+_SETTINGS = "settings"
+_SHOWN_CHARACTERS = 250
+
+
+class WorkspaceSync:
+    """Synchronizes the session with the files of a workspace."""
+
+    def __init__(self, context: Context, companions: CompanionTopics) -> None:
+        self._store, self._workspace = context.store, context.workspace
+        self._editing, self._author, self._jobs = context.editing, context.author, context.jobs
+        self._companions = companions
+        self._draft_problem = ""
+        self._editing_prompts = asyncio.Lock()
+        self._unwritten: dict[str, Any] = {}
+        self._writing_settings = asyncio.Lock()
+
+    def _publish(self, edit: EditKind = EditKind.REPLACED) -> None:
+        self._store.publish(replace(with_session(self._store.state, self._workspace), edit=edit))
+
+    # --- the topic file -------------------------------------------------------------------
+
+    async def save(self) -> None:
+        """Write the definition to the topic file; ask before overwriting others' changes."""
+        workspace = self._workspace
+        topic = await self._editing.finish_typing()
+        path = workspace.topic_file.path
+        if not workspace.unsaved and await asyncio.to_thread(path.exists):
+            self._author.notify("The topic file holds this definition already.")
+            return
+        with problems_shown(self._author):
+            try:
+                await asyncio.to_thread(workspace.save, topic)
+            except FileError as problem:
+                if not problem.can_force:
+                    raise
+                gone = isinstance(problem, GoneFromDiskError)
+                question = "Create it again?" if gone else "Overwrite it? A backup is kept."
+                text = f"{problem}\n\n{question}"
+                if not await self._author.ask(Confirm(text, "Write", "Cancel")):
+                    return
+                await asyncio.to_thread(workspace.save, topic, force=True)
+            self._author.notify(f"Saved to {path.name}")
+        self.save_draft_soon()
+        self._publish(EditKind.TYPED)
+
+    def save_draft_soon(self) -> None:
+        """Write the draft to disk in the background, which no other action cancels."""
+        self._jobs.start(self.save_draft(), group=_DRAFT)
+
+    async def save_draft(self) -> None:
+        """Write the draft to disk if it changed."""
+        try:
+            # A slow disk, or another process that writes, must not block the screen.
+            await asyncio.to_thread(self._workspace.save_draft)
+        except StoreError as problem:
+            # Shown once, not every two seconds.
+            if str(problem) != self._draft_problem:
+                self._draft_problem = str(problem)
+                self._author.notify(
+                    f"Your edits are not saved to disk: {problem}", severity="error"
+                )
+            return
+        if self._draft_problem:
+            self._draft_problem = ""
+            self._author.notify("Your edits are saved to disk again.")
+
+    # --- prompts and settings -------------------------------------------------------------
+
+    async def edit_prompts(self, edit: PromptEdit | None) -> None:
+        """Write an edit of the prompts to their file, or undo the last one (None)."""
+        async with self._editing_prompts:
+            with problems_shown(self._author):
+                if edit is None:
+                    done = await asyncio.to_thread(self._workspace.undo_prompts)
+                else:
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
+                self._author.notify(done or "No edit of the prompts to undo.")
+            self._publish()
+
+    async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
+        """Offer to remove prompts that an edit made examples: they would always match."""
+        keys = taken_prompts(before, after, self._store.state.prompts)
+        if not keys:
+            return
+        single = len(keys) == 1
+        told = (
+            f"{len(keys)} {'prompt of the set is' if single else 'prompts of the set are'} now "
+            f"{'an example' if single else 'examples'} and would always match."
+        )
+        if refusal := self._workspace.prompts_refusal:
+            self._author.notify(f"{told} {refusal}", severity="warning", seconds=NOTE_TIME)
+            return
+        question = Confirm(
+            f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
+            "first, and u in the results brings rows back.",
+            "Take out",
+            "Leave in",
+        )
+        if await self._author.ask(question):
+            await self.edit_prompts(Remove(keys))
+
+    def remember(self, settings: dict[str, Any]) -> None:
+        """Store these settings in the session soon; the others are unchanged."""
+        self._unwritten |= settings
+        self._jobs.start(self.finish(), group=_SETTINGS)
+
+    async def finish(self) -> None:
+        """Write the settings that are not stored yet."""
+        async with self._writing_settings:
+            settings, self._unwritten = self._unwritten, {}
+            if settings:
+                with problems_shown(self._author):
+                    await asyncio.to_thread(self._workspace.store.update_settings, settings)
+
+    # --- other programs -------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """Load changes of other programs to the topic files and the prompts."""
+        await self._look_at_topic()
+        if await self._companions.reload_changed():
+            self._author.notify("A topic that is measured with this one was changed.")
+        await self._look_at_prompts()
+
+    async def _look_at_topic(self) -> None:
+        workspace = self._workspace
+        theirs = None
+        with problems_shown(self._author):
+            theirs = await asyncio.to_thread(workspace.changed_file)
+        if theirs is None:
+            return
+        base = workspace.topic_file.topic
+        workspace.adopt(theirs)
+        topic = await self._merged(base, theirs)
+        session = workspace.session
+        changes = ", ".join(describe_changes(session.topic, topic))
+        session.edit(topic)
+        self._publish()
+        if changes:
+            self._author.notify(
+                f"The topic file was changed by another program: {changes}. Undo restores yours.",
+                seconds=NOTE_TIME,
+            )
+
+    async def _merged(self, base: Topic, theirs: TopicFile) -> Topic:
+        """Return their definition merged with the edited one; ask about conflicts."""
+        session = self._workspace.session
+        merge = merge_topics(base, session.topic, theirs.topic)
+        if merge.conflicts:
+            # Not while the author types: the next letter would be the answer.
+            while (remaining := self._editing.last_typed + CALM - time.monotonic()) > 0:
+                await asyncio.sleep(remaining)
+            merge = merge_topics(base, session.topic, theirs.topic)
+        if not merge.conflicts:
+            return merge.topic
+        question = Confirm(
+            _conflict_text(merge, theirs.topic, session.topic),
+            "Take theirs",
+            "Keep mine",
+            calm=CALM / 2,
+        )
+        if not await self._author.ask(question):
+            return merge.topic
+        chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
+        return merge.topic.model_copy(update=chosen)
+
+    async def _look_at_prompts(self) -> None:
+        workspace = self._workspace
+        async with self._editing_prompts:
+            with problems_shown(self._author):
+                theirs = await asyncio.to_thread(workspace.changed_prompts)
+                if theirs is None:
+                    return
+                workspace.adopt_prompts(theirs)
+                file, count = workspace.prompts_path.name, count_text(len(theirs), "prompt")
+                self._author.notify(
+                    f"{file} was changed by another program: {count} now.", seconds=NOTE_TIME
+                )
+                self._publish()
+
+
+def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
+    """Return the keys of prompts that are examples of the second definition only.
+
+    Case, blanks and signs do not count.
+    """
+    new = [text for text in after.examples if text not in before.examples]
+    if not new:
+        return frozenset()
+    equal = EqualTexts(prompts.prompts)
+    rows = [row for text in new for part in equal.rows(text) for row in part.tolist()]
+    return frozenset(prompts.keys[rows].tolist())
+
+
+def _conflict_text(merge: Merge, theirs: Topic, yours: Topic) -> str:
+    names = " and ".join(merge.conflicts)
+    text = f"Another program changed {names} in the topic file, and so did you."
+    for name in merge.conflicts:
+        for whose, topic in (("theirs", theirs), ("yours", yours)):
+            text += f"\n\n{name}, {whose}:\n{_shown(getattr(topic, name))}"
+    return text
+
+
+def _shown(value: object) -> str:
+    """Return a field of a definition, shortened for a question."""
+    if isinstance(value, tuple):
+        value = "\n".join(f"- {example}" for example in value)
+    return shortened(str(getattr(value, "value", value)), _SHOWN_CHARACTERS)

@@ -1,0 +1,1 @@
+"""The guardrails of a workspace: named, chosen, connected, checked."""

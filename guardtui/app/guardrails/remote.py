@@ -1,0 +1,129 @@
+"""Options of remote guardrails: credentials and profile, loaded when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.session_keys import SessionKeys
+
+if TYPE_CHECKING:
+    from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.scanners.airs.connection import AirsConnection
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.models.judge import JudgeOptions
+    from guardtui.session.epochs import Epochs
+
+AIRS = "airs"
+JUDGE = "judge"
+ModelOptions: TypeAlias = "JudgeOptions | DecisionOptions"
+"""Options of a guardrail that is a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """Options of remote guardrails; the others come from the environment and its file.
+
+    `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
+    sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
+    API of AIRS. Models use at most `most_tokens` and `most_cost` in a run. `guardrail` was named on
+    the command line. With a `judge` or a `decision` model, scans use it instead of AIRS; `epochs`
+    are the scans of each prompt. A `writer` writes wordings, and only its first model is asked.
+    `keys` were typed or are from a keyring and take precedence.
+    """
+
+    flags: Mapping[str, str | int | None] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
+    config: Path | None = None
+    rate: float | None = None
+    fresh: bool = False
+    batches: bool = False
+    most_tokens: int | None = None
+    most_cost: float | None = None
+    guardrail: NamedGuardrail | None = None
+    judge: JudgeOptions | None = None
+    decision: DecisionOptions | None = None
+    writer: JudgeOptions | None = None
+    epochs: Epochs | None = None
+    keys: SessionKeys = field(default_factory=SessionKeys)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Environment variables, with `keys` applied."""
+        return os.environ if self.environment is None else self.environment
+
+    def configured(self) -> AirsSettings:
+        """Load the settings of AIRS, even if incomplete. Raises AirsError."""
+        return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
+
+    @property
+    def model(self) -> ModelOptions | None:
+        """The decision model or the judge used by scans; None for AIRS."""
+        return self.decision or self.judge
+
+    @property
+    def allow_http(self) -> bool:
+        """Whether unencrypted http is allowed to models on other machines."""
+        known = (self.judge, self.decision, self.writer)
+        return any(options.calls.allow_http for options in known if options is not None)
+
+    @property
+    def wording_model(self) -> JudgeOptions | None:
+        """The language model that writes wordings: the writer, or the judge's first model."""
+        known = self.writer or self.judge
+        return None if known is None else replace(known, models=known.models[:1])
+
+    def settings(self) -> AirsSettings:
+        """Load the settings of AIRS. Raises AirsError, also if no credential for scans is set."""
+        settings = self.configured()
+        settings.scan_credential()
+        return settings
+
+    def secrets(self) -> dict[str, str]:
+        """Return the keys and tokens that may be sent, by name, to keep them out of output.
+
+        Other variables with names like secrets are not included.
+        """
+        keys = self.judge.keys if self.judge is not None else ()
+        secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
+        secrets |= self.keys.secrets()
+        for key in self.writer.keys if self.writer is not None else ():
+            secrets["the key of the writer"] = key.reveal()
+        if self.decision is not None:
+            for key in self.decision.keys:
+                secrets["the key of the decision model"] = key.reveal()
+        with contextlib.suppress(AirsError):  # unreadable settings are never sent
+            settings = self.configured()
+            of_airs = {
+                "the API key of AIRS": settings.api_key,
+                "the bearer token of AIRS": settings.api_token,
+                "the client secret of AIRS": settings.client_secret,
+            }
+            secrets |= {name: key.reveal() for name, key in of_airs.items() if key is not None}
+        return secrets
+
+    def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
+        """Return a connection to a profile. Raises AirsError."""
+        # Imported when needed, since the client of AIRS is large.
+        from guardtui.scanners.airs.connection import AirsConnection
+        from guardtui.scanners.local.vectors import cache_folder
+        from guardtui.session.topic_revisions import SqliteTopicRevisions
+
+        revisions = SqliteTopicRevisions(cache_folder())
+        return AirsConnection(
+            replace(settings, profile=profile), rate=self.rate, revisions=revisions
+        )
+
+
+async def profile_names(settings: AirsSettings) -> list[str]:
+    """Return the names of all profiles, sorted; not inert. Raises AirsError and ServiceError."""
+    from guardtui.scanners.airs.management import ManagementClient
+
+    async with ManagementClient(settings.management()) as client:
+        return sorted(row.profile_name for row in await client.profiles(latest=True))

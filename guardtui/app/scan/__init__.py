@@ -1,0 +1,1 @@
+"""Remote scans: plan, ask the author, run, record."""

@@ -1,0 +1,321 @@
+"""The preview of a remote guardrail: a forecast from its recorded verdicts, after each edit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import is_
+
+import numpy as np
+
+from guardtui.app.context import Context
+from guardtui.app.scan.plan import FlipGrounds
+from guardtui.app.scan.record import iteration_of
+from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import is_answered
+from guardtui.forecast.engine_features import EngineReader
+from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit, guardrails
+from guardtui.forecast.trust import Trust, check_forecasts
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner, Stopped
+from guardtui.session.session import recorded_forecasts
+
+LEAST_OF_EACH_LABEL = 10
+"""Minimum number of verdicts on prompts that belong to the topic, and on others.
+
+Of a kind that was not asked nothing is known: the guardrail may know it better than the engine.
+"""
+
+LEAST_SHARE = 1 / 3
+"""Minimum share of the prompts with a verdict; with fewer the intervals are too narrow."""
+
+_GROWTH = 1.25  # factor of verdicts after which it is worth fitting again
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A forecaster with its basis; None if there are too few verdicts."""
+
+    scans: tuple[Evaluation, ...]
+    prompt_set: str
+    scanner: LocalScanner
+    forecaster: Forecaster | None
+
+    def serves(
+        self, scans: tuple[Evaluation, ...], prompts: PromptSet, scanner: LocalScanner
+    ) -> bool:
+        """Return whether its basis is unchanged."""
+        same = len(scans) == len(self.scans) and all(map(is_, scans, self.scans))
+        return same and self.prompt_set == prompts.fingerprint and self.scanner is scanner
+
+
+class Forecasting:
+    """Forecasts the guardrail that answered last; refitted when it has more verdicts."""
+
+    def __init__(
+        self, context: Context, follows: Callable[[ScannerSettings], bool] = lambda _: True
+    ) -> None:
+        """`follows` tells whether recorded verdicts are of the guardrail to forecast."""
+        self._session, self._engine, self._follows = context.session, context.engine, follows
+        self._fitted: _Fitted | None = None
+        self._reader: tuple[LocalScanner, EngineReader] | None = None
+        self._one_at_a_time = threading.Lock()
+        self._check: FlipGrounds | None = None
+        self._scan_forecast = ScanForecast()
+        self.wanted = True
+        """Whether forecasts are shown, or the engine's own verdicts."""
+
+    async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
+        """Forecast a definition for the screen; None if the author wants the engine's verdicts."""
+        return await self.forecast(topic, prompts) if self.wanted else None
+
+    async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
+        """Estimate the rates of a scan with open rows, or None.
+
+        The forecaster is that of a running check of likely flips, of the earlier scans, or of the
+        verdicts so far. There is no estimate until enough verdicts have arrived, nor while prompts
+        wait to be embedded.
+        """
+        if self._engine.waiting(prompts):
+            return None
+        answered = scan.verdicts.triggered
+        forecaster = self._estimating(scan, prompts)
+        if forecaster is None:
+            return None
+        try:
+            forecast = await asyncio.to_thread(forecaster.forecast, scan.topic, answered=answered)
+        except ScannerError:
+            return None  # already reported by the preview with the same engine
+        if forecast is None:
+            return None
+        expected = forecast.rates
+        rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
+        return Estimate(
+            {
+                name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
+                for name, rate in zip(BOUNDED_RATES, rates, strict=True)
+            }
+        )
+
+    def _estimating(self, scan: Evaluation, prompts: PromptSet) -> Forecaster | None:
+        """Return the forecaster for estimates of a scan, or None."""
+        check, known, scanner = self._check, self._fitted, self._engine.scanner
+        if check is not None and check.is_of(scan) and check.forecaster is not None:
+            return check.forecaster
+        if known is not None and known.serves(self._scans(), prompts, scanner):
+            earlier = known.forecaster
+            if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
+                return earlier
+        return self._scan_forecast.forecaster(scan, prompts, self._reader_of(scanner))
+
+    def close(self) -> None:
+        """Cancel a fit that runs in a thread."""
+        self._scan_forecast.stop()
+
+    async def forecast(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
+        """Forecast a definition; None if too few verdicts are recorded."""
+        scans = self._scans()
+        if not scans:
+            return None
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(
+                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set
+            )
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def grounds(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        settings: ScannerSettings,
+        completed: Evaluation | None,
+    ) -> FlipGrounds:
+        """Return the basis for a check of likely flips and for estimated rates.
+
+        `completed` is the scan that the check continues.
+        """
+        known = None if completed is None else iteration_of(self._session, completed)
+        recorded = [
+            iteration.evaluation for iteration in self._session.iterations if iteration is not known
+        ]
+        reader = self._reader_of(self._engine.scanner)
+        self._check = FlipGrounds(recorded, settings, topic, prompts, reader)
+        return self._check
+
+    async def trust(self, prompts: PromptSet) -> Trust | None:
+        """Compare each recorded scan with its forecast; None without any verdicts.
+
+        Raises `ForecastError` if nothing can be compared, and `ScannerError`.
+        """
+        iterations = tuple(self._session.iterations)
+        evaluations = [iteration.evaluation for iteration in iterations]
+        answered = [settings for settings in guardrails(evaluations) if self._follows(settings)]
+        if not answered:
+            return None
+        scanner = self._engine.scanner
+        stop = threading.Event()
+
+        def checked() -> Trust | None:
+            reader = self._reader_of(scanner)
+            return check_forecasts(
+                evaluations,
+                answered[0],
+                prompts,
+                reader,
+                scanner.settings_for(prompts),
+                stopped=stop.is_set,
+                recorded=recorded_forecasts(iterations),
+            )
+
+        try:
+            return await asyncio.to_thread(checked)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def forecaster(self, prompts: PromptSet, stopped: Stopped = lambda: False) -> Forecaster | None:
+        """Return the forecaster of previews; None if there are too few verdicts. Blocks.
+
+        Raises ScannerError.
+        """
+        scans = self._scans()
+        return self._forecaster(scans, prompts, self._engine.scanner, stopped) if scans else None
+
+    def _forecaster(
+        self,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> Forecaster | None:
+        """Return the forecaster, refitted if the scans changed; None if stopped."""
+        with self._one_at_a_time:
+            known = self._fitted
+            if known is None or not known.serves(scans, prompts, scanner):
+                known = self._fit(scans, prompts, scanner, stopped)
+        return None if known is None else known.forecaster
+
+    def _scans(self) -> tuple[Evaluation, ...]:
+        return tuple(
+            iteration.evaluation
+            for iteration in self._session.iterations
+            if iteration.evaluation.settings.kind != ENGINE
+            and self._follows(iteration.evaluation.settings)
+        )
+
+    def _forecast(
+        self,
+        topic: Topic,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> Forecast | None:
+        try:
+            forecaster = self._forecaster(scans, prompts, scanner, stopped)
+            return None if forecaster is None else forecaster.forecast(topic, stopped)
+        except ScannerError:
+            return None  # already reported by the preview with the same engine
+
+    def _fit(
+        self,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> _Fitted | None:
+        """Fit to these scans; None if stopped."""
+        reader = self._reader_of(scanner)
+        try:
+            forecaster = fit(scans, guardrails(scans)[0], prompts, reader, stopped=stopped)
+        except ForecastError:
+            forecaster = None
+        else:
+            if forecaster is None:
+                return None
+        self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
+        return self._fitted
+
+    def _reader_of(self, scanner: LocalScanner) -> EngineReader:
+        """Return the reader of an engine, with the features of the last prompts cached."""
+        known = self._reader
+        if known is None or known[0] is not scanner:
+            known = self._reader = scanner, EngineReader(scanner)
+        return known[1]
+
+
+def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
+    """Return the likelier verdict of each prompt, with the probability to trigger as score.
+
+    `engine` is the embedded engine's evaluation of the same definition, for the matched parts.
+    """
+    verdicts = replace(
+        engine.verdicts,
+        triggered=forecast.likelier,
+        score=forecast.triggers.astype(np.float32),
+    )
+    settings = forecast_settings(forecast.grounds.settings)
+    return replace(engine, settings=settings, verdicts=verdicts)
+
+
+# --- forecasts of a scan under way ------------------------------------------------------------
+
+
+class ScanForecast:
+    """Fits a forecaster to a scan in a thread, again and again as its verdicts arrive.
+
+    A fit takes longer than two updates of the screen are apart: the screen never waits for one.
+    """
+
+    def __init__(self) -> None:
+        self._key: EvaluationKey | None = None
+        self._reader: EngineReader | None = None
+        self._verdicts = 0
+        self._forecaster: Forecaster | None = None
+        self._running: asyncio.Future[None] | None = None
+        self._stop = threading.Event()
+
+    def forecaster(
+        self, scan: Evaluation, prompts: PromptSet, reader: EngineReader
+    ) -> Forecaster | None:
+        """Return the newest fit to a scan, or None; start the next one if it is due."""
+        if self._key != scan.key or self._reader is not reader:
+            self.stop()
+            self._key, self._reader, self._verdicts = scan.key, reader, 0
+        answered = is_answered(scan.verdicts.triggered)
+        verdicts = int(np.count_nonzero(answered))
+        belonging = int(np.count_nonzero(answered & scan.expected))
+        enough = min(
+            belonging, verdicts - belonging
+        ) >= LEAST_OF_EACH_LABEL and verdicts >= LEAST_SHARE * len(answered)
+        free = self._running is None or self._running.done()
+        if enough and free and verdicts >= _GROWTH * self._verdicts:
+            self._verdicts = verdicts
+            loop = asyncio.get_running_loop()
+            self._running = loop.run_in_executor(None, self._fit, scan, prompts, reader, self._stop)
+        return self._forecaster
+
+    def stop(self) -> None:
+        """Cancel a running fit, and forget the last one."""
+        self._stop.set()
+        self._stop = threading.Event()
+        self._forecaster, self._running = None, None
+
+    def _fit(
+        self, scan: Evaluation, prompts: PromptSet, reader: EngineReader, stop: threading.Event
+    ) -> None:
+        # Too few verdicts of one kind, or an engine that fails, which the preview reports.
+        with contextlib.suppress(ForecastError, ScannerError):
+            forecaster = fit([scan], scan.settings, prompts, reader, stopped=stop.is_set)
+            if not stop.is_set():
+                self._forecaster = forecaster

@@ -1,0 +1,377 @@
+"""The record of scans: as iterations, found again; and definitions measured at pauses."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.context import Context
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.problems import problems_shown
+from guardtui.app.state import AppState
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
+from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.guardrail import DECISION, REMOTE, Guardrail
+from guardtui.domain.operating_point import BY_HAND, at_threshold
+from guardtui.domain.topic import Topic
+from guardtui.reports.base import usage_text
+from guardtui.session.chosen_thresholds import read_decision_threshold, write_decision_threshold
+from guardtui.session.evaluator import RemoteEvaluator
+from guardtui.session.history import (
+    MEASURED_AT_MOST,
+    Figures,
+    MeasuredDefinition,
+    add_measured,
+    read_measured,
+)
+from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.store import SessionStore, StoreError
+from guardtui.session.workspace import Workspace, now
+
+if TYPE_CHECKING:
+    from guardtui.forecast.forecaster import Forecast
+
+PAUSE = 1.0
+"""Seconds without an edit after which a measured definition is recorded.
+
+Previews occur between words already; here the author stopped to look.
+"""
+
+_GROUP = "measured"
+_WRITING = "measured file"
+
+
+def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
+    """Return the newest iteration with these verdicts and this key, or None."""
+    for iteration in reversed(session.iterations):
+        recorded = iteration.evaluation
+        if recorded is evaluation or (
+            recorded.key == evaluation.key
+            and np.array_equal(recorded.verdicts.triggered, evaluation.verdicts.triggered)
+        ):
+            return iteration
+    return None
+
+
+def is_recorded(session: Session, evaluation: Evaluation) -> bool:
+    """Return whether a remote scan is an iteration, or a preview is the last iteration."""
+    if evaluation.settings.kind in REMOTE:
+        return iteration_of(session, evaluation) is not None
+    iterations = session.iterations
+    if evaluation.is_of_a_part:
+        return False
+    return bool(iterations) and iterations[-1].evaluation.key == evaluation.key
+
+
+async def record(
+    workspace: Workspace,
+    evaluation: Evaluation,
+    onto: Evaluation | None = None,
+    forecast: ForecastBefore | None = None,
+) -> Iteration:
+    """Record a scan in the session; with `onto`, complete the iteration of that scan.
+
+    `forecast` was made before the scan; a completed iteration keeps its own. The first complete
+    scan of the topic file's definition is kept, others are undecided. Raises StoreError.
+    """
+    session = workspace.session
+    known = iteration_of(session, onto) if onto is not None else None
+    keep = (
+        not evaluation.metrics.missing
+        and evaluation.topic == workspace.topic_file.topic
+        and _is_first(session, evaluation, known)
+    )
+    if known is None:
+        decision = Decision.KEEP if keep else Decision.UNDECIDED
+        iteration = await asyncio.to_thread(workspace.write, evaluation, decision, forecast)
+        session.record(iteration)
+        return iteration
+    iteration = replace(known, evaluation=evaluation)
+    await asyncio.to_thread(workspace.complete, iteration)
+    session.complete(iteration)
+    if keep:
+        await asyncio.to_thread(workspace.write_decision, known.number, Decision.KEEP)
+        return session.decide(known.number, Decision.KEEP)
+    return iteration
+
+
+def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
+    """Return whether no other scan by the same scanner is complete or kept."""
+    return not any(
+        iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
+        for iteration in session.iterations
+        if iteration.evaluation.settings.kind == evaluation.settings.kind
+        and (completed is None or iteration.number != completed.number)
+    )
+
+
+def recorded_text(iteration: Iteration) -> str:
+    """Return in words how many prompts a recorded scan covers, and the usage of a judge."""
+    metrics = iteration.evaluation.metrics
+    used = usage_text(iteration.evaluation.verdicts.used)
+    used = f" ({used})" if used else ""
+    if not metrics.missing:
+        return f"#{iteration.number}: {count_text(metrics.prompts, 'prompt')} scanned{used}"
+    text = f"#{iteration.number}: {metrics.total} of {metrics.prompts} prompts have a verdict"
+    if metrics.open:
+        text += f", {metrics.open} open"
+    if metrics.errors:
+        text += f", {metrics.errors} failed"
+    return text + used
+
+
+# --- scans found again -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Expected verdicts of a definition on a prompt set: Triggered codes, int8 [N]."""
+
+    topic: Topic
+    prompt_set: str
+    triggered: NDArray[np.int8]
+
+
+class ScanResults:
+    """Finds the scan that belongs to the current definition, prompts and guardrail."""
+
+    def __init__(self, context: Context, connections: Connections) -> None:
+        self._workspace, self._session = context.workspace, context.session
+        self._connections, self._author = connections, context.author
+        self.threshold = DecisionThreshold(context.workspace.store)
+        """Threshold of the decision model used by scans."""
+        self.evaluator: RemoteEvaluator | None = None
+        """Evaluator of the newest scan, which may be under way, or None."""
+        self.newest: Evaluation | None = None
+        """Newest scan, complete or not, which the session may not have recorded, or None."""
+        self.prediction: Prediction | None = None
+        """Verdicts expected of the newest scan, or None."""
+        self.prefers_preview = False
+        """Whether the author wants the engine's preview instead of an existing scan."""
+
+    @property
+    def scanning(self) -> bool:
+        """Whether a scan is running or paused."""
+        return self.evaluator is not None and self.evaluator.busy
+
+    def so_far(self) -> Evaluation | None:
+        """Return the evaluation of the verdicts so far, or None."""
+        return self.evaluator.so_far() if self.evaluator is not None and self.scanning else None
+
+    def is_current(self, evaluation: Evaluation) -> bool:
+        """Return whether this is a remote scan of the current definition and prompts."""
+        return evaluation.settings.kind in REMOTE and evaluation.key.same_subject(
+            self._session.topic, self._workspace.prompts.fingerprint
+        )
+
+    def standing(self) -> Evaluation | None:
+        """Return the newest current scan; None without one, or if the preview is preferred."""
+        return None if self.prefers_preview else self.current()
+
+    def current(self) -> Evaluation | None:
+        """Return the newest current scan by the chosen guardrail, or None."""
+        recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
+        for evaluation in (self.so_far(), self.newest, *recorded):
+            if evaluation is None or not self._connections.follows(evaluation.settings):
+                continue
+            if self.is_current(evaluation):
+                return self.at_chosen_threshold(evaluation)
+        return None
+
+    def at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation at the threshold chosen for its scanner."""
+        with problems_shown(self._author):
+            return self.threshold.applied(evaluation)
+        return evaluation
+
+    def last(self) -> Evaluation | None:
+        """Return the newest scan by the connected guardrail, of any definition."""
+        name, follows = self._connections.asked_name, self._connections.follows
+        for iteration in reversed(self._session.iterations):
+            settings = iteration.evaluation.settings
+            if settings.kind == name and follows(settings):
+                return iteration.evaluation
+        newest = self.newest
+        return newest if newest is not None and follows(newest.settings) else None
+
+    def predicted(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
+        """Return the expected verdicts of a scan, int8 [N], or None."""
+        prediction = self.prediction
+        if prediction is None or evaluation.settings.kind not in REMOTE:
+            return None
+        fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
+        return prediction.triggered if fits else None
+
+    def decided(self) -> Evaluation | None:
+        """Return the shown scan if it is by a decision model, whose threshold can change."""
+        scan = self.standing()
+        return scan if scan is not None and scan.settings.kind == DECISION else None
+
+    def keep_partial(self) -> Evaluation | None:
+        """Keep and return the verdicts of an incomplete scan, or None."""
+        evaluation = self.evaluator.so_far() if self.evaluator is not None else None
+        if evaluation is None or not evaluation.metrics.total:
+            return None
+        known = self.current()
+        if known is None or evaluation.metrics.missing <= known.metrics.missing:
+            self.newest = evaluation
+        return evaluation
+
+
+class DecisionThreshold:
+    """Sets the threshold at which probabilities become verdicts, without requests."""
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+        self._chosen: dict[Guardrail, float | None] = {}
+        self._applied: tuple[Evaluation, Evaluation] | None = None
+
+    def chosen(self, guardrail: Guardrail) -> float | None:
+        """Return the threshold set by hand for a model in this session, or None for the recorded.
+
+        Raises StoreError.
+        """
+        if guardrail not in self._chosen:
+            settings = self._sessions.settings()
+            self._chosen[guardrail] = read_decision_threshold(settings, guardrail)
+        return self._chosen[guardrail]
+
+    def applied(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation at the chosen threshold, if a decision model made it in one epoch.
+
+        The same evaluation and threshold give the same object. Raises StoreError.
+        """
+        settings = evaluation.settings
+        if settings.kind != DECISION or evaluation.verdicts.repeats is not None:
+            return evaluation
+        threshold = self.chosen(settings.guardrail)
+        chosen = threshold, BY_HAND
+        if threshold is None or chosen == (settings.threshold, settings.threshold_source):
+            return evaluation
+        if self._applied is not None and self._applied[0] is evaluation:
+            now = self._applied[1].settings
+            if chosen == (now.threshold, now.threshold_source):
+                return self._applied[1]
+        applied = at_threshold(evaluation, threshold, BY_HAND)
+        self._applied = evaluation, applied
+        return applied
+
+    def use(self, chosen: float | None, guardrail: Guardrail) -> None:
+        """Use a threshold until the app ends, unless `keep` stores it."""
+        self._chosen[guardrail] = chosen
+
+    def keep(self, guardrail: Guardrail) -> None:
+        """Store the threshold in the session. Raises StoreError."""
+        chosen = self.chosen(guardrail)
+        self._sessions.update_settings(write_decision_threshold(chosen, guardrail))
+
+
+# --- definitions measured while editing ---------------------------------------------------
+
+
+class MeasuredDefinitions:
+    """Records each definition that was measured at a pause in typing, for the history.
+
+    It is recorded after the pause and written in a thread, so that typing never waits.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._workspace, self._author, self._jobs = context.workspace, context.author, context.jobs
+        self.pause = PAUSE
+        self._known: list[MeasuredDefinition] = []
+        self._pending: MeasuredDefinition | None = None
+        self._unwritten: list[MeasuredDefinition] = []
+        self._one_at_a_time = asyncio.Lock()
+        self._problem = ""
+
+    async def open(self) -> None:
+        """Read the definitions of earlier runs."""
+        try:
+            self._known = await asyncio.to_thread(read_measured, self._workspace.store)
+        except StoreError as problem:
+            self._author.notify(f"Earlier edits cannot be read: {problem}", severity="error")
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Wait for a pause after each measured definition; an edit cancels that."""
+        edited = new.topic != old.topic or new.prompts is not old.prompts
+        if edited:
+            self._pending = None
+            self._jobs.cancel(_GROUP)
+        evaluation = new.evaluation
+        if evaluation is None or (evaluation is old.evaluation and not edited):
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        figures = None if evaluation.metrics.open else _figures(evaluation, new.forecast)
+        if figures is None:
+            return  # a part of the prompts, or of a scan
+        self._pending = MeasuredDefinition(
+            now(), evaluation.topic, evaluation.settings, evaluation.prompt_set, figures
+        )
+        self._jobs.start(self._after_pause(), group=_GROUP, exclusive=True)
+
+    async def _after_pause(self) -> None:
+        await asyncio.sleep(self.pause)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)  # the next key does not cancel this
+
+    def _record(self) -> None:
+        """Record the last measured definition."""
+        measured, self._pending = self._pending, None
+        if measured is None or (self._known and _is_same(measured, self._known[0])):
+            return
+        others = [other for other in self._known if other.topic != measured.topic]
+        self._known = [measured, *others][:MEASURED_AT_MOST]
+        self._unwritten.append(measured)
+
+    async def _write(self) -> None:
+        """Write new definitions; notify the author of the first failure."""
+        async with self._one_at_a_time:
+            while self._unwritten:
+                try:
+                    await asyncio.to_thread(add_measured, self._workspace.store, self._unwritten[0])
+                except StoreError as problem:
+                    if str(problem) != self._problem:
+                        self._problem = str(problem)
+                        text = f"Measured edits are not kept on disk: {problem}"
+                        self._author.notify(text, severity="error")
+                    return
+                self._problem = ""
+                del self._unwritten[0]
+
+    async def close(self) -> None:
+        """Record and write the last measured definition."""
+        self._record()
+        await self._write()
+
+    def listed(self) -> list[MeasuredDefinition]:
+        """Return the measured definitions, newest first, the last one included."""
+        self._jobs.cancel(_GROUP)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)
+        return list(self._known)
+
+
+def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | None:
+    """Return the shown rates of an evaluation; None if a class has no prompts."""
+    metrics = evaluation.metrics
+    if forecast is None:
+        rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
+    else:
+        expected = (forecast.rates.coverage, forecast.rates.tpr, forecast.rates.tnr)
+        coverage, tpr, tnr = (None if other is None else other.value for other in expected)
+        rates = (coverage, tpr, tnr)
+    coverage, tpr, tnr = rates
+    if coverage is None or tpr is None or tnr is None:
+        return None
+    return Figures(coverage, tpr, tnr, metrics.prompts)
+
+
+def _is_same(measured: MeasuredDefinition, other: MeasuredDefinition) -> bool:
+    """Return whether two are equal except for their time."""
+    return replace(measured, created="") == replace(other, created="")

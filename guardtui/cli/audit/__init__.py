@@ -1,0 +1,1 @@
+"""Several topics of one profile together."""

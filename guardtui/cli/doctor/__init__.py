@@ -1,0 +1,1 @@
+"""Checks of the installation, of AIRS, and of a judge."""

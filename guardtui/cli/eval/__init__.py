@@ -1,0 +1,1 @@
+"""Evaluation of a topic against labelled prompts."""

@@ -1,0 +1,230 @@
+"""`guardtui eval`: evaluate a topic on labelled prompts, with gates for automation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli.expressions import EpochFlags, epoch_options, own_metric_option, plugin_option
+from guardtui.cli.gates import Gates, gate_options, gates_of
+from guardtui.cli.guardrail_options import guardrail_option
+from guardtui.cli.options import (
+    FILE,
+    Fraction,
+    RunOptions,
+    budget_options,
+    reading_options,
+    threshold_option,
+)
+from guardtui.cli.output_options import format_option, outputs_option, variants_of
+from guardtui.domain.prompt_reading import Reading
+
+if TYPE_CHECKING:
+    from guardtui.app.guardrails.named import NamedGuardrail
+
+
+_UNFIT = {
+    "--threshold": ("airs", "judge"),
+    "--fresh": ("engine",),
+    "--budget": ("engine", "airs"),
+    "--max-tokens": ("engine", "airs"),
+    "--with": ("judge", "decision"),
+}
+"""Kinds of guardrails that do not have an option."""
+
+
+@dataclass(frozen=True)
+class EvalRequest:
+    """A parsed command line."""
+
+    topic: Path
+    prompts: Path
+    guardrail: NamedGuardrail
+    options: RunOptions
+    gates: Gates
+    repeats: EpochFlags
+    format_name: str | None
+    outputs: tuple[Path, ...]
+    variants: frozenset[str]
+    every_mistake: bool
+    baseline: str | None
+    metrics: tuple[str, ...]
+    plugins: tuple[Path, ...]
+    cluster: str | None
+    thresholds: bool
+    min_tpr: float | None
+    min_tnr: float | None
+    flips: bool
+    within: float | None
+    max_calls: int | None
+    reading: Reading | None
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> EvalRequest:
+        """Parse the values of the command's options. Raises UsageError and `ConfigError`."""
+        gates = gates_of(values)
+        gates.check_usage(baseline=values["baseline"] is not None)
+        repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
+        repeats.check_usage(baseline=values["baseline"] is not None)
+        names = [field.name for field in fields(RunOptions)]
+        options = RunOptions(**{name: values.pop(name) for name in names})
+        guardrail = values.pop("guardrail").select(values["topic"])
+        _require_fitting(guardrail, options)
+        if values["flips"] and guardrail.kind == "engine":
+            raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
+        if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
+            raise click.UsageError("--within and --max-calls are for --flips: add it")
+        if values["within"] is not None and math.isnan(values["within"]):
+            raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
+        if values["within"] is not None and repeats.repeat is not None:
+            raise click.UsageError("--within uses all epochs: omit --repeat")
+        variants = variants_of(values)
+        if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
+            raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
+        return cls(
+            guardrail=guardrail,
+            options=options,
+            gates=gates,
+            repeats=repeats,
+            variants=variants,
+            **values,
+        )
+
+
+def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
+    """Raise a usage error for an option that this kind of guardrail does not have."""
+    given = {
+        "--threshold": options.threshold is not None,
+        "--fresh": options.fresh,
+        "--budget": options.budget is not None,
+        "--max-tokens": options.max_tokens is not None,
+        "--with": bool(options.companion_paths),
+    }
+    for option, kinds in _UNFIT.items():
+        if given[option] and guardrail.kind in kinds:
+            raise click.UsageError(f"{option} does not fit {guardrail.title}: omit it")
+    if options.jobs is not None and options.ray is not None:
+        raise click.UsageError("--jobs is for this machine alone: omit it, or --ray")
+    for option, value in (("--jobs", options.jobs), ("--ray", options.ray)):
+        if value is not None and guardrail.kind != "engine":
+            raise click.UsageError(
+                f"{option} is for the engine, whose prompts are embedded: a guardrail is limited "
+                "by its service, which several workers would only share"
+            )
+
+
+@click.command("eval")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
+)
+@reading_options
+@format_option("table", without=("tsv",))
+@outputs_option
+@click.option(
+    "--all",
+    "every_mistake",
+    is_flag=True,
+    help="List every mistake in the table (default: the first 20 of each kind).",
+)
+@click.option(
+    "--baseline",
+    metavar="last|N|FILE",
+    help="Compare with the last kept iteration, iteration N (best, pinned), or a JSON report.",
+)
+@gate_options
+@guardrail_option()
+@threshold_option
+@click.option(
+    "--with",
+    "companion_paths",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Another topic of the profile, or a profile file, to evaluate together with this topic "
+    "(repeatable).",
+)
+@click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
+@budget_options
+@click.option(
+    "--thresholds",
+    is_flag=True,
+    help="Report every threshold instead, with the best one (table, json or csv).",
+)
+@click.option(
+    "--min-tpr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TPR of the best threshold.",
+)
+@click.option(
+    "--min-tnr",
+    type=Fraction(),
+    metavar="X",
+    help="With --thresholds: minimum TNR of the best threshold.",
+)
+@click.option(
+    "--flips",
+    is_flag=True,
+    help="Scan only prompts whose verdict is in doubt after the edit, by the forecast from the "
+    "session; the others stay open, so the exit code is 3.",
+)
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="X",
+    help="With --flips: scan in rounds, the most informative prompts first, until the 95 % "
+    "interval of coverage is at most ± X (such as 0.02).",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --flips: scan in rounds, with at most N calls.",
+)
+@epoch_options
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="Embed prompts that are not cached with N processes (engine only).",
+)
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Embed them on a Ray cluster, as ray://HOST:10001 (default: Ray on this machine).",
+)
+@own_metric_option
+@plugin_option
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Prompts with the same value in this column may depend on each other: standard errors are "
+    "clustered.",
+)
+def command(**values: Any) -> int:
+    """Evaluate a topic file against labelled prompts and report.
+
+    With --thresholds the report is on the thresholds of the engine or of a decision model. The best
+    one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
+    labels that chose it is optimistic, so the cross-validated coverage is reported too.
+
+    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
+    completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
+    evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
+    """
+    request = EvalRequest.of(values)
+    # Imported late, so that the help is quick.
+    from guardtui.cli.eval.evaluation import evaluate
+
+    return evaluate(request)

@@ -1,0 +1,234 @@
+"""The steps of `guardtui eval`: read, scan, compare, deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.cli.delivery import deliver
+from guardtui.cli.diagnostics import InputError, error, note
+from guardtui.cli.eval.command import EvalRequest
+from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
+from guardtui.cli.expressions import load_plugins, own_metrics, parse_epochs, repeated_rows
+from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
+from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import FITTED
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.profile_files import files_of
+from guardtui.reports.base import ReportInput
+from guardtui.reports.formats import load_writer
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import Companions, kept_path, load_companions
+from guardtui.session.epochs import Epochs
+from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
+from guardtui.session.evaluator import measured_with
+from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.report_reader import RecordedError, session_file
+
+if TYPE_CHECKING:
+    from guardtui.cli.eval.flip_rounds import FlipRounds
+
+
+def evaluate(request: EvalRequest) -> int:
+    """Evaluate and deliver the reports; return the exit code.
+
+    Errors in the request are found before the files are read.
+    """
+    epochs = parse_epochs(request.repeats)
+    files = _files_read(request)
+    outputs = _outputs(request, files)
+    load_plugins(request.plugins)
+    metrics = own_metrics(request.metrics)
+    run = make_run(request.guardrail, request.options)
+    report = _report(request, run, epochs, metrics, outputs)
+    if request.thresholds:
+        evaluation = report.evaluation
+        if run.remote and evaluation.metrics.missing:
+            run.say_incomplete(evaluation, allowed=False)
+        return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
+
+    if report.listed is not None and any(output.format_name != "csv" for output in outputs):
+        note(
+            f"of {len(report.evaluation.keys):,} prompts, {len(report.listed):,} that are wrong or "
+            "without a verdict are listed; csv lists all"
+        )
+
+    def say_incomplete() -> None:
+        metrics = report.evaluation.metrics
+        if request.flips and not metrics.errors:
+            error(
+                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --flips requests\n"
+                "  gates need verdicts on all prompts: run the command without --flips"
+            )
+            return
+        allowed = request.gates.max_errors is not None
+        run.say_incomplete(report.evaluation, allowed=allowed)
+
+    return deliver(
+        report,
+        outputs,
+        request.gates,
+        files,
+        say_incomplete=say_incomplete if run.remote else None,
+    )
+
+
+def _files_read(request: EvalRequest) -> list[Path]:
+    """Return the files that are read, the prompts first and then the topic."""
+    baseline = request.baseline
+    template = getattr(request.guardrail.configuration, "template", None)
+    compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
+    more = [] if template is None else [template]
+    companions = [file for path in request.options.companion_paths for file in files_of(path)]
+    return [request.prompts, request.topic, *compared, *companions, *more]
+
+
+def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
+    """Return the outputs; an unknown format fails here. Raises UsageError and InputError."""
+    check_outputs(request.outputs, *files, session_file(request.topic))
+    if request.thresholds:
+        return threshold_outputs(request)
+    outputs = with_variants(choose(request.format_name, request.outputs, "table"), request.variants)
+    if request.baseline is None and "junit" in request.variants:
+        raise click.UsageError("--only-regressions needs --baseline")
+    for output in outputs:
+        load_writer(output.format_name)
+    return outputs
+
+
+def _report(
+    request: EvalRequest,
+    run: ScanRun,
+    epochs: Epochs | None,
+    metrics: Sequence[OwnMetric],
+    outputs: Sequence[ReportOutput],
+) -> ReportInput:
+    """Evaluate, and return the input of the reports. Raises InputError and ScannerError."""
+    topic, prompts = load_inputs(request.topic, request.prompts, request.reading)
+    companions = _companions(request, topic)
+    before, number = _baseline(request)
+    say_findings(prompts)
+    say_blank_texts(request.topic, topic)
+    _require_cluster(request, prompts)
+    repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
+    run = run.settled(request.topic, topic, prompts, before)
+    rounds = _flip_rounds(request, topic, prompts)
+    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
+    begin = None if rounds is None else rounds.begin
+    repetition = Repetition(epochs, repeated, rows, begin)
+    evaluation = run.evaluate(topic, prompts, companions, repetition)
+    evaluation, fit = run.fitted(evaluation)
+    settings = evaluation.settings.titled(request.guardrail.name)
+    evaluation = replace(evaluation, settings=settings)
+    say_notes(prompts, evaluation)
+    comparison = compare(before, evaluation) if before else None
+    forecast = None
+    if run.remote and any(output.format_name == "json" for output in outputs):
+        from guardtui.app.scan.recorded_forecast import recorded_forecast_before
+
+        # This scan is not in the session, so this is the forecast before it.
+        forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
+    return ReportInput(
+        topic=topic,
+        evaluation=evaluation,
+        prompts=prompts,
+        baseline=before,
+        comparison=comparison,
+        figures=own_figures(metrics, evaluation, prompts, comparison),
+        changes=describe_changes(before.topic, topic) if before else (),
+        profile=run.profile,
+        baseline_number=number,
+        companions=companions.topics,
+        cluster=request.cluster or "",
+        reducer=epochs.name if epochs else "",
+        prompt_path=path_from_here(Path(prompts.source)),
+        every_mistake=request.every_mistake,
+        fit=fit,
+        checked=None if rounds is None else rounds.checked,
+        before=forecast,
+        template=run.template,
+    )
+
+
+def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:
+    """Return a check in rounds if --flips has a goal, or None."""
+    if request.within is None and request.max_calls is None:
+        return None
+    from guardtui.app.scan.plan import FlipGoal
+    from guardtui.cli.eval.flip_rounds import FlipRounds
+
+    goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
+    return FlipRounds(request.topic, topic, prompts, goal)
+
+
+def _rows_in_doubt(
+    request: EvalRequest, run: ScanRun, epochs: Epochs | None, topic: Topic, prompts: PromptSet
+) -> NDArray[np.intp] | None:
+    """Return the rows that --flips scans, the most doubtful first; None for all.
+
+    Raises ForecastError if the session has too few verdicts of this guardrail.
+    """
+    if not request.flips:
+        return None
+    from guardtui.app.scan.recorded_forecast import forecast_recorded, recorded_guardrail
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.session.scan_order import forecast_order
+
+    wanted = measured_with(run.settings.guardrail, epochs)
+    guardrail = recorded_guardrail(request.topic, wanted)
+    recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
+    rows = forecast_order(recorded.forecast.changes).likely_rows
+    note(
+        f"{len(rows):,} of {len(prompts):,} prompts may change, by the forecast of "
+        f"{guardrail_text(guardrail.settings)}; the others are not asked"
+    )
+    return rows
+
+
+def _companions(request: EvalRequest, topic: Topic) -> Companions:
+    """Return the other topics of the profile. Raises `InputError` with all their problems."""
+    paths = [kept_path(request.topic, path) for path in request.options.companion_paths]
+    loaded = load_companions(request.topic, paths, topic)
+    if loaded.problems:
+        raise InputError("\n".join(map(str, loaded.problems)))
+    return loaded
+
+
+def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
+    """Return the baseline, and the number of its iteration. Raises `InputError`."""
+    if request.baseline is None:
+        return None, None
+    try:
+        named = find_baseline(request.baseline, request.topic)
+    except RecordedError as error:
+        raise InputError(str(error)) from error
+    return named.evaluation, named.number
+
+
+def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:
+    cluster = request.cluster
+    if cluster is not None and cluster not in prompts.extra_columns:
+        columns = ", ".join(map(display_text, prompts.extra_columns)) or "none"
+        raise InputError(
+            f"{request.prompts}: no column {display_text(cluster)!r} to cluster by\n"
+            f"  columns besides prompt, expected and intent: {columns}"
+        )
+
+
+def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], float]:
+    """Return scores of the embedded engine, float32 [N], and its threshold."""
+    evaluation = LocalScanner(threshold=FITTED).evaluate_now(topic, prompts)
+    assert evaluation is not None  # noqa: S101 - nothing stops it
+    assert evaluation.settings.threshold is not None  # noqa: S101 - the engine has one
+    return evaluation.verdicts.score, evaluation.settings.threshold

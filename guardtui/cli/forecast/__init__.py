@@ -1,0 +1,1 @@
+"""Forecast of a guardrail's verdicts from recorded ones."""

@@ -1,0 +1,126 @@
+"""`guardtui forecast`: forecast the real guardrail's verdicts from its recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import FILE, reading_options
+from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.reports.formats import DOCUMENT_FORMATS
+
+if TYPE_CHECKING:
+    from guardtui.app.scan.recorded_forecast import RecordedGuardrail
+    from guardtui.domain.prompt_reading import Reading
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+
+
+@click.command("forecast")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
+)
+@reading_options
+@guardrail_option(
+    "Guardrail to forecast: a name, airs:PROFILE, judge:URL#MODEL or decision:URL#MODEL "
+    "(default: the one that answered last)."
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Compare every recorded scan after the first with the forecast from those before it.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(DOCUMENT_FORMATS),
+    help="Format of the forecast (default: by the file's ending, else table).",
+)
+@outputs_option
+def command(
+    topic: Path,
+    prompts: Path,
+    reading: Reading | None,
+    guardrail: GuardrailFlags,
+    trust: bool,
+    format_name: str | None,
+    outputs: tuple[Path, ...],
+) -> int:
+    """Forecast the verdicts of AIRS, a judge or a decision model on the definition of a topic file.
+
+    The forecast is computed from this guardrail's verdicts on earlier definitions, which the app
+    has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
+    definition, need a full scan. --trust compares earlier scans with their forecasts.
+    """
+    from guardtui.app.scan.recorded_forecast import names_of, recorded_guardrail
+    from guardtui.cli.delivery import write_all
+    from guardtui.cli.diagnostics import warn
+    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.session.report_reader import session_file
+
+    check_outputs(outputs, topic, prompts, session_file(topic))
+    chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
+    definition, prompt_set = load_inputs(topic, prompts, reading)
+    say_findings(prompt_set)
+    wanted, encoder, _ = guardrail.with_encoder(topic)
+    stated = None if guardrail.name is None else wanted.guardrail
+    recorded = recorded_guardrail(topic, stated)
+    make = _trust if trust else _forecast
+    render = make(topic, definition, prompt_set, recorded, encoder)
+    if recorded.others:
+        warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
+    return write_all((output, render(output.format_name)) for output in chosen)
+
+
+def _forecast(
+    path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    encoder: str | None,
+) -> Callable[[str], str]:
+    """Forecast a definition; return a renderer by the name of a format."""
+    from guardtui.app.scan.recorded_forecast import forecast_recorded
+    from guardtui.cli.diagnostics import progress
+    from guardtui.cli.forecast.report import render
+    from guardtui.cli.operating_point import show_progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    engine = LocalScanner(encoder or ENCODERS[0])
+    try:
+        forecast = forecast_recorded(path, topic, prompts, guardrail, engine, show_progress)
+    finally:
+        progress("")
+    return partial(render, forecast)
+
+
+def _trust(
+    path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    encoder: str | None,
+) -> Callable[[str], str]:
+    """Compare scans with their forecasts; return a renderer by the name of a format."""
+    from guardtui.app.scan.recorded_forecast import check_recorded
+    from guardtui.cli.diagnostics import progress
+    from guardtui.cli.forecast.trust import render
+    from guardtui.cli.operating_point import settled_engine, show_progress
+
+    engine = settled_engine(encoder, None, topic, prompts)
+    try:
+        trust = check_recorded(path, prompts, guardrail, engine, show_progress)
+    finally:
+        progress("")
+    return partial(render, trust)

@@ -1,0 +1,1 @@
+"""Search for edits of a topic that raise its coverage."""

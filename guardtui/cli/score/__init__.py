@@ -1,0 +1,1 @@
+"""Scores of a model's outputs against their targets."""

@@ -1,0 +1,202 @@
+"""`guardtui topics`: list, read and create the topics of a tenant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from guardtui.app.airs.tenant_topics import TenantTopics, read_listing
+from guardtui.cli import diagnostics
+from guardtui.cli.airs_scans import require_sendable
+from guardtui.cli.airs_service import (
+    airs_option,
+    failures_told,
+    open_management,
+    run_async,
+    settings_of,
+    table,
+)
+from guardtui.cli.guardrail_options import GuardrailFlags
+from guardtui.cli.options import FILE
+from guardtui.cli.output import write
+from guardtui.cli.topics.apply import apply_
+from guardtui.cli.topics.delete import delete, named
+from guardtui.cli.topics.revert import revert
+from guardtui.domain.topic import Intent, Topic
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.http.errors import inert
+from guardtui.reports.json_data import encode
+from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.models import CustomTopic
+
+
+@click.group("topics")
+def command() -> None:
+    """Manage the custom topics of AIRS: list, get, create, apply, revert, delete.
+
+    These commands need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and
+    PANW_MGMT_TSG_ID. Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
+    """
+
+
+command.add_command(apply_)
+command.add_command(revert)
+command.add_command(delete)
+
+
+@command.command("list")
+@airs_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(guardrail: GuardrailFlags, as_json: bool) -> None:
+    """List all topics: name, newest revision, id.
+
+    With a profile, also the action of each topic and the revision that the profile uses.
+    """
+    settings = settings_of(guardrail)
+    listing = run_async(_read(settings))
+    row = listing.profile
+    if as_json:
+        data = {
+            "profile": None
+            if row is None
+            else {"name": row.profile_name, "revision": row.revision, "id": row.profile_id},
+            "topics": [_entry(listing, topic) for topic in listing.topics],
+        }
+        write(encode("topics", data))
+        return
+    header = ("name", "revision", "id", *(("in the profile",) if row is not None else ()))
+    write(table([_cells(listing, topic) for topic in listing.topics], header))
+    if not listing.topics:
+        diagnostics.note("there are no topics yet: 'guardtui topics create FILE' makes one")
+    for name in listing.strangers():
+        diagnostics.warn(f"the profile names a topic that is not there: {name}")
+
+
+@command.command("get")
+@click.argument("name")
+@airs_option
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON of the service.")
+def get(name: str, guardrail: GuardrailFlags, as_json: bool) -> None:
+    """Print the newest text of a topic, as a topic file.
+
+    The intent is part of a profile: it is included with a profile that has the topic.
+    NAME is the topic's name or its id.
+    """
+    settings = settings_of(guardrail)
+    listing = run_async(_read(settings))
+    topic = named(listing.topics, name)
+    if as_json:
+        write(json.dumps(topic.model_dump(mode="json"), indent=2) + "\n")
+    else:
+        write(_topic_file(topic, listing.intent(topic)))
+    _say_pins(listing, topic)
+    if not topic.active:
+        diagnostics.warn("the topic is not active: it matches nothing")
+
+
+@command.command("create")
+@click.argument("topic", type=FILE, metavar="TOPIC_FILE")
+@airs_option
+def create(topic: Path, guardrail: GuardrailFlags) -> None:
+    """Create the topic of a file, without adding it to a profile; prints its id.
+
+    A topic of that name must not exist: 'guardtui topics apply' changes one.
+    """
+    definition = load_topic(topic).topic
+    require_sendable(definition)
+    settings = settings_of(guardrail, topic)
+    made = run_async(_create(settings, definition))
+    write(f"{made.topic_id}\n")
+    diagnostics.note(f"made, at revision {made.revision}; no profile uses it yet")
+
+
+async def _create(settings: AirsSettings, topic: Topic) -> CustomTopic:
+    with failures_told():
+        async with open_management(settings) as client:
+            return await lifecycle.create(client, topic)
+
+
+async def _read(settings: AirsSettings) -> TenantTopics:
+    """Read all topics, and the profile, if one is named. Raises `InputError`, `AirsError`."""
+    with failures_told():
+        async with open_management(settings) as client:
+            return await read_listing(client, settings.profile, must_exist=True)
+
+
+def _entry(listing: TenantTopics, topic: CustomTopic) -> dict[str, Any]:
+    return {
+        "name": topic.topic_name,
+        "revision": topic.revision,
+        "id": topic.topic_id,
+        "active": topic.active,
+        "description": topic.description,
+        "examples": list(topic.examples),
+        "pins": [
+            {"place": str(path), "action": action, "revision": revision}
+            for path, action, revision in listing.pins(topic)
+        ],
+    }
+
+
+def _cells(listing: TenantTopics, topic: CustomTopic) -> list[str]:
+    cells = [inert(topic.topic_name), str(topic.revision), inert(topic.topic_id)]
+    if listing.profile is None:
+        return cells
+    pins = listing.pins(topic)
+    texts = [
+        f"{inert(action)}, revision {revision}" + (f" ({path})" if len(pins) > 1 else "")
+        for path, action, revision in pins
+    ]
+    return [*cells, "; ".join(texts) or "-"]
+
+
+def _say_pins(listing: TenantTopics, topic: CustomTopic) -> None:
+    row = listing.profile
+    if row is None:
+        return
+    profile = f"profile {inert(row.profile_name, characters=60)} (revision {row.revision})"
+    pins = listing.pins(topic)
+    if not pins:
+        diagnostics.note(f"{profile} does not have this topic")
+    for path, action, revision in pins:
+        text = f"{profile}: {inert(action)}, pinned at revision {revision} ({path})"
+        newest = f"revision {topic.revision}"
+        if revision == topic.revision:
+            diagnostics.note(text)
+        elif not listing.is_older(topic, revision):
+            diagnostics.note(f"{text}: the same text as the newest, {newest}")
+        else:
+            diagnostics.warn(
+                f"{text}: what is printed is the newest, {newest}, "
+                "as the service gives no older text"
+            )
+
+
+_NO_INTENT = "intent: block\n"
+
+
+def _topic_file(topic: CustomTopic, intent: Intent | None) -> str:
+    """Return the YAML of a topic file; without an intent, none is written."""
+    definition = Topic(
+        name=topic.topic_name,
+        description=topic.description,
+        examples=topic.examples,
+        intent=intent or Intent.BLOCK,
+    )
+    with TemporaryDirectory() as folder:
+        # The writer of topic files verifies that they read back unchanged.
+        file = save_topic(TopicFile(Path(folder) / "topic.yaml", definition, ""), definition)
+    text = file.content.decode()
+    if intent is None:
+        diagnostics.note(
+            "no intent is written: a profile says whether a topic is blocked or allowed\n"
+            "  name one that has the topic with --guardrail airs:NAME, or add 'intent: block' or "
+            "'allow'"
+        )
+        return text.removesuffix(_NO_INTENT)
+    return text

@@ -1,1 +1,0 @@
-"""A language model as the guardrail: given the topic and a prompt, it says whether that belongs."""

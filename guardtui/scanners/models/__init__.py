@@ -1,0 +1,1 @@
+"""Models as guardrails: judges that answer in words, decision models that answer by a score."""

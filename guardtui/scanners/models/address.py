@@ -1,0 +1,92 @@
+"""Address of a model: URL, name at the service, and key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from guardtui.http.errors import inert
+from guardtui.http.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """URL of a model, its name at the service, its key and the variable that holds the key."""
+
+    url: str
+    name: str
+    key: Secret | None = None
+    key_variable: str = ""
+
+    @classmethod
+    def parse(
+        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
+    ) -> ModelAddress:
+        """Parse the only model of a run, like `parse_all`."""
+        return cls.parse_all([text], environment, allow_http=allow_http)[0]
+
+    @classmethod
+    def parse_all(
+        cls,
+        texts: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        allow_http: bool = False,
+    ) -> list[ModelAddress]:
+        """Parse all models of a run, each written as `URL#name`, with keys from the environment.
+
+        Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
+        """
+        from guardtui.http.model_keys import ModelKeys
+        from guardtui.http.openai import parse_model
+
+        models = [parse_model(text, allow_http=allow_http) for text in texts]
+        keys = ModelKeys(environment, [url for url, _ in models])
+        with_keys = [(url, name, keys.find(url)) for url, name in models]
+        return [cls(url, name, key.secret, key.variable) for url, name, key in with_keys]
+
+    @property
+    def has_shared_key(self) -> bool:
+        """Whether the key comes from the variable for models at a single address."""
+        from guardtui.http.model_keys import KEY_VARIABLE
+
+        return self.key_variable == KEY_VARIABLE
+
+    @property
+    def full(self) -> str:
+        """`URL#name`."""
+        return f"{self.url}#{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """Name and URL, inert and shortened; safe to show anywhere."""
+        return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def addresses_revision(models: Iterable[ModelAddress]) -> str:
+    """Return a revision that identifies the addresses of models, which may contain a secret.
+
+    Many services use the same model names.
+    """
+    addresses = "\n".join(model.full for model in models)
+    return f"addresses {hashlib.blake2b(addresses.encode(), digest_size=4).hexdigest()}"
+
+
+def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without the key for models at a single address."""
+    from guardtui.http.model_keys import KEY_VARIABLE
+
+    return {name: text for name, text in environment.items() if name != KEY_VARIABLE}
+
+
+def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
+    """Return the environment variable with the key of each address; "" without a key."""
+    from guardtui.http.model_keys import origin_of
+
+    return {origin_of(model.url): model.key_variable for model in models}
+
+
+def keys_of(models: Iterable[ModelAddress]) -> tuple[Secret, ...]:
+    """Return the keys of models, each once."""
+    return tuple(dict.fromkeys(model.key for model in models if model.key is not None))

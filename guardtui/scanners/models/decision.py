@@ -1,0 +1,213 @@
+"""Decision models: one yes/no question about each prompt, answered by a probability."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
+from guardtui.domain.operating_point import SHIPPED
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
+from guardtui.http.decisions import Api, DecisionAnswer
+from guardtui.http.errors import inert
+from guardtui.http.secret import Secret
+from guardtui.scanners.base import VerdictCache
+from guardtui.scanners.configuration import DecisionConfiguration
+from guardtui.scanners.models.address import (
+    ModelAddress,
+    addresses_revision,
+    keys_of,
+)
+from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.calls import CallOptions, Sending
+from guardtui.scanners.models.decision_calls import (
+    DecisionCache,
+    DecisionRequests,
+    estimated_tokens,
+    is_pinned,
+)
+from guardtui.scanners.models.expense import (
+    CallExpense,
+    earlier_expense,
+    given_prices,
+    limits_text,
+)
+from guardtui.scanners.models.scanner import ModelScanner
+from guardtui.scanners.models.templates import DecisionTemplate
+
+if TYPE_CHECKING:
+    from guardtui.http.decision_model import DecisionModel
+
+THRESHOLD = 0.5
+"""Probability from which a prompt matches, unless the author set or fitted another."""
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """The author's options of a decision model, from which each run creates a scanner.
+
+    `questions` is the maximum per request; None means the limit of the format.
+    """
+
+    scanner_name: ClassVar[str] = DECISION
+
+    model: ModelAddress
+    api: Api = Api.DECISIONS
+    template: DecisionTemplate = field(default_factory=DecisionTemplate.shipped)
+    threshold: float = THRESHOLD
+    threshold_source: str = SHIPPED
+    questions: int | None = None
+    calls: CallOptions = field(default_factory=CallOptions)
+
+    @classmethod
+    def of(
+        cls, configuration: DecisionConfiguration, model: ModelAddress, calls: CallOptions
+    ) -> DecisionOptions:
+        """Return the options of a configured decision model with its key. Raises TemplateError."""
+        path = configuration.template
+        options = cls(
+            model,
+            api=Api(configuration.api or Api.DECISIONS),
+            template=DecisionTemplate.shipped() if path is None else DecisionTemplate.load(path),
+            calls=calls,
+        )
+        options.scanner()
+        return options
+
+    def at_threshold(self, threshold: float, source: str) -> DecisionOptions:
+        """Return the options with another threshold, and where it is from."""
+        return replace(self, threshold=threshold, threshold_source=source)
+
+    @property
+    def models(self) -> tuple[ModelAddress, ...]:
+        """The model."""
+        return (self.model,)
+
+    @property
+    def title(self) -> str:
+        """The model in a few words; safe to show anywhere."""
+        return self.model.shown
+
+    @property
+    def keys(self) -> tuple[Secret, ...]:
+        """All keys that may be sent."""
+        return keys_of(self.models)
+
+    @property
+    def questions_at_once(self) -> int:
+        """Maximum number of questions per request."""
+        return self.questions or self.api.most_questions
+
+    def scanner(
+        self, cache: VerdictCache | None = None, *, fresh: bool = False
+    ) -> ModelScanner[ScoredQuestion]:
+        """Create a scanner with its own budget and the current content of the template file.
+
+        A `cache` is searched before the model is called unless `fresh`, and stores each answer at
+        once, so that another threshold needs no call. Raises ScannerError for an invalid template,
+        and ValueError for an invalid rate.
+        """
+        return ModelScanner(ScoredQuestion(self, cache, fresh=fresh), self.calls)
+
+
+class ScoredQuestion:
+    """Asks a decision model whether a prompt belongs to the topic; its probability is the score.
+
+    A prompt matches from `threshold` on. Cached answers of another model version are not used.
+    """
+
+    def __init__(
+        self, options: DecisionOptions, cache: VerdictCache | None = None, *, fresh: bool = False
+    ) -> None:
+        self.model, self.api = options.model, options.api
+        self.template = options.template.current()
+        self.threshold, self._threshold_source = options.threshold, options.threshold_source
+        self.answers = DecisionCache(self.model, self.api, cache, fresh)
+        """Cached answers."""
+
+    @property
+    def settings(self) -> ScannerSettings:
+        name, answering = self.model.name, self.answers.answering
+        guardrail = Guardrail(
+            DECISION,
+            models=(inert(name),),
+            answered_by="" if answering == name else inert(answering),
+            api="" if self.api is Api.DECISIONS else str(self.api),
+            template=self.template.id,
+        )
+        return ScannerSettings(
+            guardrail, self.threshold, self._threshold_source, addresses_revision([self.model])
+        )
+
+    def use_threshold(self, threshold: float, source: str) -> None:
+        """Use another threshold from the next answer on."""
+        self.threshold, self._threshold_source = threshold, source
+
+    def find(self, topic: Topic, text: str, epoch: int) -> Verdict | None:
+        known = self.answers.find(text, self.template.filled(topic), epoch)
+        return None if known is None else self.verdict_of(topic, DecisionAnswer(known))
+
+    def expense(
+        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
+    ) -> CallExpense:
+        if (earlier := earlier_expense(budget, used)) is not None:
+            return earlier
+        question = self.template.filled(topic)
+        tokens = sum(estimated_tokens(text, [question]) for text in prompts)
+        mean = tokens / max(1, len(prompts))
+        return CallExpense(mean, 1.0, given_prices(budget), budget=limits_text(budget))
+
+    @contextlib.asynccontextmanager
+    async def opened(self, sending: Sending) -> AsyncIterator[_DecisionRun]:
+        async with self.service(sending) as service:
+            yield _DecisionRun(self, self.requests(service, sending))
+
+    def service(self, sending: Sending) -> DecisionModel:
+        """Return the service, to be opened and closed by `async with`."""
+        from guardtui.http.decision_model import DecisionModel
+
+        return sending.client(DecisionModel, self.model, api=self.api)
+
+    def requests(self, service: DecisionModel, sending: Sending) -> DecisionRequests:
+        """Return the requests of one run to the service."""
+        return DecisionRequests(service, sending, self.answers)
+
+    def verdict_of(self, topic: Topic, answer: DecisionAnswer) -> Verdict:
+        """Return the verdict by an answer at the threshold."""
+        score = answer.probability
+        if score is None:
+            failure = None if answer.refused else Failure.FAILED
+            return Verdict(Triggered.NO_VERDICT, problem=answer.problem, failure=failure)
+        belongs = bool(np.float32(score) >= np.float32(self.threshold))
+        return Verdict(Triggered(belongs == (topic.intent is Intent.BLOCK)), score=score)
+
+
+class _DecisionRun:
+    """The questions of one run."""
+
+    def __init__(self, asked: ScoredQuestion, requests: DecisionRequests) -> None:
+        self._asked, self._requests = asked, requests
+
+    def probes(self, topic: Topic, texts: Sequence[str], epoch: int) -> Iterator[str]:
+        """Yield texts without a cached answer until the answer to one says which model answers.
+
+        Nothing if the name determines the model, or if all or no answers are cached.
+        """
+        if is_pinned(self._asked.model.name):
+            return
+        unknown = [text for text in texts if self._asked.find(topic, text, epoch) is None]
+        if len(unknown) == len(texts):
+            return
+        for text in unknown:
+            if self._requests.model is not None:
+                return
+            yield text
+
+    async def verdict(self, topic: Topic, text: str, epoch: int) -> Verdict:
+        (answer,) = await self._requests.ask(text, [self._asked.template.filled(topic)], epoch)
+        return self._asked.verdict_of(topic, answer)

@@ -1,0 +1,619 @@
+"""The next steps: measured after a preview, with the reasons where there is none, and taken."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guardtui.advice.candidates import CandidateKind, same
+from guardtui.advice.duplicates import Duplicates
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.objective import Gain, Objective, Stopped
+from guardtui.advice.prompt_set import Survey
+from guardtui.advice.proposals import HeldOut, Proposal
+from guardtui.advice.search import SearchResult, advise
+from guardtui.app.advice import refinement
+from guardtui.app.advice.idea_advice import WIDE, label_need, label_step
+from guardtui.app.advice.ideas import (
+    IdeaKind,
+    Ideas,
+    gain_text,
+    missing_prompts,
+    ranked_ideas,
+)
+from guardtui.app.state import AppState
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import coverage_interval
+from guardtui.domain.topic import Topic
+from guardtui.forecast.engine_features import EngineReader
+from guardtui.forecast.forecaster import Forecast, fit
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import Decision
+from tests.app.bench import Bench, like_labels
+from tests.app.editing.test_operating_point import Opened, written
+from tests.app.headless import TaskJobs
+from tests.guardrails import airs_settings, engine_settings
+
+NONE = np.zeros(0, np.intp)
+
+
+def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") -> Proposal:
+    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1)
+    return Proposal(
+        topic, (CandidateKind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
+    )
+
+
+def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
+    rows = MeasuredRows(NONE, NONE, "all prompts")
+    engine = engine_settings("x", 0.5)
+    return SearchResult(
+        topic, engine, Metrics(5, 5, 5, 5), proposals, found, found + 1, 0.1, "exhausted", rows
+    )
+
+
+# --- which steps there are ------------------------------------------------------------------
+
+
+def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> Ideas:
+    given = {"forecast": None, **known}
+    return ranked_ideas(bench.topic, bench.prompts, found, **given)
+
+
+def test_edits_are_offered_the_surest_first(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    lows = [0.09 - 0.01 * number for number in range(8)] + [-0.01]
+    proposals = [proposal(bench.topic, low) for low in lows]
+    found = steps_of(bench, result(bench.topic, *proposals))
+    assert [step.proposal for step in found.ranked] == proposals[:8]
+    assert found.best is found.ranked[0]
+    assert found.best.line == f"Drop example 3  {gain_text(proposals[0].gain)}"
+    assert found.note == ""
+
+
+def test_wordings_of_a_model_are_ranked_among_the_edits(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    edits = [proposal(bench.topic, low) for low in (0.05, 0.01)]
+    worded = replace(proposal(bench.topic, 0.03), kinds=(CandidateKind.REWORD,))
+    found = steps_of(bench, result(bench.topic, *edits), wordings=(worded,))
+    assert [step.proposal for step in found.ranked] == [edits[0], worded, edits[1]]
+    assert found.ranked[1].text == "Drop example 3 (worded by the model)"
+
+
+def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), model="m\x1b")
+    assert len(found.ranked) == 2
+    assert found.ranked[-1].kind is IdeaKind.WORDINGS
+    assert found.ranked[-1].text == "Ask m␛ for wordings: 1 call"
+    alone = steps_of(bench, result(bench.topic), model="m")
+    assert alone.best is not None
+    assert alone.best.text == (
+        "Ask m for wordings: 1 call (nothing measured helps: 10 definitions tried)"
+    )
+
+
+def test_a_wording_of_a_decision_model_names_its_threshold(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    worded = replace(proposal(bench.topic), threshold=0.42)
+    found = steps_of(bench, result(bench.topic), wordings=(worded,))
+    assert found.ranked[0].text == "Drop example 3 (by the decision model, threshold 0.42)"
+
+
+def test_discarded_edits_are_not_offered(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    other = bench.topic.model_copy(update={"description": "Taxes"})
+    found = result(bench.topic, proposal(bench.topic), proposal(other))
+    left = steps_of(bench, found, discarded={same(bench.topic)})
+    assert [step.proposal and step.proposal.topic for step in left.ranked] == [other]
+    none = steps_of(bench, found, discarded={same(bench.topic), same(other)})
+    assert (none.ranked, none.note) == ((), "You discarded every measured edit")
+
+
+def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    unsure = proposal(bench.topic, -0.02)
+    found = steps_of(bench, result(bench.topic, unsure))
+    assert found.best is None
+    assert found.note == (
+        "Nothing measured helps for certain: 10 definitions tried, the best "
+        f"{gain_text(unsure.gain)}"
+    )
+    same = HeldOut(unsure.before, unsure.before)
+    sure = replace(proposal(bench.topic, 0.02), held_out=same)
+    assert steps_of(bench, result(bench.topic, sure)).note == (
+        "Nothing measured is better on the held-out prompts: 10 definitions tried"
+    )
+    assert steps_of(bench, result(bench.topic)).note == (
+        "Nothing measured helps: 10 definitions tried"
+    )
+    assert (
+        "bring the definition within the limits"
+        in steps_of(bench, result(bench.topic, found=0)).note
+    )
+    assert steps_of(bench, None).note == "Nothing was measured"
+
+
+def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=1, things=1)
+    found = steps_of(bench, None)
+    assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
+    assert found.note == found.ranked[0].line == missing_prompts(bench.prompts)
+    assert found.note.startswith("Add prompts: 1 prompt belongs to the topic, and 10 of each kind")
+    (tmp_path / "more").mkdir()
+    assert missing_prompts(Bench(tmp_path / "more", each=2).prompts) == ""
+
+
+@pytest.mark.parametrize(
+    ("kept", "text"),
+    [(20, ""), (19, "9 prompts do not belong"), (11, "1 prompt does not belong")],
+)
+def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: str) -> None:
+    bench = Bench(tmp_path, each=2)
+    prompts = PromptSet(bench.prompts.frame.head(kept), bench.prompts.intent, "")
+    assert text in missing_prompts(prompts)
+    assert bool(missing_prompts(prompts)) == bool(text)
+
+
+def forecast_of(bench: Bench) -> Forecast:
+    """Of a guardrail that answered otherwise half the time, which makes a forecast unsure."""
+    scans = [
+        bench.evaluated(
+            lambda row, label, by=by: like_labels(row, label) ^ (row % 3 == by), topic=topic
+        )
+        for by, topic in enumerate(
+            bench.topic.model_copy(update={"description": text}) for text in ("Tax", "Bread")
+        )
+    ]
+    reader = EngineReader(LocalScanner("static"))
+    found = fit(scans, scans[0].settings, bench.prompts, reader)
+    assert found is not None
+    forecast = found.forecast(bench.topic)
+    assert forecast is not None
+    return forecast
+
+
+def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=6)
+    forecast = forecast_of(bench)
+    coverage = forecast.rates.coverage
+    assert coverage is not None
+    assert coverage.high - coverage.low > 0.06
+    count = len(forecast.flips())
+    assert count > 1
+    alone = steps_of(bench, result(bench.topic), forecast=forecast)
+    assert [step.kind for step in alone.ranked] == [IdeaKind.CHECK]
+    assert alone.ranked[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
+    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), forecast=forecast)
+    assert [step.kind for step in found.ranked] == [IdeaKind.EDIT, IdeaKind.CHECK]
+    sure = replace(coverage, low=coverage.value - 0.01, high=coverage.value + 0.01)
+    certain = replace(forecast, rates=replace(forecast.rates, coverage=sure))
+    assert steps_of(bench, result(bench.topic), forecast=certain).best is None
+
+
+def test_a_gain_is_shown_with_its_interval() -> None:
+    assert gain_text(Gain(0.0512, 0.0121, 0.0903)) == "+0.051 [+0.012, +0.090]"
+
+
+# --- kept up to date ------------------------------------------------------------------------
+
+
+def opened(path: Path) -> Opened:
+    return Opened(path, jobs=TaskJobs(idle=("measured",)))
+
+
+def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:
+    """Have one edit advised, always; returns the definitions that advice was asked for."""
+    asked: list[Topic] = []
+
+    def fake(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult:
+        asked.append(topic)
+        return result(topic, proposal(change(topic)))
+
+    monkeypatch.setattr(refinement, "advise", fake)
+    return asked
+
+
+async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        first = app.services.state.ideas
+        assert first is not None
+        assert first.topic == app.services.state.topic
+        assert first.result is not None
+        assert first.result.settings == app.scanner.settings
+        assert first.result is not None
+        assert first.ranked or first.note
+        await app.describe("Soup")
+        second = app.services.state.ideas
+        assert second is not None
+        assert second.topic.description == "Soup"
+        assert second.best is not None
+        assert all(step.proposal for step in second.ranked if step.kind is IdeaKind.EDIT)
+
+
+async def test_an_edit_cancels_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    stopped_at: list[str] = []
+
+    def slow(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult | None:
+        if topic.description != "Soup":
+            return advise(objective, topic, rows, stopped)
+        loop.call_soon_threadsafe(begun.set)
+        while not stopped():
+            pass
+        stopped_at.append(topic.description)
+        ended.set()
+        return None
+
+    monkeypatch.setattr(refinement, "advise", slow)
+    async with opened(written(tmp_path)) as app:
+        shown: list[str] = []
+
+        def note(old: AppState, new: AppState) -> None:
+            if new.ideas is not old.ideas and new.ideas is not None:
+                shown.append(new.ideas.topic.description)
+
+        app.services.store.subscribe(note)
+        topic = app.services.state.topic
+        app.services.editing.type(topic.model_copy(update={"description": "Soup"}))
+        await begun.wait()
+        # No preview comes meanwhile: the edit itself ends it.
+        app.services.preview.pause = 3600
+        app.services.editing.type(topic.model_copy(update={"description": "Soup and tax"}))
+        assert await asyncio.to_thread(ended.wait, 120)
+        app.services.preview.pause = 0
+        await app.describe("Tax and soup")
+        assert stopped_at == ["Soup"]
+        assert shown == ["Tax and soup"]
+
+
+async def test_what_is_typed_back_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        asked = advises(monkeypatch, lambda topic: topic)
+        topic = app.services.state.topic
+        await app.describe("Soup")
+        app.services.editing.type(topic)
+        app.services.editing.type(topic.model_copy(update={"description": "Soup"}))
+        await app.jobs.finished()
+        assert app.services.state.ideas is not None
+        assert app.services.state.ideas.topic.description == "Soup"
+        assert asked == [app.services.state.topic]  # and not measured twice
+
+
+async def test_the_same_definition_is_not_measured_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        asked = advises(monkeypatch, lambda topic: topic)
+        await app.describe("Soup")
+        shown = app.services.state.evaluation
+        assert shown is not None
+        await app.services.evaluations.show(replace(shown))
+        await app.jobs.finished()
+        assert len(asked) == 1
+        assert app.services.state.ideas is not None
+        assert [step.kind for step in app.services.state.ideas.ranked] == [IdeaKind.EDIT]
+
+
+async def test_steps_measured_with_another_guardrail_are_withdrawn_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        services = app.services
+        shown = services.state.evaluation
+        assert shown is not None
+        assert services.state.ideas is not None
+        meanwhile: list[Ideas | None] = []
+
+        def fake(
+            objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+        ) -> SearchResult:
+            meanwhile.append(services.state.ideas)
+            return result(topic)
+
+        monkeypatch.setattr(refinement, "advise", fake)
+        airs = airs_settings("prod", "3")
+        services.store.publish(replace(services.state, evaluation=replace(shown, settings=airs)))
+        await app.jobs.finished()
+        assert meanwhile == [None]
+        assert services.state.ideas is not None
+
+
+async def test_too_few_prompts_are_told_after_the_preview(tmp_path: Path) -> None:
+    async with opened(written(tmp_path, each=1)) as app:
+        found = app.services.state.ideas
+        assert found is not None
+        assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
+        assert found.result is None
+
+
+async def test_what_cannot_be_measured_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        raise ScannerError("the encoder is damaged")
+
+    monkeypatch.setattr(refinement, "advise", damaged)
+    async with opened(written(tmp_path)) as app:
+        found = app.services.state.ideas
+        assert found is not None
+        assert (found.ranked, found.note) == ((), "the encoder is damaged")
+
+
+async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        first = app.services.state.ideas
+        assert first is not None
+        shown = app.services.state.evaluation
+        assert shown is not None
+        assert first.result is not None
+        assert first.result.settings == app.scanner.settings
+
+        def scan(wrong: int) -> None:
+            verdicts = type(shown.verdicts)(
+                (shown.should_trigger ^ (np.arange(len(shown.keys)) % 8 == wrong)).astype(np.int8),
+                np.full(len(shown.keys), np.nan, np.float32),
+                np.full(len(shown.keys), -1, np.int16),
+            )
+            airs = airs_settings("prod", "3")
+            workspace = app.services.workspace
+            scanned = replace(shown, settings=airs, verdicts=verdicts)
+            workspace.session.record(workspace.write(scanned, Decision.KEEP))
+
+        scan(0)
+        await app.describe("Personal advice on tax")
+        second = app.services.state.ideas
+        assert second is not None
+        assert second.result is not None
+        assert second.result.settings.kind == "forecast"
+        scan(1)
+        app.services.preview.request()
+        await app.jobs.finished()
+        third = app.services.state.ideas
+        assert third is not None
+        assert third.result is not second.result
+
+
+# --- asked for --------------------------------------------------------------------------------
+
+
+async def test_ideas_are_measured_at_once_where_they_are_not_known(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        app.services.ideas.pause = 86_400.0
+        app.services.preview.pause = 86_400.0
+        topic = app.services.state.topic.model_copy(update={"description": "Soup"})
+        app.services.editing.type(topic)
+        ideas = await app.services.ideas.current()
+        assert ideas.topic == topic
+        assert ideas.result is not None
+        assert await app.services.ideas.current() is ideas
+        app.services.preview.pause = 0
+
+
+async def test_an_edit_meanwhile_is_measured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        services = app.services
+        services.preview.pause = 86_400.0
+        first, second = (
+            services.state.topic.model_copy(update={"description": text})
+            for text in ("Soup", "Soup and tax")
+        )
+        loop = asyncio.get_running_loop()
+        asked: list[Topic] = []
+
+        def fake(
+            objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+        ) -> SearchResult:
+            asked.append(topic)
+            if topic == first:
+                loop.call_soon_threadsafe(services.editing.type, second)
+            return result(topic, proposal(topic))
+
+        monkeypatch.setattr(refinement, "advise", fake)
+        services.editing.type(first)
+        ideas = await services.ideas.current()
+        assert asked == [first, second]
+        assert ideas.topic == second
+        services.preview.pause = 0
+
+
+async def test_a_discarded_idea_is_gone_and_a_search_replaces_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        advises(monkeypatch, lambda topic: topic.model_copy(update={"name": "A"}))
+        await app.describe("Soup")
+        ideas = app.services.ideas
+        known = await ideas.current()
+        assert known.best is not None
+        await ideas.discard(known.best)
+        assert (await ideas.current()).ranked == ()
+        measure = await app.services.refinement.measure()
+        here = app.services.state.topic
+        better = here.model_copy(update={"description": "Income tax"})
+        await ideas.use(measure, result(here, proposal(better), proposal(known.topic, -0.5)))
+        (idea,) = (await ideas.current()).ranked
+        assert idea.proposal is not None
+        assert idea.proposal.topic == better
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+def finds_nothing(monkeypatch: pytest.MonkeyPatch, *lows: float, found: int = 9) -> None:
+    """Have edits measured, and none that helps for certain."""
+
+    def fake(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult:
+        return result(topic, *(proposal(topic, low) for low in lows), found=found)
+
+    monkeypatch.setattr(refinement, "advise", fake)
+
+
+@pytest.mark.parametrize("lows", [(), (-0.02,)])
+async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lows: tuple[float, ...]
+) -> None:
+    finds_nothing(monkeypatch, *lows)
+    async with opened(written(tmp_path)) as app:
+        state = app.services.state
+        assert state.ideas is not None
+        assert state.evaluation is not None
+        need = label_need(state.ideas.result, state.evaluation)
+        assert need is not None
+        (step,) = state.ideas.ranked
+        assert step.kind is IdeaKind.LABEL
+        assert step.gain is None
+        more = f"about {need.more} more labels like these 6"
+        assert step.line == f"Not sure yet: {more} make coverage certain to ±0.05"
+        rows = [state.prompts.row_of(key) for key in step.keys]
+        assert len(set(rows)) == 6
+        assert None not in rows
+        # Whose coverage it is stands beside the figure, and what the labels would bring.
+        assert "With 30 labels the coverage of the embedded engine" in step.detail
+        assert f"about {need.more} more, of the same kinds, would make it ±0.050" in step.detail
+        assert ("that may be chance" in step.detail) == bool(lows)
+        assert state.prompts.prompts[rows[0]] in step.detail
+
+
+async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, found=0)
+    async with opened(written(tmp_path)) as app:
+        state = app.services.state
+        assert state.ideas is not None
+        assert state.ideas.ranked == ()
+        assert state.evaluation is not None
+        topic = state.topic
+        assert label_need(None, state.evaluation) is None
+        assert label_need(result(topic, proposal(topic, 0.01)), state.evaluation) is None
+        assert label_need(result(topic), state.evaluation) is not None
+        # A scan by another guardrail: it can be asked about other definitions.
+        airs = airs_settings("prod")
+        assert label_need(result(topic), replace(state.evaluation, settings=airs)) is None
+
+
+def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
+    """An evaluation of as many prompts of either label, so many right and wrong."""
+    each = right + wrong
+    duty = np.repeat([True, False], each)
+    triggered = np.where(np.tile(np.arange(each) < wrong, 2), ~duty, duty).astype(np.int8)
+    verdicts = type(evaluation.verdicts)(
+        triggered, np.full(2 * each, np.nan, np.float32), np.full(2 * each, -1, np.int16)
+    )
+    keys = np.arange(2 * each, dtype=np.uint64)
+    return replace(evaluation, keys=keys, expected=duty, verdicts=verdicts)
+
+
+def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    engine = engine_settings("x", 0.5, "shipped")
+    few = replace(with_counts(bench.evaluated(like_labels), 24, 6), settings=engine)
+    need = label_need(result(bench.topic), few)
+    assert need is not None
+    assert need.labels == 60
+    assert need.more % 10 == 0
+    assert need.more == pytest.approx(need.wanted - 60, abs=5)
+    times = need.wanted / need.labels
+    many = with_counts(few, round(24 * times), round(6 * times))
+    interval = coverage_interval(many.metrics)
+    assert interval is not None
+    assert (interval.high - interval.low) / 2 == pytest.approx(WIDE, rel=0.15)
+    assert label_need(result(bench.topic), with_counts(few, 2400, 600)) is None
+    # A scan without scores has no verdicts that are less sure than others.
+    pairs = Duplicates((), 0, 0, 0.9, exact=True, among=20)
+    survey = Survey(bench.prompts, few, pairs, ())
+    assert label_step(need, result(bench.topic), survey) is None
+
+
+# --- taken ----------------------------------------------------------------------------------
+
+
+async def taken(app: Opened, topic: Topic) -> None:
+    await app.services.ideas.take(app.services.state.topic, proposal(topic))
+    await app.jobs.finished()
+
+
+async def test_a_proposal_goes_into_the_editor_and_undo_takes_it_back(tmp_path: Path) -> None:
+    async with Opened(written(tmp_path), "shipped") as app:
+        before = app.services.state.topic
+        after = before.model_copy(update={"description": "Taxes of persons"})
+        await taken(app, after)
+        assert app.services.state.topic == after
+        assert app.author.messages == ["The edit is in the editor; Undo takes it back."]
+        assert app.author.questions == []
+        app.services.session.undo()
+        assert app.services.session.topic == before
+        assert app.services.state.fit is None
+
+
+async def test_a_definition_that_had_changed_meanwhile_is_told(tmp_path: Path) -> None:
+    async with Opened(written(tmp_path), "shipped") as app:
+        here = app.services.state.topic
+        await app.describe("From another program")
+        await app.services.ideas.take(here, proposal(here))
+        assert "The definition had changed meanwhile." in app.author.messages[-1]
+        assert app.services.state.topic == here
+
+
+@pytest.mark.parametrize("answer", [True, False, None])
+async def test_prompts_that_became_examples_leave_the_set_only_on_yes(
+    tmp_path: Path, answer: bool | None
+) -> None:
+    path = written(tmp_path)
+    async with Opened(path, "shipped") as app:
+        app.author.answers = [answer]
+        topic, prompts = app.services.state.topic, app.services.state.prompts
+        text = prompts.prompts[0]
+        examples = (topic.examples[0], text)
+        await taken(app, topic.model_copy(update={"examples": examples}))
+        (question,) = app.author.questions
+        assert "1 prompt of the set is now an example" in str(question)
+        count = 29 if answer else 30
+        assert len(app.services.state.prompts) == count
+        assert len((tmp_path / "tax.csv").read_text("utf-8").splitlines()) == count + 1
+        assert (text in app.services.state.prompts.prompts) == (not answer)
+        assert app.services.state.topic.examples == examples
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_taken_proposal_has_its_own_threshold(tmp_path: Path, answer: bool) -> None:
+    async with Opened(written(tmp_path, each=4)) as app:
+        app.author.answers = [answer]
+        first = app.services.state.fit
+        assert first is not None
+        topic = app.services.state.topic
+        text = app.services.state.prompts.prompts[0]
+        after = topic.model_copy(update={"description": "Soup", "examples": ("Bread?", text)})
+        await taken(app, after)
+        fitted = app.services.state.fit
+        assert fitted is not None
+        assert fitted.labels == (39 if answer else 40)
+        assert fitted.threshold != first.threshold
+        evaluation = app.services.state.evaluation
+        assert evaluation is not None
+        assert evaluation.topic == after
+        assert evaluation.settings.threshold == fitted.threshold
