@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual._context import visible_screen_stack
+from textual.app import App
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
@@ -51,7 +53,7 @@ def make_app(topic_path: Path) -> GuardtuiApp:
     return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
 
 
-def frame(app: GuardtuiApp) -> str:
+def frame(app: App[Any]) -> str:
     """What is on the screen, as text."""
     visible_screen_stack.set(app._background_screens)  # drawn behind a dialog
     lines = app.screen._compositor.render_strips()

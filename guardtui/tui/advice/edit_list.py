@@ -9,10 +9,10 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
@@ -44,17 +44,16 @@ class EditList(Modal[Taken | None], Generic[Taken]):
             page.border_title = self.TITLE_TEXT
             page.border_subtitle = self.KEYS_TEXT
             for note in self._notes:
-                yield Label(display_text(note), markup=False)
+                yield Label(display_text(note))
             yield OptionList(
                 *(
                     Option(themed(line), id=str(index))
                     for index, (_, line) in enumerate(self._edits)
                 ),
-                markup=False,
                 compact=True,
             )
             with VerticalScroll(classes="described"):
-                yield Static("", markup=False, id="difference")
+                yield Static("", id="difference")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 from rich.text import Text
 from textual.binding import Binding
-from textual.widgets import Static
 
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
@@ -36,6 +35,7 @@ from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.advice.running import RunningDialog, requests_text, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window

@@ -9,12 +9,12 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Static
 
 from guardtui.advice.search import SearchProgress
 from guardtui.domain.errors import GuardtuiError
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.kit.styled_text import themed
@@ -59,7 +59,7 @@ class RunningDialog(Modal[Result | None], Generic[Result, Now]):
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = self._title
             dialog.border_subtitle = self._keys
-            yield Static("begins …", markup=False, id="run-status")
+            yield Static("begins …", id="run-status")
 
     def on_mount(self) -> None:
         self.set_interval(_POLL, self._poll)

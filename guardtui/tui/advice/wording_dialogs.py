@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Input
 
 from guardtui.advice.candidates import Candidate
 from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan, WordingRequest
@@ -19,6 +19,7 @@ from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.secret_input import SecretInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.form import row
+from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.toggle_button import ToggleButton
 
@@ -55,10 +56,9 @@ class WordingsDialog(Modal[WordingRequest | None]):
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             yield Label(
                 "Your own descriptions, one a line (none are needed). " + self._more,
-                markup=False,
             )
             yield self._text
-            origin = Static("", classes="origin", id="writer-origin", markup=False)
+            origin = Static("", classes="origin", id="writer-origin")
             yield row("Writer", self._writer, origin)
             with Vertical(id="writer-keys"):
                 yield row("Key", self._key)
@@ -66,12 +66,11 @@ class WordingsDialog(Modal[WordingRequest | None]):
                     yield Static(
                         f"In memory until you quit; {self._question.no_keyring}",
                         classes="no-keyring",
-                        markup=False,
                     )
                 else:
                     yield row("", self._tick)
             problem = display_text(self._question.problem, newlines=True)
-            yield Label(f"! {problem}" if problem else "", id="problem", markup=False)
+            yield Label(f"! {problem}" if problem else "", id="problem")
             with Horizontal(classes="buttons"):
                 continue_ = Text("Continue (^s)")
                 yield Button(continue_, id="accept", variant="primary", compact=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.airs.remote_topics import ShowTopic
@@ -19,6 +19,7 @@ from guardtui.domain.definition_edits import paired_examples
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.word_diff import DiffKind
 from guardtui.tui.editor.definition_diff import append_pieces, compare_text
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
@@ -43,7 +44,7 @@ class TopicTextDialog(Modal[bool]):
             page.border_title = f"The text of revision {topic.revision}, the newest"
             page.border_subtitle = "Esc closes"
             with VerticalScroll():
-                yield Static(themed(self._difference()), markup=False)
+                yield Static(themed(self._difference()))
             with Horizontal(classes="buttons"):
                 yield Button(
                     Text("Copy to the editor (t)"),
@@ -115,7 +116,7 @@ class ChangesDialog(Modal[bool]):
             dialog.border_title = title
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
-                yield Static(themed(text), markup=False)
+                yield Static(themed(text))
             with Horizontal(classes="buttons"):
                 yield Button(Text(yes), id="yes", variant="primary", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="no", compact=True)

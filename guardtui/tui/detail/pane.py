@@ -12,11 +12,11 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.selection import Selection
-from textual.widgets import Static
 
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.verdicts import Outcome
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.messages import CloseDetail
 from guardtui.tui.registry.actions import DETAIL, bindings
@@ -123,7 +123,7 @@ class MarkedText(Static):
     """Text with added signs, which a copied selection leaves out."""
 
     def __init__(self) -> None:
-        super().__init__("", markup=False)
+        super().__init__("")
         self._plain = ""
 
     def show(self, text: Text, signs: Sequence[tuple[int, int]] = ()) -> None:

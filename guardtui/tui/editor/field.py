@@ -15,13 +15,14 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Label, Static, TextArea
+from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.tui.inputs.text_area import EdgeTextArea
+from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.textual_compat import rewrap, wrapped_height
 
@@ -267,7 +268,7 @@ class FieldLabel(Label):
     """The name of a row; a click focuses its field."""
 
     def __init__(self, name: str, target: Widget) -> None:
-        super().__init__(name, classes="field-label", markup=False)
+        super().__init__(name, classes="field-label")
         self._target = target
 
     def on_click(self) -> None:
@@ -278,7 +279,7 @@ class FieldDifference(Static):
     """The difference of a row to the baseline, word by word; hidden if there is none."""
 
     def __init__(self, name: str) -> None:
-        super().__init__("", id=f"difference-{name}", classes="field-difference", markup=False)
+        super().__init__("", id=f"difference-{name}", classes="field-difference")
         self._shown = ""
         self.display = False
 

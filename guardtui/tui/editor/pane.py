@@ -6,7 +6,6 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Label
 
 from guardtui.domain.text import hidden_characters
 from guardtui.domain.topic import (
@@ -29,6 +28,7 @@ from guardtui.tui.editor.field import (
     example_differences,
 )
 from guardtui.tui.editor.lint_lines import LintLines
+from guardtui.tui.kit.inert import Label
 from guardtui.tui.messages import TopicEdited
 from guardtui.tui.registry.actions import EDITOR, bindings
 
@@ -94,17 +94,17 @@ class TopicEditor(VerticalScroll, can_focus=False):
         with Horizontal(classes="field-row"):
             yield FieldLabel("intent", self._intent).add_class("wide")
             yield self._intent
-            self._counters["total"] = Label("", classes="field-counter wide", markup=False)
+            self._counters["total"] = Label("", classes="field-counter wide")
             yield self._counters["total"]
         yield self._difference("intent")
-        limits = Label("", id="advice", markup=False)
+        limits = Label("", id="advice")
         limits.display = False  # an empty line would hide advice
         yield limits
         yield self.lint
 
     def _row(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
         field = TopicField(text, name=name, limit=limit)
-        counter = Label("", classes="field-counter", markup=False)
+        counter = Label("", classes="field-counter")
         self._fields.append(field)
         self._counters[name] = counter
         self._labels[name] = FieldLabel(label, field)

@@ -11,7 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
 from guardtui.app.reporting import ReportRequest, ReportSubject
@@ -19,6 +19,7 @@ from guardtui.domain.text import display_text
 from guardtui.files.free_name import free_name
 from guardtui.reports.formats import VARIANTS, format_of
 from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.kit.toggle_button import ToggleButton
@@ -74,12 +75,12 @@ class ExportDialog(Modal[str | None]):
         self._not_opened = open_refusal()
         self.path: Path | None = None
         """Path of the last report, or None."""
-        self._about = Static("", id="export-about", markup=False)
-        self._list = OptionList(id="export-formats", markup=False, compact=True)
+        self._about = Static("", id="export-about")
+        self._list = OptionList(id="export-formats", compact=True)
         self._file = LineInput(id="export-name", compact=True)
         self._with_variant = variant
         self._variant = ToggleButton(id="export-variant", compact=True)
-        self._status = Static("", id="export-status", markup=False)
+        self._status = Static("", id="export-status")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:

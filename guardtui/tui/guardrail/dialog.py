@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
 from guardtui.app.guardrails.check_result import CheckResult
@@ -36,6 +36,7 @@ from guardtui.scanners.configuration import (
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.inputs.secret_input import SecretInput
+from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.kit.toggle_button import ToggleButton
@@ -73,15 +74,15 @@ class GuardrailDialog(Modal[bool]):
         self._kind, self._keep = offer.guardrails[offer.chosen].kind, False
         self._choices: dict[str, str] = {}
         why = "\n".join(dict.fromkeys(filter(None, (reason, offer.problem))))
-        self._why = Label(display_text(why, newlines=True), classes="why", markup=False)
+        self._why = Label(display_text(why, newlines=True), classes="why")
         self._why.display = bool(why)
-        self._list = OptionList(id="guardrails", markup=False, compact=True)
+        self._list = OptionList(id="guardrails", compact=True)
         self._name_field = LineInput(id="name", placeholder="none", compact=True)
         self._turn = ToggleButton(id="kind", compact=True)
         self._fields = {name: self._field(key) for name, key in _FIELDS.items()}
         self._key = SecretInput(id="key")
         self._tick = ToggleButton(id="keep", compact=True)
-        self._result = Static("", id="guardrail-result", markup=False)
+        self._result = Static("", id="guardrail-result")
         self._rows: dict[str, Widget] = {}
 
     def _field(self, key: Key) -> Widget:
@@ -109,10 +110,10 @@ class GuardrailDialog(Modal[bool]):
             with Vertical(id="keeping"):
                 if self._offer.no_keyring:
                     text = f"In memory until you quit; {self._offer.no_keyring}"
-                    yield Static(text, id="no-keyring", markup=False)
+                    yield Static(text, id="no-keyring")
                 else:
                     yield self._row("", self._tick)
-            yield Static("", id="field-help", markup=False)
+            yield Static("", id="field-help")
             yield self._result
             with Horizontal(classes="buttons"):
                 yield Button(Text("Use (^s)"), id="use", variant="primary", compact=True)
@@ -120,7 +121,7 @@ class GuardrailDialog(Modal[bool]):
                 yield Button(Text("Cancel (Esc)"), id="no", compact=True)
 
     def _row(self, name: str, field: Widget) -> Horizontal:
-        label = Label(name, classes="row-caption", markup=False)
+        label = Label(name, classes="row-caption")
         row = self._rows[name] = Horizontal(label, field, classes="row")
         return row
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from guardtui.app.scan.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
@@ -20,6 +20,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.forecast.forecaster import ForecastError
 from guardtui.forecast.trust import CalibrationBin, ScanCheck, Trust
 from guardtui.scanners.base import ScannerError
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.availability import NOTHING_JUDGED
@@ -53,7 +54,7 @@ class TrustPage(Modal[str | None]):
             page.border_title = "How well scans were predicted"
             page.border_subtitle = "Esc closes"
             with VerticalScroll():
-                yield Static(themed(text), markup=False)
+                yield Static(themed(text))
             with Horizontal(classes="buttons"):
                 if isinstance(self._compared.fitted, ThresholdFit):
                     yield Button(Text("Use that threshold (u)"), id="use", compact=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from guardtui.tui.help.layout import add_markdown, add_rows
 from guardtui.tui.help.panes import (
@@ -22,6 +22,7 @@ from guardtui.tui.help.panes import (
     words,
 )
 from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_names, menu_name
 from guardtui.tui.textual_compat import keymap_of
@@ -98,7 +99,7 @@ class HelpScreen(TextPage):
         super().__init__("Help", Text())
         self._pane, self._keymap = pane, keymap
         self._all = pane is None
-        self._text = Static("", markup=False)
+        self._text = Static("")
         # Stored, not queried: a resize may be handled after the screen has closed.
         self._scrolled = VerticalScroll(id="help-body")
         self._other = Button("", id="all", compact=True)

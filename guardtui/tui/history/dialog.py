@@ -11,7 +11,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, OptionList, Static
+from textual.widgets import Button
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
@@ -30,6 +30,7 @@ from guardtui.tui.history.text import (
     history_marks,
 )
 from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
@@ -71,7 +72,7 @@ class DefinitionPage(Modal[bool]):
             page.border_title = Text(f"Definition of {self._entry.name}").plain
             page.border_subtitle = "r restores it, Esc closes"
             with VerticalScroll():
-                yield Static(themed(definition_text(self._entry, self._current)), markup=False)
+                yield Static(themed(definition_text(self._entry, self._current)))
             with Horizontal(classes="buttons"):
                 yield Button(
                     Text("Restore (r)"),
@@ -129,14 +130,14 @@ class HistoryDialog(Modal[HistoryRequest | None]):
             page.border_title = "History"
             if not self._entries:
                 page.border_subtitle = "Esc"
-                yield Static(_NOTHING, markup=False)
+                yield Static(_NOTHING)
                 return
             if self._plateau:
                 yield Static(themed(Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")))
-            yield Static("", id="history-chart", markup=False)
-            yield Static("", id="history-head", markup=False)
-            yield OptionList(*(Option("") for _ in self._entries), markup=False, compact=True)
-            yield Static("", id="history-details", markup=False)
+            yield Static("", id="history-chart")
+            yield Static("", id="history-head")
+            yield OptionList(*(Option("") for _ in self._entries), compact=True)
+            yield Static("", id="history-details")
 
     @property
     def _list(self) -> OptionList:

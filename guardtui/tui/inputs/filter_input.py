@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.text import Text
-from textual.widgets import Static
 
 from guardtui.domain.filter_language import FilterError, RowFilter
 from guardtui.domain.text import display_text
 from guardtui.tui.inputs.filter_completion import FilterSuggester, TermHighlighter, Vocabulary
 from guardtui.tui.inputs.history_input import HistoryInput
+from guardtui.tui.kit.inert import Static
 
 
 class FilterInput:
@@ -31,7 +31,7 @@ class FilterInput:
         self.input = HistoryInput(
             hint, id, help_pane, suggester=self._completion, highlighter=TermHighlighter(parse)
         )
-        self.problem = Static("", id=f"{id}-problem", markup=False)
+        self.problem = Static("", id=f"{id}-problem")
         self.texts: tuple[str, ...] = ()
         """Texts that the last valid line searches."""
         self._parse = parse

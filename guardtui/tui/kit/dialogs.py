@@ -9,10 +9,11 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Label, OptionList, Static
+from textual.widgets import Button
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
@@ -37,7 +38,7 @@ class ConfirmDialog(Modal[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Label(display_text(self._question, newlines=True), markup=False)
+            yield Label(display_text(self._question, newlines=True))
             with Horizontal(classes="buttons"):
                 yield Button(Text(f"{self._yes} (y)"), id="yes", variant="primary", compact=True)
                 yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
@@ -78,7 +79,7 @@ class AnswersDialog(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Label(display_text(self._question, newlines=True), markup=False)
+            yield Label(display_text(self._question, newlines=True))
             with Horizontal(classes="buttons"):
                 for index, (key, name, words) in enumerate(self._answers):
                     yield Button(
@@ -115,7 +116,7 @@ class TextPage(Modal[None]):
         with VerticalScroll(classes="page") as page:
             page.border_title = Text(self._title).plain
             page.border_subtitle = "Esc closes"
-            yield Static(themed(self._body), markup=False)
+            yield Static(themed(self._body))
 
 
 class ChoiceDialog(Modal[str | None]):
@@ -140,7 +141,6 @@ class ChoiceDialog(Modal[str | None]):
             page.border_subtitle = self._keys or "Enter chooses, Esc closes"
             yield OptionList(
                 *(Option(themed(text), id=name) for name, text in self._options),
-                markup=False,
                 compact=True,
             )
 

@@ -12,9 +12,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label
+from textual.widgets import Button, Input
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.tui.kit.inert import Label
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.problem_line import ProblemLine
 
@@ -23,7 +24,7 @@ Value = TypeVar("Value")
 
 def row(caption: str, *widgets: Widget) -> Horizontal:
     """Return a row of a form: a caption and its widgets."""
-    return Horizontal(Label(caption, classes="row-caption", markup=False), *widgets, classes="row")
+    return Horizontal(Label(caption, classes="row-caption"), *widgets, classes="row")
 
 
 class FormDialog(Modal[ScreenResultType]):

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from textual.containers import ScrollableContainer
 from textual.widget import Widget
-from textual.widgets import OptionList
 
+from guardtui.tui.kit.inert import OptionList
 from guardtui.tui.table.frame_table import FrameTable
 
 Motion: TypeAlias = Literal["down", "up", "first", "last", "half_down", "half_up"]

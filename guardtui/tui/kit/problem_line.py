@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual.widgets import Static
 
 from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 
 _MUTED = "$text-muted"
@@ -15,7 +15,7 @@ class ProblemLine(Static):
     """A problem, or a note in a muted colour; any text is made inert."""
 
     def __init__(self) -> None:
-        super().__init__("", id="problem", markup=False)
+        super().__init__("", id="problem")
 
     def show(self, problem: str) -> None:
         """Show a problem; it may have several lines."""

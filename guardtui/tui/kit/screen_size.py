@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from textual.geometry import Size
-from textual.widgets import Static
+
+from guardtui.tui.kit.inert import Static
 
 Breakpoints: TypeAlias = tuple[list[tuple[int, str]], list[tuple[int, str]]]
 
@@ -36,5 +37,4 @@ def too_small(start: str) -> Static:
         f"{start} {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"
         "Nothing is lost: make the window larger.",
         id="too-small",
-        markup=False,
     )

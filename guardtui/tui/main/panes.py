@@ -9,12 +9,12 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
 
 from guardtui.domain.topic import Topic
 from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.editor.pane import TopicEditor, TopicField
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
 from guardtui.tui.metrics.pane import MetricsPane
 from guardtui.tui.registry.footer import FittingFooter
@@ -52,10 +52,10 @@ class Panes:
         self.history = HistoryPane()
         self.categories = CategoriesPane()
         self.scan = ScanPane()
-        self.header = Static("", id="header", markup=False)
-        self.summary = Static("", id="summary", markup=False)
+        self.header = Static("", id="header")
+        self.summary = Static("", id="summary")
         self.next_line = NextLine()
-        self.progress = Static("", id="progress", markup=False)
+        self.progress = Static("", id="progress")
 
     def compose(self) -> ComposeResult:
         """Yield the widgets in their layout."""

@@ -54,7 +54,7 @@ class Window:
         seconds: float | None = None,
     ) -> None:
         """Show a message, made inert."""
-        self._screen.notify(message, title=title, severity=severity, timeout=seconds, markup=False)
+        self._screen.notify(message, title=title, severity=severity, timeout=seconds)
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
         """Wait until pending keys have reached the focused field of the definition."""

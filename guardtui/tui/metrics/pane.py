@@ -10,7 +10,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.reactive import reactive
-from textual.widgets import Static
 
 from guardtui.domain.figures import bracketed, change_text, count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
@@ -20,6 +19,7 @@ from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.session.session import PLATEAU
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class MetricsPane(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="metrics")
-        self._text = Static(themed(Text(_NOTHING_YET, "$text-muted")), markup=False)
+        self._text = Static(themed(Text(_NOTHING_YET, "$text-muted")))
 
     def compose(self) -> ComposeResult:
         yield self._text

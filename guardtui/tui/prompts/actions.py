@@ -155,7 +155,7 @@ class PromptActions:
     def _refused(self) -> bool:
         """Return whether the prompts cannot be edited, after a message."""
         if self._pane.refusal:
-            self._pane.notify(self._pane.refusal, severity="error", markup=False, timeout=8)
+            self._pane.notify(self._pane.refusal, severity="error", timeout=8)
         return bool(self._pane.refusal)
 
     def relabel(self) -> None:

@@ -8,10 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.metrics import Metrics
+from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.prompts.check_text import category_table
 
@@ -29,8 +29,8 @@ class CategoryList(Vertical):
     def __init__(self) -> None:
         super().__init__(classes="categories")
         self._names: list[str] = []
-        self._head = Static("", classes="categories-head", markup=False)
-        self._list = OptionList(markup=False, compact=True)
+        self._head = Static("", classes="categories-head")
+        self._list = OptionList(compact=True)
 
     def compose(self) -> ComposeResult:
         yield self._head

@@ -11,7 +11,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from guardtui.app.advice.engine_findings import engine_findings
@@ -21,6 +20,7 @@ from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.prompts import PromptSet, check_prompt_set
 from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
+from guardtui.tui.kit.inert import OptionList
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
@@ -53,7 +53,6 @@ class CheckPage(Modal[CheckEntry | str | None]):
         self._entries = entries or [CheckEntry(Text(_NOTHING))]
         self._findings = OptionList(
             *(Option(themed(entry.text)) for entry in self._entries),
-            markup=False,
             compact=True,
             classes="findings",
         )

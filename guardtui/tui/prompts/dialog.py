@@ -11,13 +11,14 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Input, Label, TextArea
+from textual.widgets import Button, Input, TextArea
 
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.dialogs import close_after_question
 from guardtui.tui.kit.form import FormDialog
+from guardtui.tui.kit.inert import Label
 from guardtui.tui.kit.toggle_button import ToggleButton
 
 _NAME_SHOWN = 17  # characters of a column's name
@@ -118,13 +119,13 @@ class PromptDialog(FormDialog[PromptText | None]):
 
     def fields(self) -> ComposeResult:
         with VerticalScroll(classes="prompt-form", can_focus=False):
-            yield Label("Prompt", classes="caption", markup=False)
+            yield Label("Prompt", classes="caption")
             yield self._prompt
-            yield Label("Label", classes="caption", markup=False)
+            yield Label("Label", classes="caption")
             yield ToggleButton(self._label_text(), id="label", compact=True)
             for name, cell in self._columns.items():
                 with Horizontal(classes="prompt-column"):
-                    yield Label(_name_shown(name), classes="column-name", markup=False)
+                    yield Label(_name_shown(name), classes="column-name")
                     yield cell
 
     def on_mount(self) -> None:

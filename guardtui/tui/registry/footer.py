@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.registry.actions import ACTIONS, Action, binding_ids
 from guardtui.tui.textual_compat import FooterKey
 

@@ -9,8 +9,8 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Static
 
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.menu_tree import Command, MenuItem, Path, menu_items, title_of
@@ -38,8 +38,8 @@ class MenuScreen(Modal[Command | None]):
         self._items: list[MenuItem] = []
         self._lines = 1
         self._column = 1
-        self._list = Static("", id="menu-items", markup=False)
-        self._refusal = Static("", id="menu-refusal", markup=False)
+        self._list = Static("", id="menu-items")
+        self._refusal = Static("", id="menu-refusal")
         self._frame = Vertical(VerticalScroll(self._list), self._refusal, id="menu")
 
     def compose(self) -> ComposeResult:

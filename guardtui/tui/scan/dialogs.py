@@ -6,11 +6,12 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Label, Static
+from textual.widgets import Button
 
 from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
@@ -79,11 +80,11 @@ class ScanDialog(Modal[ScanChoice | None]):
             dialog.border_title = f"Scan with {plan.who}" if plan.judge else "Scan with AIRS"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
-                yield Static(themed(plan_text(plan)), markup=False)
-            yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
+                yield Static(themed(plan_text(plan)))
+            yield Label(cost_text(cost, cost.prompts, cost.known))
             if cost.likely < cost.prompts:
                 likely = cost_text(cost, cost.likely, cost.likely_known)
-                yield Label(f"Likely changes only: {likely}", markup=False)
+                yield Label(f"Likely changes only: {likely}")
             if plan.changes is not None and not plan.judge:
                 yield Button(self._agreed_text(), id="agreed", compact=True)
             with Horizontal(classes="buttons"):

@@ -9,11 +9,12 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Input
 
 from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice, expected_text
 from guardtui.domain.figures import count_text
 from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.scan.dialogs import cost_text, plan_text
@@ -41,19 +42,18 @@ class FlipDialog(Modal[ScanChoice | None]):
             dialog.border_title = f"Check the likely flips with {scanner}"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
-                yield Static(themed(plan_text(scan)), markup=False)
+                yield Static(themed(plan_text(scan)))
             yield Label(
                 f"Coverage is expected at {expected_text(plan.coverage)}, from "
                 f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is "
                 "within",
-                markup=False,
             )
             with Horizontal(classes="flip-goal"):
-                yield Label("±", markup=False)
+                yield Label("±")
                 yield LineInput(f"{plan.goal.within:g}", id="within", type="number", compact=True)
-                yield Label("or the calls are made:", markup=False)
+                yield Label("or the calls are made:")
                 yield LineInput(str(plan.goal.calls), id="calls", type="integer", compact=True)
-            yield Label(self._cost(plan.goal.calls), id="flip-cost", markup=False)
+            yield Label(self._cost(plan.goal.calls), id="flip-cost")
             with Horizontal(classes="buttons"):
                 first = "Apply and check (g)" if scan.changes else "Check (g)"
                 yield Button(Text(first), id="all", variant="primary", compact=True)
@@ -91,7 +91,7 @@ class FlipDialog(Modal[ScanChoice | None]):
 
     def _refuse(self, field: Input, reason: str) -> None:
         field.focus()
-        self.notify(reason, severity="warning", markup=False)
+        self.notify(reason, severity="warning")
 
     @on(Input.Changed, "#calls")
     def show_cost(self) -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual.widgets import Static
 
 from guardtui.domain.figures import duration_text
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.kit.styled_text import themed
 
@@ -30,7 +30,7 @@ class ScanPane(Static):
     """The line; hidden without a scan."""
 
     def __init__(self) -> None:
-        super().__init__("", id="scan", markup=False)
+        super().__init__("", id="scan")
 
     def show(self, state: ScanStatus | None, keys: str = "") -> None:
         """Show the status, and the key that resumes the scan; None hides the line."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Label
+from textual.widgets import Button, Input
 
 from guardtui.app.services import Services
 from guardtui.domain.figures import threshold_text
@@ -17,6 +17,7 @@ from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED, ThresholdF
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.inert import Label
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -50,15 +51,14 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             yield Label(
                 f"Threshold {source if shown is None else f'{shown:.3g} ({source})'}, encoder "
                 f"{self._current.encoder}.",
-                markup=False,
             )
             yield LineInput(
                 value=self._filled_in,
                 placeholder="a score between 0 and 1; empty: the shipped one",
                 compact=True,
             )
-            yield Label("", id="problem", markup=False)
-            yield Label(self._fit_text(), markup=False)
+            yield Label("", id="problem")
+            yield Label(self._fit_text())
             with Horizontal(classes="buttons"):
                 yield Button("Set", id="set", variant="primary", compact=True)
                 yield Button("Shipped", id="shipped", compact=True)

@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input
 from textual.widgets.option_list import Option
 
 from guardtui.config import SETTINGS, Config, Setting, SettingSource, Value, find_setting
 from guardtui.domain.text import display_start, display_text
 from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.keymap import usable_keymap
@@ -53,10 +54,10 @@ class SettingsScreen(Modal[None]):
         self._config, self._change = config, change
         self._note: tuple[Setting[Any] | None, str] = (None, "")
         self._search = LineInput(placeholder="Type to narrow the list", compact=True, id="find")
-        self._list = OptionList(markup=False, compact=True, id="settings")
-        self._about = Static("", id="about", markup=False)
+        self._list = OptionList(compact=True, id="settings")
+        self._about = Static("", id="about")
         self._edit = LineInput(compact=True, id="edit")
-        self._problem = Static("", id="setting-problem", markup=False)
+        self._problem = Static("", id="setting-problem")
         parts = (self._search, self._list, self._about, self._edit, self._problem)
         self._frame = Vertical(*parts, classes="settings")
 

@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.theme import Theme
 from textual.timer import Timer
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from guardtui.config import Config, Value
 from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import OptionList
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.theme import THEMES
@@ -36,7 +36,7 @@ class ThemeScreen(Modal[None]):
         self._config, self._change = config, change
         self._before = ""
         self._soon: Timer | None = None
-        self._options = OptionList(markup=False, compact=True)
+        self._options = OptionList(compact=True)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="themes") as frame:
@@ -77,7 +77,7 @@ class ThemeScreen(Modal[None]):
             note = note or f"Kept for later: what the {source} says wins when guardtui is started."
         self.app.theme = name
         if note:
-            self.app.notify(note, title="Theme", severity="warning", markup=False)
+            self.app.notify(note, title="Theme", severity="warning")
         self.dismiss(None)
 
     def action_leave(self) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Static
 
 from guardtui.domain.metrics import Metrics
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.prompts.category_list import CategoryList
 
@@ -44,7 +44,7 @@ class CategoriesPane(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="categories")
-        self._none = Static(_NO_CATEGORIES, classes="none", markup=False)
+        self._none = Static(_NO_CATEGORIES, classes="none")
         self._list = CategoryList()
 
     def compose(self) -> ComposeResult:
@@ -69,7 +69,7 @@ class ReflowedText(Static):
     """A text that is made for each width."""
 
     def __init__(self) -> None:
-        super().__init__("", markup=False)
+        super().__init__("")
         self._make: Callable[[int], Text] = lambda width: Text()
         self._drawn_for = 0
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -23,6 +23,7 @@ from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
 from guardtui.reports.thresholds import Floors
 from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
@@ -84,14 +85,14 @@ class ThresholdDialog(Modal[float | None]):
         self._best: Best | None = None
         self._working = True
         self._wants_best = False
-        self._views = Static("", id="sweep-views", markup=False)
-        self._here = Static("", id="sweep-here", markup=False)
-        self._chart = Static("", id="sweep-chart", markup=False)
-        self._best_line = Static("", id="sweep-best", markup=False)
+        self._views = Static("", id="sweep-views")
+        self._here = Static("", id="sweep-here")
+        self._chart = Static("", id="sweep-chart")
+        self._best_line = Static("", id="sweep-best")
         self._input = LineInput(
             placeholder="least TPR, least TNR: 0.9 0.8", compact=True, id="sweep-floors"
         )
-        self._problem = Static("", id="sweep-problem", markup=False)
+        self._problem = Static("", id="sweep-problem")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sweep") as panel:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.widgets import Button, Label, OptionList
+from textual.widgets import Button
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
@@ -21,6 +21,7 @@ from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.inputs.typed_path import typed_path
 from guardtui.tui.kit.form import FormDialog
+from guardtui.tui.kit.inert import Label, OptionList
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -47,14 +48,14 @@ class CompanionsDialog(FormDialog[list[str] | None]):
         self._before = companions.paths
         # One change after the other; closing waits for the last one.
         self._changing = asyncio.Lock()
-        self._list = OptionList(markup=False, compact=True)
-        self._none = Label(_NONE, markup=False)
+        self._list = OptionList(compact=True)
+        self._none = Label(_NONE)
         self._path = LineInput(
             placeholder="path of a topic or profile file", suggester=PathSuggester(), compact=True
         )
 
     def fields(self) -> ComposeResult:
-        yield Label(_ABOUT, markup=False)
+        yield Label(_ABOUT)
         yield self._none
         yield self._list
         yield self._path

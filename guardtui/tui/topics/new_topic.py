@@ -9,7 +9,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input
 
 from guardtui.app.editing.new_topic import paths_of, problems_of
 from guardtui.app.editing.topic_from_prompts import name_for
@@ -19,6 +19,7 @@ from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.kit.dialogs import close_after_question
 from guardtui.tui.kit.form import FormDialog, row
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.toggle_button import ToggleButton
 
 Makes = Callable[[Path, Topic, Path | None], Workspace]
@@ -67,7 +68,7 @@ class NewTopicDialog(FormDialog[Workspace | None]):
         self._folder = LineInput(
             folder, id="folder", suggester=PathSuggester(()), select_on_focus=False, compact=True
         )
-        self._where = Static("", id="where", markup=False)
+        self._where = Static("", id="where")
 
     def fields(self) -> ComposeResult:
         for caption, widget in self._rows():

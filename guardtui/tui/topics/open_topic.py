@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.widgets import Button, Input, Label, OptionList
+from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
 from guardtui.app.editing.topic_opening import KnownTopic
@@ -17,6 +17,7 @@ from guardtui.session.workspace import UnknownPromptsError, Workspace
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.kit.form import FormDialog
+from guardtui.tui.kit.inert import Label, OptionList
 from guardtui.tui.kit.styled_text import themed
 
 TOPIC_ENDINGS = (".yaml", ".yml", ".json")
@@ -54,8 +55,8 @@ class OpenTopicDialog(FormDialog[Workspace | str | None]):
         keys = "Enter opens · Del drops from the list · n new · Esc closes"
         super().__init__("Open topic", keys, yes="Open (Enter)")
         self._topics, self._opens, self._dropped, self._start = list(topics), opens, dropped, start
-        self._list = OptionList(*map(_option, self._topics), markup=False, compact=True)
-        self._none = Label(_NONE, markup=False)
+        self._list = OptionList(*map(_option, self._topics), compact=True)
+        self._none = Label(_NONE)
         self._path = LineInput(
             start,
             placeholder="path of the topic file",
@@ -64,7 +65,7 @@ class OpenTopicDialog(FormDialog[Workspace | str | None]):
             select_on_focus=False,
             compact=True,
         )
-        self._about_prompts = Label(_PROMPTS, markup=False)
+        self._about_prompts = Label(_PROMPTS)
         self._prompts = LineInput(
             placeholder="path of the file of prompts",
             id="prompts",
@@ -76,7 +77,7 @@ class OpenTopicDialog(FormDialog[Workspace | str | None]):
     def fields(self) -> ComposeResult:
         yield self._none
         yield self._list
-        yield Label(_ABOUT, markup=False)
+        yield Label(_ABOUT)
         yield self._path
         yield self._about_prompts
         yield self._prompts

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from guardtui.app.state import AppState
 from guardtui.domain.figures import rate_text
+from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -110,7 +111,7 @@ class TourBox(Vertical):
         self._steps = steps(keymap)
         self._noticed = ""
         self._start: Dashboard | None = None
-        self._text = Static("", id="tour-text", markup=False)
+        self._text = Static("", id="tour-text")
         self._buttons = (
             Button("← Previous (alt+←)", id="tour-back", compact=True),
             Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
