@@ -354,7 +354,7 @@ def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
         lines[key] = line
         if node == GUARDRAILS:
             continue
-        remedy = f"the settings are {', '.join(_BY_KEY)}"
+        remedy = f"the settings are {', '.join((*_BY_KEY, GUARDRAILS))}"
         try:
             if not isinstance(node, str):
                 raise ValueError("unknown setting")

@@ -145,7 +145,9 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
         yield "sample", report.sample
     if report.prompt_file:
         yield "prompts", Foreign(PurePath(report.prompt_file).name)
-    revision = f", revision {settings.revision}" if settings.revision else ""
+    # That of models only tells their addresses apart.
+    shown = settings.revision and not settings.guardrail.models
+    revision = f", revision {settings.revision}" if shown else ""
     threshold: tuple[str | Foreign, ...] = ()
     if settings.threshold is not None:
         threshold = (f", threshold {settings.threshold:.3f}",)

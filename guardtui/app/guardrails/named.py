@@ -39,6 +39,7 @@ FILE = "guardrails.yaml"
 
 _LONGEST = 60  # characters of a name
 _FORM = "write a name and its keys, such as 'prod: {kind: airs, profile: prod}'"
+_TOO_DEEP = f"remove the line '{GUARDRAILS}:', which belongs into the settings"
 _KINDS = f"the kinds are {', '.join(KINDS)}"
 _HEADER = "# Guardrails; 'guardtui guardrails --keys KIND' lists the keys. No secrets here.\n"
 
@@ -182,6 +183,8 @@ def _entry(path: Path, section: Mapping[Any, Any], node: Any, keys: Any) -> Name
         raise ConfigError([failed("its keys are missing", _FORM)])
     values = {start_of(key): value for key, value in keys.items()}
     kind = start_of(values.pop("kind", ""))
+    if name == GUARDRAILS and not kind:
+        raise ConfigError([failed("not a name: names stand at the left margin here", _TOO_DEEP)])
     if kind not in KINDS:
         similar = get_close_matches(kind, KINDS, n=1)
         near = f"; did you mean '{similar[0]}'?" if similar else ""

@@ -111,7 +111,7 @@ class ChangesDialog(Modal[bool]):
             text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
         title, yes = "Put your definition into effect", "Apply (y)"
         if question.reverts:
-            title, yes = "Go back to before the last apply", "Take back (y)"
+            title, yes = "Revert in AIRS", "Revert (y)"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = title
             dialog.border_subtitle = "Esc cancels, nothing is sent"

@@ -445,7 +445,8 @@ def _scanner(shown: Dashboard) -> Text:
     """Return the guardrail."""
     settings = shown.evaluation.settings
     guardrail = settings.guardrail.text()
-    if revision := revision_of(settings):
+    # That of models only tells their addresses apart.
+    if (revision := revision_of(settings)) and not settings.guardrail.models:
         guardrail += f", revision {revision}"
     forecast = "forecast of " if settings.is_forecast else ""
     return Text(f"{forecast}{guardrail}", "$text-muted")

@@ -46,7 +46,7 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         shown, source = self._shown, self._current.source
         self._filled_in = "" if self._current.threshold is None else f"{shown:.3g}"
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Scanner"
+            dialog.border_title = "Engine"
             dialog.border_subtitle = "Esc closes"
             yield Label(
                 f"Threshold {source if shown is None else f'{shown:.3g} ({source})'}, encoder "
@@ -64,8 +64,9 @@ class ScannerDialog(Modal[ScannerChoice | None]):
                 yield Button("Shipped", id="shipped", compact=True)
                 if not isinstance(self._fit, str):
                     yield Button("Fitted", id="fitted", compact=True)
-                other = next_encoder(self._current.encoder)
-                yield Button(f"Encoder {other}", id="encoder", compact=True)
+                for name in ENCODERS:
+                    if name != self._current.encoder:
+                        yield Button(f"Encoder {name}", name=name, compact=True)
 
     def _fit_text(self) -> str:
         fit = self._fit
@@ -90,10 +91,9 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             self.dismiss(ScannerChoice(current.encoder, None, SHIPPED))
         elif event.button.id == "fitted" and not isinstance(self._fit, str):
             self.dismiss(ScannerChoice(current.encoder, None, FITTED))
-        elif event.button.id == "encoder":
-            other = next_encoder(current.encoder)
+        elif event.button.name is not None:
             # A threshold belongs to its encoder.
-            self.dismiss(ScannerChoice(other, None, FITTED))
+            self.dismiss(ScannerChoice(event.button.name, None, FITTED))
 
     def _set(self) -> None:
         text = self.query_one(Input).value.strip().replace(",", ".")
@@ -113,11 +113,6 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             self.query_one("#problem", Label).update(
                 "! a threshold is a number between 0 and 1, such as 0.5"
             )
-
-
-def next_encoder(name: str) -> str:
-    """Return the encoder after this one; after the last comes the first."""
-    return ENCODERS[(ENCODERS.index(name) + 1) % len(ENCODERS)]
 
 
 class ScannerSettingsFeature:
