@@ -12,7 +12,8 @@ from textual.widgets import Input, OptionList, Static
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.models.judge import JudgeOptions, ModelAddress
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.workspace import Workspace
