@@ -279,7 +279,7 @@ def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> No
 
 
 def test_both_files_or_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from guardtui.app import new_topic
+    from guardtui.app.editing import new_topic
     from guardtui.cli.main import cli
 
     def interrupted(path: Path) -> None:

@@ -155,7 +155,7 @@ async def test_apply_shows_its_changes_and_revert_goes_back(cloud: Cloud, topic_
         assert known.revision == 2
         assert len(log_of(play).ways()) == 1
         await play.press("ctrl+@", "r", "r")
-        await shows(play, ChangesDialog, "Take back")
+        await shows(play, ChangesDialog, "Revert in AIRS")
         await play.press("y")
         await told(play, "Reverted: revision 3")
         assert cloud.pinned() == []

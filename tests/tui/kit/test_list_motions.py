@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.config import Config
 from guardtui.tui.base_app import BaseApp
+from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.registry.actions import ACTIONS, LISTS, in_scope
 from guardtui.tui.table.frame_table import FrameTable, TableColumn

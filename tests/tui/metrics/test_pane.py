@@ -193,7 +193,7 @@ async def test_it_takes_the_focus_and_scrolls(topic_path: Path) -> None:
         await until(pilot, lambda: main.focused is panel)
         await until(pilot, lambda: panel.max_scroll_y > 0)
         await pilot.press("end")
-        await until(pilot, lambda: "proxy: " in frame(app))
+        await until(pilot, lambda: "engine, version" in frame(app))
 
     await drive(topic_path, run, (60, 15))
 
