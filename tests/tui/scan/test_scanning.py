@@ -23,7 +23,7 @@ from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, ConfirmDialog
 from tests.app.cloud import COUNT, KEY, PROMPTS, Cloud, remote
 from tests.tui.airs_app import Play, playing
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import topic_path
+from tests.tui.tax_app import TOPIC, topic_path
 
 __all__ = ["topic_path"]
 
@@ -582,3 +582,78 @@ async def test_texts_of_a_service_are_not_markup(
         await play.until(lambda: bool(play.told))
         await play.ended()
         assert "[/red]a name" in play.line
+
+
+@pytest.mark.exhaustive
+async def test_many_faults_at_once_end_with_verdicts(start: Start, topic_path: Path) -> None:
+    cloud = await start(faults=["429=0.2", "500@sync=0.1", "reset@sync=0.1"], seed=3)
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.scan("g")
+        left = len(no_verdict(play))
+        assert left == play.scans[-1].evaluation.metrics.missing
+        assert play.scans[-1].evaluation.metrics.total == COUNT - left
+        assert left < COUNT
+
+
+@pytest.mark.exhaustive
+async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
+    variables = {**cloud.environment, "PANW_MGMT_CLIENT_SECRET": "not-the-secret"}
+    async with playing(topic_path, remote(cloud, variables)) as play:
+        play.recording = True
+        await play.press("ctrl+r")
+        await play.until(lambda: bool(play.told))
+        await play.ended()
+        assert "not scanned: " in play.line
+        assert cloud.asked == 0
+        assert "not-the-secret" not in "".join(play.frames) + "".join(play.told)
+
+
+@pytest.mark.exhaustive
+async def test_missing_profile_is_reported(cloud: Cloud, topic_path: Path) -> None:
+    variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": "[/b]no \x1b[31mred\u202e"}
+    async with playing(topic_path, remote(cloud, variables)) as play:
+        play.recording = True
+        await play.press("ctrl+r")
+        await play.until(lambda: bool(play.told))
+        await play.ended()
+        codes = {ord(character) for character in "".join(play.frames)} - {10}
+        assert not codes & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
+        assert cloud.asked == 0
+
+
+@pytest.mark.exhaustive
+async def test_the_cable_is_pulled(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await begun(play, cloud)
+        await cloud.stop()
+        await play.ended()
+        left = len(no_verdict(play))
+        assert 0 < left <= COUNT - 3
+        assert play.shown == "airs"
+        assert "failed" in play.line or "stopped" in play.line or "open" in play.line
+        cloud.turnstile.open()
+        before = cloud.asked
+        port = int(cloud.scans["PANW_AI_SEC_API_ENDPOINT"].rpartition(":")[2])
+        await cloud.sandbox.start(port=port)
+        await play.press("alt+m")
+        await play.ended()
+        assert cloud.asked == before + left
+        assert no_verdict(play) == []
+
+
+@pytest.mark.exhaustive
+async def test_somebody_else_changed_the_profile(
+    cloud: Cloud, topic_path: Path, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs.yaml"
+    theirs.write_text(TOPIC.replace("Personal tax advice", "Theirs"), "utf-8")
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.scan("t", "g")
+        await play.describe(OTHER)
+        await play.press("ctrl+@", "s", "a")
+        await play.dialog()
+        await cloud.applied_elsewhere(theirs)
+        await play.press("g")
+        await play.ended()
+        assert any("changed" in told for told in play.told)
+        assert cloud.pinned() == [OTHER]
