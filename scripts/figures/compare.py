@@ -79,7 +79,7 @@ def load_lines(path: Path) -> tuple[list[Line], Fields]:
         raise ValueError(f"{path}: two lines have one name")
     fields = Fields(
         document["renamed_fields"] or {},
-        document["renamed_values"] or {},
+        document.get("renamed_values") or {},
         frozenset(document["left_out"]),
         frozenset(document["sentences"]),
     )

@@ -370,7 +370,7 @@ def test_a_closed_standard_output_fails_before_the_scan(
     folder: Path, environment: dict[str, str]
 ) -> None:
     for rest in ("", "--output /dev/stdout", "--output -"):
-        done = shell(folder, environment, f"{rest} --set encoder=minilm --prompts gone.csv >&-")
+        done = shell(folder, environment, f"{rest} --prompts gone.csv >&-")
         assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
     assert shell(folder, environment, "--output out.txt >&-").returncode == 0
     assert (folder / "out.txt").read_text().startswith("Measured by the embedded engine ")
