@@ -14,7 +14,6 @@ from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
@@ -25,6 +24,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
+from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, settled, until
 
 
@@ -168,7 +168,7 @@ async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
         assert "] ENGINE" not in frame(app)
         state = main.state
         assert state.evaluation is not None
-        airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+        airs = airs_settings("prod", "3")
         shown = replace(state.evaluation, settings=airs)
         main.services.store.publish(replace(state, evaluation=shown))
         await until(pilot, lambda: "] ENGINE" in frame(app))
