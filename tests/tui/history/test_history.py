@@ -101,7 +101,7 @@ async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
             "best",
             "baseline",
             "forecast",
-            "#0+1",
+            "+1",
             "≈0.500",
         ):
             assert text in shown or text in ("best", "baseline")
