@@ -108,10 +108,10 @@ async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
         rows = [line for line in shown.splitlines() if "description" in line]
         assert any("from #0: description +“" in row for row in rows)
         assert any("#1" in row and "0.750    [" in row for row in rows)
-        assert "✓ ✓ ✓ ✗ ?" in shown
+        assert "? ✓ ✓ ✗ ?" in shown
         await pilot.press("down", "down")
         await until(pilot, lambda: "★ best  ◆ baseline" in frame(app))
-        assert "local, static-1" in frame(app)
+        assert "engine, version static-1" in frame(app)
 
     await history_of(topic_path, run)
 
