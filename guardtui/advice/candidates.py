@@ -24,7 +24,7 @@ from guardtui.domain.topic import (
     violations,
 )
 
-_SOURCES = 400  # maximum number of prompts proposed as examples
+_SOURCES = 80  # maximum number of prompts proposed as examples
 _SHOWN = 60
 _CODE = re.compile(r"[{}<>\[\]\\|`]|://")
 _DRAWN = 48  # prompts for pairs of examples in a draft

@@ -10,6 +10,8 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Intent
 
+_SEED = 11
+
 
 def significance_of(
     duty: NDArray[np.bool_], before: NDArray[np.bool_], after: NDArray[np.bool_]
@@ -52,3 +54,18 @@ def metrics_of_matches(
         return Metrics(tp=hits, tn=others - false, fp=false, fn=belong - hits)
     # An allow topic triggers on prompts that do not match: those that belong should not.
     return Metrics(tp=others - false, tn=hits, fp=belong - hits, fn=false)
+
+
+def resamples(belongs: NDArray[np.bool_], count: int) -> NDArray[np.float64]:
+    """Return how often each prompt is drawn, [1 + count, n]; once each in the first row.
+
+    Each class keeps its size (the stratified bootstrap of B. Efron and R. J. Tibshirani, An
+    Introduction to the Bootstrap, 1993, section 8.4). The same for the same labels, bool [n].
+    """
+    random = np.random.default_rng(_SEED)
+    weights = np.ones((1 + count, len(belongs)))
+    for members in (np.flatnonzero(belongs), np.flatnonzero(~belongs)):
+        if len(members):
+            equal = np.full(len(members), 1 / len(members))
+            weights[1:, members] = random.multinomial(len(members), equal, count)
+    return weights

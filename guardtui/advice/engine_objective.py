@@ -12,11 +12,9 @@ from guardtui.advice.engine_scores import EngineScores
 from guardtui.advice.objective import (
     Appraisal,
     Array,
-    Gain,
     OwnPrompts,
     Rows,
     Stopped,
-    gain_of,
 )
 from guardtui.advice.smoothed_coverage import (
     cautious_coverage,
@@ -27,8 +25,6 @@ from guardtui.advice.smoothed_coverage import (
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 
-_RESAMPLES = 200
-_SEED = 11
 _CELLS = 1 << 20  # maximum size of a matrix of scores
 _SHOWN = 64  # candidates between two checks of `stopped`
 
@@ -40,13 +36,16 @@ class EngineObjective:
     gains nothing. Not thread-safe.
     """
 
-    def __init__(self, scores: EngineScores, rows: Rows, *, fitted: bool) -> None:
+    def __init__(
+        self, scores: EngineScores, rows: Rows, *, fitted: bool, sources: Rows | None = None
+    ) -> None:
         self.prompts, self.rows = scores.prompts, rows
+        self.sources = scores.example_rows(rows) if sources is None else sources
         self._scores, self._fitted = scores, fitted
         self._belongs = self.prompts.expected[rows]
         self._own = OwnPrompts(self.prompts, rows)
         smaller = min(int(self._belongs.sum()), int((~self._belongs).sum()))
-        self._smaller, self._width = smaller, smoothing(smaller)
+        self._width = smoothing(smaller)
 
     @property
     def settings(self) -> ScannerSettings:
@@ -80,23 +79,10 @@ class EngineObjective:
         z, cut = scores[0], float(cuts[0])
         return Appraisal(soft, z >= cut, counted[0], z, cut)
 
-    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """Return the expected gain in coverage on other prompts of edits chosen by `values`.
-
-        This is the change of the cautious coverage minus the bias of the choice (`OPTIMISM`). Its
-        standard deviation is that over resamples of the prompts, each with its own fitted operating
-        points.
-        """
-        counted = before.counted & after.counted
-        belongs = self._belongs[counted]
-        weights = np.concatenate([np.ones((1, len(belongs))), _resampled(belongs)])
-        values = [
-            self._resampled_worth(appraisal, counted, belongs, weights)
-            for appraisal in (before, after)
-        ]
-        first, second = (float(worths[0]) for worths in values)
-        deviation = float((values[1] - values[0])[1:].std())
-        return gain_of(first, second, self._smaller, deviation)
+    def on(self, rows: Rows) -> EngineObjective:
+        """Return the engine as the objective on other rows of the set."""
+        sources = self.sources[np.isin(self.sources, rows)]
+        return EngineObjective(self._scores, rows, fitted=self._fitted, sources=sources)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Return whether other prompts of the set match at the appraised cut, bool [n]."""
@@ -106,36 +92,12 @@ class EngineObjective:
         matches: NDArray[np.bool_] = z[0] >= appraisal.cut
         return matches
 
-    def _resampled_worth(
-        self,
-        appraisal: Appraisal,
-        counted: NDArray[np.bool_],
-        belongs: NDArray[np.bool_],
-        weights: Array,
-    ) -> Array:
-        assert appraisal.z is not None  # noqa: S101 - it is one of the engine
-        z = np.broadcast_to(appraisal.z[counted], weights.shape)
-        return self._weighed(z, weights * belongs, weights * ~belongs)[0]
-
     def _worth(self, z: Array, counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the cautious coverage and the cut of each row of z [c, n]."""
-        ours, theirs = counted & self._belongs, counted & ~self._belongs
-        return self._weighed(z, ours.astype(np.float64), theirs.astype(np.float64))
-
-    def _weighed(self, z: Array, ours: Array, theirs: Array) -> tuple[Array, Array]:
+        ours = (counted & self._belongs).astype(np.float64)
+        theirs = (counted & ~self._belongs).astype(np.float64)
         if self._fitted:
             cuts = fitted_cuts(z, ours, theirs)
         else:
             cuts = np.full(len(z), float(self._scores.cut))
         return cautious_coverage(soft_matches(z, cuts, self._width), ours, theirs), cuts
-
-
-def _resampled(belongs: NDArray[np.bool_]) -> Array:
-    """Return how often each prompt is in each resample, [b, n]; classes keep their sizes."""
-    random = np.random.default_rng(_SEED)
-    weights = np.zeros((_RESAMPLES, len(belongs)))
-    for members in (np.flatnonzero(belongs), np.flatnonzero(~belongs)):
-        if len(members):
-            equal = np.full(len(members), 1 / len(members))
-            weights[:, members] = random.multinomial(len(members), equal, _RESAMPLES)
-    return weights

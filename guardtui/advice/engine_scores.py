@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.advice.example_prompts import example_rows
 from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import settled
@@ -161,6 +162,10 @@ class EngineScores:
         if self.learn([Topic(examples=tuple(texts))], stopped) is None:
             return None
         return self._texts[[self._indexes[text] for text in texts]]
+
+    def example_rows(self, rows: Rows) -> Rows:
+        """Return rows of prompts that can become examples, those that represent most first."""
+        return example_rows(self.prompts, rows, self._vectors.matrix)
 
     def cosines(self, vectors: Floats, stopped: Stopped = lambda: False) -> Floats | None:
         """Return cosines [t, N] of texts [t, d] to all prompts; None if stopped."""

@@ -11,19 +11,15 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.objective import (
     Appraisal,
     Array,
-    Gain,
     OwnPrompts,
     Rows,
     Stopped,
-    gain_of,
 )
 from guardtui.advice.smoothed_coverage import cautious_coverage
 from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster
-
-_NORMAL = 1.96  # half width of a 95 % interval, in standard deviations
 
 
 class ForecastVerdicts:
@@ -56,14 +52,15 @@ class ForecastObjective:
     No threshold is fitted, since the guardrail has its own operating point. Not thread-safe.
     """
 
-    def __init__(self, forecaster: Forecaster, prompts: PromptSet, rows: Rows) -> None:
-        self.prompts, self.rows = prompts, rows
+    def __init__(
+        self, forecaster: Forecaster, prompts: PromptSet, rows: Rows, sources: Rows
+    ) -> None:
+        self.prompts, self.rows, self.sources = prompts, rows, sources
         self._forecaster = forecaster
         self._belongs = prompts.expected[rows]
         self._own = OwnPrompts(prompts, rows)
         self._among = np.zeros(len(prompts), bool)
         self._among[rows] = True
-        self._smaller = min(int(self._belongs.sum()), int((~self._belongs).sum()))
 
     @property
     def settings(self) -> ScannerSettings:
@@ -88,22 +85,12 @@ class ForecastObjective:
         if forecast is None:
             return None
         soft = _match(forecast)[self.rows]
-        expected = forecast.rates.coverage
-        spread = 0.0 if expected is None else expected.half_width / _NORMAL
-        return Appraisal(soft, soft > 0.5, self._own.counted([candidate])[0], spread=spread)
+        return Appraisal(soft, soft > 0.5, self._own.counted([candidate])[0])
 
-    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """Return the expected gain in coverage on other prompts of edits chosen by `values`.
-
-        This is the change of the cautious coverage minus the bias of the choice (`OPTIMISM`). Its
-        standard deviation is that of the coverage forecast after the edits, as if the forecasts
-        before and after them were independent.
-        """
-        counted = (before.counted & after.counted)[None]
-        first, second = (
-            float(self._worth(appraisal.soft[None], counted)[0]) for appraisal in (before, after)
-        )
-        return gain_of(first, second, self._smaller, after.spread)
+    def on(self, rows: Rows) -> ForecastObjective:
+        """Return the forecast as the objective on other rows of the set."""
+        sources = self.sources[np.isin(self.sources, rows)]
+        return ForecastObjective(self._forecaster, self.prompts, rows, sources)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Return whether other prompts of the set are likely to match, bool [n]."""

@@ -110,6 +110,10 @@ class ModelObjective:
             verdicts=np.where(counted, matches, -1).astype(np.int8),
         )
 
+    def on(self, rows: Rows) -> ModelObjective:
+        """Raise NotImplementedError: the wordings were compared on held-out prompts."""
+        raise NotImplementedError
+
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
         """Return the change of coverage on the held-out prompts.
 
@@ -123,8 +127,8 @@ class ModelObjective:
         interval = change_intervals(pairs, confidence)["coverage"]
         change = observed_changes(pairs)["coverage"]
         if interval is None or change is None:
-            return Gain(0.0, -1.0, 1.0)
-        return Gain(change, interval.low, interval.high)
+            return Gain(0.0, -1.0, 1.0, proven=False)
+        return Gain(change, interval.low, interval.high, proven=interval.low > 0)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Return whether prompts of the set match the appraised wording, bool [n]."""
@@ -204,7 +208,8 @@ def sweep_wordings(
         after, proposal = objective.appraise(wording), None
         if row in objective.finalists:
             current = wordings[0].topic, before
-            proposal = propose(objective, current, [wording], objective.held_out(before, after))
+            gain, held_out = objective.gain(before, after), objective.held_out(before, after)
+            proposal = propose(objective, current, [wording], held_out, gain)
         threshold = after.threshold
         assert threshold is not None  # noqa: S101 - it is fitted
         metrics = current_metrics(objective, wording.topic, after)

@@ -18,34 +18,23 @@ Array: TypeAlias = "NDArray[np.floating]"
 Rows: TypeAlias = "NDArray[np.intp]"
 Stopped = Callable[[], bool]
 
+
 CONFIDENCE = 0.8
 """Confidence of the interval of a gain; its lower bound holds in nine cases of ten."""
-
-QUANTILE = 1.2816
-"""Half width of that interval, in standard deviations."""
-
-OPTIMISM = 0.14
-"""Standard errors of the smaller class's rate by which the best edits look better than they are.
-
-The bias of the choice, for any number of edits. Measured on a hundred halves of 25 topics with 15
-prompts that belong to each (`benchmarks/refine.py`).
-"""
-
-_MATERIAL = 1000  # maximum number of prompts of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Expected gain in coverage on other prompts, with its interval (`CONFIDENCE`)."""
+    """Expected gain in coverage on other prompts, with its interval (`CONFIDENCE`).
+
+    The interval is for a set of as many other prompts. Without `proven`, the value is the best
+    guess: prompts that had no part in the choice did not confirm it.
+    """
 
     value: float
     low: float
     high: float
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the lower bound is positive, which advice requires."""
-        return self.low > 0
+    proven: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +53,6 @@ class Appraisal:
     counted: NDArray[np.bool_]
     z: Array | None = None
     cut: float | None = None
-    spread: float = 0.0
     threshold: float | None = None
     verdicts: NDArray[np.int8] | None = None
 
@@ -75,6 +63,8 @@ class Objective(Protocol):
     prompts: PromptSet
     rows: Rows
     """Rows of the set that edits are chosen on, in their order."""
+    sources: Rows
+    """Those of them whose prompts may become examples, the first ones first."""
 
     @property
     def settings(self) -> ScannerSettings:
@@ -88,8 +78,8 @@ class Objective(Protocol):
     def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
         """Return the appraisal of one definition; None if stopped."""
 
-    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
-        """Return the expected gain in coverage on other prompts of edits chosen by `values`."""
+    def on(self, rows: Rows) -> Objective:
+        """Return the same measure on other rows of the set."""
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Return whether other prompts of the set match an appraised definition, bool [n]."""
@@ -101,21 +91,14 @@ def unchanged(topic: Topic) -> Candidate:
 
 
 def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
-    """Return the material of edits, given which of the objective's prompts match, bool [n].
-
-    Each kind has at most `_MATERIAL` prompts, sampled by hash, in row order.
-    """
-    prompts, rows = objective.prompts, objective.rows
-    expected = prompts.expected[rows]
-
-    def texts(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-        some = rows[chosen]
-        if len(some) > _MATERIAL:
-            order = np.argpartition(prompts.keys[some], _MATERIAL)
-            some = np.sort(some[order[:_MATERIAL]])
-        return tuple(prompts.prompts.gather(some).to_list())
-
-    return Material(texts(expected & ~matches), texts(expected & matches))
+    """Return the material of edits, given which of the objective's prompts match, bool [n]."""
+    prompts = objective.prompts
+    matching = np.zeros(len(prompts), bool)
+    matching[objective.rows] = matches
+    texts = prompts.prompts.gather(objective.sources).to_list()
+    found = matching[objective.sources].tolist()
+    missed = tuple(text for text, match in zip(texts, found, strict=True) if not match)
+    return Material(missed, tuple(text for text, match in zip(texts, found, strict=True) if match))
 
 
 class OwnPrompts:
@@ -135,15 +118,3 @@ class OwnPrompts:
                 for column in self._columns.get(text, ()):
                     counts[row, column] = False
         return counts
-
-
-def gain_of(before: float, after: float, smaller: int, deviation: float) -> Gain:
-    """Return the gain of chosen edits, from the cautious coverage before and after them.
-
-    `smaller` is the number of prompts in the smaller class, on which the bias of the choice depends
-    (`OPTIMISM`). `deviation` is the standard deviation of the change.
-    """
-    rate = min(max(before, 0.0), 1.0)
-    value = after - before - OPTIMISM * float(np.sqrt(rate * (1 - rate) / max(smaller, 1)))
-    margin = QUANTILE * deviation
-    return Gain(value, value - margin, value + margin)

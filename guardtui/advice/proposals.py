@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind, changes
 from guardtui.advice.edit_worth import metrics_of_matches
+from guardtui.advice.folds import gain_of_choice
 from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Intent, Topic
@@ -64,8 +65,8 @@ class Proposal:
 
     @property
     def is_advised(self) -> bool:
-        """Whether the lower bound and the held-out prompts justify proposing it."""
-        return self.gain.is_certain and (self.held_out is None or self.held_out.gain > 0)
+        """Whether prompts that had no part in the choice confirm its gain."""
+        return self.gain.proven and (self.held_out is None or self.held_out.gain > 0)
 
 
 def propose(
@@ -73,6 +74,7 @@ def propose(
     current: tuple[Topic, Appraisal],
     path: Sequence[Candidate],
     held_out: Rows,
+    gain: Gain,
     stopped: Stopped = lambda: False,
 ) -> Proposal | None:
     """Return the proposal of the last of a path of candidates; None if stopped.
@@ -101,7 +103,7 @@ def propose(
         topic=final.topic,
         kinds=tuple(step.kind for step in path),
         changes=_changes(topic, path),
-        gain=objective.gain(before, after),
+        gain=gain,
         before=metrics_of_matches(belongs[counted], before.matches[counted], intent),
         after=metrics_of_matches(belongs[counted], after.matches[counted], intent),
         left_out=rows[~counted],
@@ -124,7 +126,8 @@ def propose_wordings(
 ) -> tuple[Proposal, ...] | None:
     """Return given wordings as proposals, the greatest lower bound first; None if stopped.
 
-    They are measured like all other edits, without the prompts `left_out`. Raises ScannerError.
+    Each is measured on folds, at operating points that were found without them, and without the
+    prompts `left_out`. Raises ScannerError.
     """
     sources = tuple(left_out)
     current = objective.appraise(replace(unchanged(topic), sources=sources), stopped)
@@ -133,7 +136,10 @@ def propose_wordings(
     proposals = []
     for wording in wordings:
         step = replace(wording, sources=sources)
-        proposal = propose(objective, (topic, current), [step], held_out, stopped)
+        gain = gain_of_choice(objective, topic, lambda _, step=step: step, stopped)
+        if gain is None:
+            return None
+        proposal = propose(objective, (topic, current), [step], held_out, gain, stopped)
         if proposal is None:
             return None
         proposals.append(proposal)

@@ -10,8 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
+from guardtui.advice.folds import FOLDS, REPEATS, gain_of_choice
 from guardtui.advice.measured_rows import MeasuredRows
-from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
+from guardtui.advice.objective import Appraisal, Gain, Objective, Stopped, material_of, unchanged
 from guardtui.advice.proposals import Proposal, appraise_current, current_metrics, propose
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
@@ -31,12 +32,7 @@ SWAP_COST = 0.015
 WIDTHS = (1, 3, 6, 12)
 """Widths of the beam, in the rounds of a search."""
 
-AT_ONCE = (1, 3)
-"""Widths of the beam in the advice after each edit."""
-
-FEW_EDITS = 5
-"""Maximum number of edits in a row in the advice after each edit."""
-
+_MAIN_PART = 0.4  # of the budget; the rest is for the folds
 _MOST = 2000
 _PATIENCE = 2  # edits in a row without a gain before a round ends
 _SLICE = 400  # candidates between two checks of the clock
@@ -139,19 +135,9 @@ class Search:
         Returns None if it was stopped before the current definition was measured.
         """
         current = appraise_current(self._objective, self._topic, self._stopped)
-        start = self._objective.values([unchanged(self._topic)], self._stopped)
-        if current is None or start is None:
+        ended = None if current is None else self._searched()
+        if current is None or ended is None:
             return None
-        self._start = float(start[0])
-        root = _Node(self._topic, self._start, ())
-        self._values[same(self._topic)] = root.value
-        self._keep([root])
-        self._report_progress(0, 0)
-        ended = "exhausted"
-        for width in self._widths:
-            if not self._round(root, width):
-                ended = "stopped" if self._stopped() else "budget"
-                break
         return SearchResult(
             topic=self._topic,
             settings=self._objective.settings,
@@ -164,8 +150,23 @@ class Search:
             rows=self._rows,
         )
 
+    def _searched(self) -> str | None:
+        """Search, and return why it ended; None if the current definition was not measured."""
+        start = self._objective.values([unchanged(self._topic)], self._stopped)
+        if start is None:
+            return None
+        self._start = float(start[0])
+        root = _Node(self._topic, self._start, ())
+        self._values[same(self._topic)] = root.value
+        self._keep([root])
+        self._report_progress(0, 0)
+        for width in self._widths:
+            if not self._round(root, width):
+                return "stopped" if self._stopped() else "budget"
+        return "exhausted"
+
     def _over(self) -> bool:
-        return self._stopped() or self._clock() - self._began >= self._budget
+        return self._stopped() or self._clock() - self._began >= _MAIN_PART * self._budget
 
     def _best(self) -> _Node:
         """Return the best node after the cost of its edits; on a tie, the one with fewer edits."""
@@ -178,22 +179,52 @@ class Search:
             if old is None or node.worth > old.worth:
                 self._best_of[len(node.path)] = node
 
+    def choose(self) -> Candidate | None:
+        """Return the last step to the best definition, or None if no edit is worth its cost."""
+        best = self._best() if self._searched() is not None else None
+        return best.path[-1] if best is not None and best.path else None
+
     def _proposals(self, current: Appraisal) -> tuple[Proposal, ...]:
-        """Return the best definition of several edits, and the best single ones, measured."""
-        paths = {same(node.topic): node.path for node in self._best_of.values() if node.path}
+        """Return the best definition, and the best single edits, measured.
+
+        The gain of the best is that of the whole search, repeated on folds. That of each other edit
+        is a guess: as much less as it is worth less on the prompts it was chosen on.
+        """
+        best = self._best()
+        paths = {same(best.topic): best.path} if best.path else {}
         for candidate in self._singles():
             paths.setdefault(same(candidate.topic), (candidate,))
+        gain = self._gain(len(best.path)) if paths else None
         proposals = []
-        for path in paths.values():
+        for key, path in paths.items():
+            less = best.value - self._values[key] if best.path else 0.0
+            expected = _guess(gain, less) if gain is None or path != best.path else gain
             # Not stopped with the search, since an ended search still returns its proposals.
-            proposal = propose(self._objective, (self._topic, current), path, self._rows.held_out)
+            proposal = propose(
+                self._objective, (self._topic, current), path, self._rows.held_out, expected
+            )
             if proposal is not None:
                 proposals.append(proposal)
-        several = [proposal for proposal in proposals if len(proposal.kinds) > 1]
-        # Other combinations lead to the best one or differ little from it.
-        best = max(several, key=lambda proposal: proposal.gain.low, default=None)
-        kept = [proposal for proposal in proposals if len(proposal.kinds) == 1 or proposal is best]
-        return tuple(sorted(kept, key=lambda proposal: -proposal.gain.low))
+        return tuple(sorted(proposals, key=lambda proposal: -proposal.gain.value))
+
+    def _gain(self, edits: int) -> Gain | None:
+        """Return the gain of a search for up to so many edits on prompts without a part in it."""
+        folds = FOLDS * REPEATS
+        budget = (1 - _MAIN_PART) * self._budget / folds
+
+        def choose(objective: Objective) -> Candidate | None:
+            return Search(
+                objective,
+                self._topic,
+                self._rows,
+                budget=budget,
+                stopped=self._stopped,
+                widths=(1,),
+                most_edits=max(edits, 1),
+                clock=self._clock,
+            ).choose()
+
+        return gain_of_choice(self._objective, self._topic, choose, self._stopped)
 
     def _singles(self) -> list[Candidate]:
         """Return single edits that add to the objective, best first, at most `_EACH` of a kind."""
@@ -279,10 +310,16 @@ def _cost(step: Candidate) -> float:
     return SWAP_COST if step.kind is CandidateKind.SWAP_EXAMPLE else EDIT_COST
 
 
+def _guess(gain: Gain | None, less: float) -> Gain:
+    """Return the gain of an edit that is worth so much less than the one that was measured."""
+    if gain is None:
+        return Gain(0.0, -1.0, 1.0, proven=False)
+    return Gain(gain.value - less, gain.low - less, gain.high - less, proven=False)
+
+
 def advise(
     objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped = lambda: False
 ) -> SearchResult | None:
-    """Return the best single edits and a few in a row, fast enough to run after each edit."""
-    search = Search(objective, topic, rows, stopped=stopped, widths=AT_ONCE, most_edits=FEW_EDITS)
-    result = search.run()
+    """Return the best single edits, fast enough to run after each edit; None if stopped."""
+    result = Search(objective, topic, rows, stopped=stopped, widths=(1,), most_edits=1).run()
     return None if stopped() else result

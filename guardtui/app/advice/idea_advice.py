@@ -106,7 +106,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
         return None
     best = next(iter(search.proposals), None)
-    if best is not None and best.gain.is_certain:
+    if best is not None and best.gain.proven:
         return None
     metrics = evaluation.metrics
     interval = coverage_interval(metrics)

@@ -200,6 +200,6 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {search.measured} definitions tried"
     tried = f"{search.measured} definitions tried"
-    if best.gain.is_certain:
+    if best.gain.proven:
         return f"Nothing measured is better on the held-out prompts: {tried}"
     return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"

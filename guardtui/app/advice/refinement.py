@@ -56,11 +56,12 @@ def open_measure(
     `TooFewPromptsError` and ScannerError.
     """
     rows = measured_rows(prompts)
-    if forecaster is not None:
-        return Measure(ForecastObjective(forecaster, prompts, rows.chosen_on), rows)
     scores = open_scores(scanner, prompts, report, stopped)
     if scores is None:
         return None
+    if forecaster is not None:
+        sources = scores.example_rows(rows.chosen_on)
+        return Measure(ForecastObjective(forecaster, prompts, rows.chosen_on, sources), rows)
     return Measure(EngineObjective(scores, rows.chosen_on, fitted=scores.is_fitted), rows)
 
 

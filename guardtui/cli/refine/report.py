@@ -80,7 +80,7 @@ def _no_proposal(result: SearchResult) -> str:
         if not result.single_edits:
             return "no edits to try: no single edit brings the definition within the limits"
         return f"none of {result.measured} definitions measured is worth an edit"
-    if best.held_out is not None and best.gain.is_certain:
+    if best.held_out is not None and best.gain.proven:
         held = best.held_out
         return (
             f"the best definition found is not better on the held-out prompts: coverage "

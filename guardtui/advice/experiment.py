@@ -1,0 +1,244 @@
+"""Experiments: candidate definitions measured on the guardrail itself, and what they prove.
+
+The guardrail answers a growing part of the prompts for each candidate. After each part (a look)
+hopeless candidates are dropped, so that most calls go to those that may win, and a candidate that
+is proven better ends the experiment.
+
+The bounds are repeated confidence intervals: they hold at all looks together, whichever ends the
+experiment (C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence interval
+approach, JRSS B 51, 1989), at levels that are spent over the looks (K. K. G. Lan and D. L. DeMets,
+Discrete sequential boundaries for clinical trials, Biometrika 70, 1983), nearly all at the last
+one. They hold for all candidates of a look at once: the critical value is that of the largest
+deviation among them, by a bootstrap that draws the same prompts for each (J. P. Romano and M. Wolf,
+Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100, 2005). The choice
+of these candidates at earlier looks is not part of the level; the measured share of experiments
+that keep an edit of a guardrail which no edit moves is (`benchmarks/evidence.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.edit_worth import resamples
+
+Array: TypeAlias = "NDArray[np.float64]"
+Bools: TypeAlias = "NDArray[np.bool_]"
+Rows: TypeAlias = "NDArray[np.intp]"
+
+LOOKS = (0.3, 0.6, 1.0)
+"""Parts of the prompts, of each class, that are answered at the looks."""
+
+ALPHA = 0.05
+"""Chance that any bound, at any look, is above the true gain."""
+
+SPENT = (0.0005, 0.001, 0.0485)
+"""Parts of that chance that the looks spend."""
+
+KEPT = (1 / 3, 1 / 10)
+"""Share of the candidates that stay after the first looks, at least `KEPT_AT_LEAST`."""
+
+KEPT_AT_LEAST = (3, 2)
+
+WORSE = -0.02
+"""Gain at a look below which a candidate is dropped."""
+
+_RESAMPLES = 1000
+_UNSEEN_BEFORE = np.array([True, False, True, False])
+_UNSEEN_BELONG = np.array([True, True, False, False])
+_LEAST_ERROR = 1e-6
+_UNASKED = -2
+_MISSING = -1
+
+
+class Ending(StrEnum):
+    """Reasons for the end of an experiment."""
+
+    PROVEN = "a candidate is proven better"
+    NOT_PROVEN = "no candidate is proven better"
+    HOPELESS = "no candidate looks better"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Findings about a candidate: gain of coverage against the current definition.
+
+    `answers` counts its verdicts. `gain` is over the prompts answered at the last look that it took
+    part in, and `low` its lower bound, which holds for all candidates of the look at once; both are
+    None before the first look. `dropped` is the look (1, 2 …) that dropped it, or None.
+    """
+
+    answers: int = 0
+    gain: float | None = None
+    low: float | None = None
+    dropped: int | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is better than the current definition."""
+        return self.low is not None and self.low > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Changes of coverage of candidates: `gains` and their standard `errors`, [k] each.
+
+    `extremes` are the largest deviations among the candidates, in standard errors, of resamples
+    [b]; their quantiles are critical values that hold for all candidates at once.
+    """
+
+    gains: Array
+    errors: Array
+    extremes: Array
+
+
+class Experiment:
+    """Decides which prompts are asked for which candidates, and what their verdicts prove.
+
+    `right` [n] is whether the current definition's verdict on each prompt is right, `belongs` [n]
+    the labels, and `counted` [k, n] the prompts that count for a candidate: not its own examples,
+    nor those without a verdict of the current definition. The same verdicts always give the same
+    questions, whatever the order and the pauses in which they were asked.
+    """
+
+    def __init__(self, right: Bools, belongs: Bools, counted: Bools, order: Rows) -> None:
+        self._right, self._belongs, self._counted = right, belongs, counted
+        ranked = [order[belongs[order] == label] for label in (True, False)]
+        self._parts = [
+            np.concatenate([rows[: round(len(rows) * part)] for rows in ranked]) for part in LOOKS
+        ]
+        self._after = np.full(counted.shape, _UNASKED, np.int8)
+        self._alive = list(range(len(counted)))
+        self._look = 0
+        self.standings = [Standing() for _ in self._alive]
+        """What is known of each candidate, [k]."""
+        self.ending: Ending | None = None if self._alive else Ending.HOPELESS
+        """Why the experiment has ended, or None."""
+
+    @property
+    def alive(self) -> tuple[int, ...]:
+        """Candidates that have not been dropped."""
+        return tuple(self._alive)
+
+    @property
+    def look(self) -> int:
+        """Number of the next look, from 1."""
+        return self._look + 1
+
+    @property
+    def best(self) -> int | None:
+        """The proven candidate with the greatest lower bound, or None."""
+        proven = [index for index, known in enumerate(self.standings) if known.is_proven]
+        return max(proven, key=lambda index: self.standings[index].low or 0.0, default=None)
+
+    @property
+    def answered(self) -> int:
+        """Number of verdicts so far."""
+        return int(np.count_nonzero(self._after != _UNASKED))
+
+    def calls_left(self) -> tuple[int, int]:
+        """Return the smallest and the largest number of calls until the end.
+
+        The first ends at the next look; at the other, as many candidates stay as may.
+        """
+        if self.ending is not None:
+            return 0, 0
+        now = sum(len(self.unasked(index)) for index in self._alive)
+        most, done = now, len(self._parts[self._look])
+        for look in range(self._look + 1, len(LOOKS)):
+            more = len(self._parts[look]) - done
+            most += min(len(self._alive), self._stay(look - 1)) * more
+            done = len(self._parts[look])
+        return now, most
+
+    def unasked(self, candidate: int) -> Rows:
+        """Return the rows whose verdict the next look needs of a candidate, in the order to ask."""
+        if self.ending is not None or candidate not in self._alive:
+            return np.zeros(0, np.intp)
+        rows = self._parts[self._look]
+        return rows[(self._after[candidate, rows] == _UNASKED) & self._counted[candidate, rows]]
+
+    def record(self, candidate: int, rows: Rows, right: Sequence[bool | None]) -> None:
+        """Record whether verdicts of a candidate are right; None for a failed request.
+
+        A failed request counts as a wrong verdict, so that it never helps to prove anything.
+        """
+        known = [_MISSING if value is None else int(value) for value in right]
+        self._after[candidate, rows] = known
+        answers = int(np.count_nonzero(self._after[candidate] != _UNASKED))
+        self.standings[candidate] = replace(self.standings[candidate], answers=answers)
+
+    def take_looks(self) -> None:
+        """Take the looks whose verdicts are all there: measure, drop candidates, or end."""
+        while self.ending is None and not any(len(self.unasked(one)) for one in self._alive):
+            self._take_look()
+
+    def _take_look(self) -> None:
+        rows, alive = self._parts[self._look], np.array(self._alive)
+        found = compare(
+            self._right[rows],
+            self._after[np.ix_(alive, rows)] == 1,
+            self._counted[np.ix_(alive, rows)],
+            self._belongs[rows],
+        )
+        lows = found.gains - np.quantile(found.extremes, 1 - SPENT[self._look]) * found.errors
+        for index, gain, low in zip(self._alive, found.gains, lows, strict=True):
+            self.standings[index] = replace(self.standings[index], gain=float(gain), low=float(low))
+        self._look += 1
+        if (lows > 0).any():
+            self.ending = Ending.PROVEN
+        elif self._look == len(LOOKS):
+            self.ending = Ending.NOT_PROVEN
+        else:
+            self._drop(found.gains)
+
+    def _drop(self, gains: Array) -> None:
+        order = np.argsort(-gains, kind="stable")[: self._stay(self._look - 1)]
+        stay = sorted(self._alive[index] for index in order if gains[index] >= WORSE)
+        for index in set(self._alive) - set(stay):
+            self.standings[index] = replace(self.standings[index], dropped=self._look)
+        self._alive = stay
+        if not stay:
+            self.ending = Ending.HOPELESS
+
+    def _stay(self, look: int) -> int:
+        """Return how many candidates stay at most after a look (0, 1 …)."""
+        return max(KEPT_AT_LEAST[look], math.ceil(len(self.standings) * KEPT[look]))
+
+
+def compare(before: Bools, after: Bools, counted: Bools, belongs: Bools) -> Comparison:
+    """Compare candidates with the current definition on the same prompts, by a bootstrap of these.
+
+    `before` [n] and `after` [k, n] are whether a verdict is right, `counted` [k, n] the prompts
+    that count for a candidate, `belongs` [n] their labels. One fix and one regression that were not
+    seen are added to each class, since no resample of prompts that are all right has a wrong one
+    (A. Agresti and Y. Min, Simple improved confidence intervals for comparing matched proportions,
+    Statistics in Medicine 24, 2005).
+    """
+    count = len(after)
+    before = np.concatenate([before, _UNSEEN_BEFORE])
+    after = np.concatenate([after, np.tile(~_UNSEEN_BEFORE, (count, 1))], axis=1)
+    counted = np.concatenate([counted, np.ones((count, len(_UNSEEN_BEFORE)), bool)], axis=1)
+    belongs = np.concatenate([belongs, _UNSEEN_BELONG])
+    weights = resamples(belongs, _RESAMPLES)
+
+    def coverage(right: Bools) -> Array:
+        rates = []
+        for members in (belongs, ~belongs):
+            there = counted[:, members].astype(np.float64)
+            drawn = weights[:, members].T
+            rates.append((right[:, members] * there) @ drawn / np.maximum(there @ drawn, 1e-9))
+        smaller: Array = np.minimum(*rates)
+        return smaller
+
+    changes = coverage(after) - coverage(np.broadcast_to(before, after.shape))
+    gains, drawn = changes[:, 0], changes[:, 1:]
+    errors: Array = np.maximum(drawn.std(axis=1), _LEAST_ERROR)
+    extremes: Array = ((drawn - gains[:, None]) / errors[:, None]).max(axis=0)
+    return Comparison(gains, errors, extremes)
