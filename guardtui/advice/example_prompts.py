@@ -21,7 +21,9 @@ _WORDS = range(3, 31)
 _CHARACTERS = range(6, 121)  # of a text without blanks, as in Japanese
 _LETTERS = 0.7  # least share of letters among the characters that are not blank
 _PLAIN = 0.85  # least share of plain words
-_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*[.,;:!?…]*|\d{1,4}%?[.,?]?")
+_PLAIN_WORD = re.compile(
+    r"[¿¡(\"'“„]?[^\W\d_]+(?:['’\-][^\W\d_]+)*[.,;:!?…)\"'”“]*|[€$£]?\d{1,3}(?:[.,]?\d{3})*%?[.,?]?"
+)
 _NEAREST = 8
 _ODD = 0.25  # share of the prompts that are the least like others
 _COMPARED = 600  # prompts that belong, at most, for the comparison

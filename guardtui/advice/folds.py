@@ -26,7 +26,8 @@ REPEATS = 3
 """Number of partitions into folds, whose gains are averaged."""
 
 PROVEN_FROM = 0.02
-"""Gain on the folds from which an edit is proposed and not only guessed."""
+"""Gain on the folds from which an edit is proposed and not only guessed; at least as much as the
+standard error of the gain."""
 
 SHRINKAGE = 0.7
 """Share of the folds' gain that other prompts show where it is at least `PROVEN_FROM`.
@@ -35,7 +36,7 @@ The edits with a large gain on the folds are also the lucky ones. Measured on to
 part in the engine (`benchmarks/evidence.py`).
 """
 
-_QUANTILE = 1.2816  # half width of an interval with `CONFIDENCE`, in standard deviations
+_QUANTILE = 1.5  # half width of an interval that holds with `CONFIDENCE`, in standard deviations
 _RESAMPLES = 400
 
 Choice = Callable[[Objective], Candidate | None]
@@ -65,9 +66,9 @@ def gain_of_choice(
             right[repeat][:, inside], counted[repeat, inside] = found
     changes = _changes(right, counted, belongs)
     value, spread = float(changes[0]), float(changes[1:].std())
-    # Other prompts vary as much as these.
+    # Other prompts vary as much as these; the folds share prompts, and vary less than new ones.
     margin = _QUANTILE * np.sqrt(2.0) * spread
-    proven = value >= PROVEN_FROM
+    proven = value >= max(PROVEN_FROM, spread)
     value = SHRINKAGE * value if proven else value
     return Gain(value, value - margin, value + margin, proven)
 

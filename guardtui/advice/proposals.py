@@ -13,6 +13,7 @@ from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.folds import gain_of_choice
 from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.topic import Intent, Topic
 
 
@@ -62,6 +63,12 @@ class Proposal:
     """Where a wording is from, or ""."""
     why: str = ""
     """The reason that a model gave for its wording; may hold any text."""
+    separation: SeparationChange | None = None
+    """Change of the separation, which transfers to other guardrails; on the prompts of the choice,
+    and therefore optimistic. None for tiny classes."""
+    level: float | None = None
+    """Change of the share of prompts that match at the operating point of the current definition,
+    which is the guardrail's own; None without scores."""
 
     @property
     def is_advised(self) -> bool:
@@ -87,6 +94,9 @@ def propose(
     if after is None:
         return None
     counted = before.counted & after.counted
+    separation, level = _separation_and_level(
+        before, after, counted, objective.prompts.expected[objective.rows]
+    )
     belongs = objective.prompts.expected[objective.rows]
     was, now = before.matches == belongs, after.matches == belongs
     rows, intent = objective.rows, topic.intent
@@ -113,7 +123,25 @@ def propose(
         threshold=after.threshold,
         origin=final.origin,
         why=final.why,
+        separation=separation,
+        level=level,
     )
+
+
+def _separation_and_level(
+    before: Appraisal, after: Appraisal, counted: NDArray[np.bool_], belongs: NDArray[np.bool_]
+) -> tuple[SeparationChange | None, float | None]:
+    """Return the change of the separation, and of the share that matches at the same cut."""
+    areas = [
+        placements((known.soft if known.z is None else known.z)[counted], belongs[counted])
+        for known in (before, after)
+    ]
+    first, second = areas
+    change = None if first is None or second is None else separation_change(first, second)
+    if before.cut is None or after.z is None or not counted.any():
+        return change, None
+    level = float((after.z[counted] >= before.cut).mean() - before.matches[counted].mean())
+    return change, level
 
 
 def propose_wordings(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
 import pytest
 
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.advice.measured_rows import MeasuredRows, measured_rows
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic
+from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
@@ -38,6 +40,16 @@ def bench_of(prompts: PromptSet, scanner: LocalScanner | None = None) -> Bench:
     scores = open_scores(scanner, prompts)
     assert scores is not None
     return Bench(prompts, measured_rows(prompts), scanner, scores)
+
+
+def prompt_set_of(rows: list[tuple[str, bool]], intent: Intent = Intent.BLOCK) -> PromptSet:
+    """Return a prompt set of texts and labels."""
+    columns = {
+        "prompt": [text for text, _ in rows],
+        "expected": ["true" if belongs else "false" for _, belongs in rows],
+    }
+    lines = np.arange(2, len(rows) + 2, dtype=np.uint32)
+    return build_prompt_set(pl.DataFrame(columns), lines, "made up", intent)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -59,18 +58,6 @@ def test_the_order_of_the_rows_does_not_matter(bench: Bench) -> None:
     np.testing.assert_allclose(values_of(mixed, edits), expected, atol=1e-6)
 
 
-def test_a_fitted_threshold_gains_nothing_from_moving_all_scores(bench: Bench) -> None:
-    before = appraised(bench.objective())
-    assert before.z is not None
-    moved = replace(before, z=before.z + 2)
-    gain = bench.objective().gain(before, moved)
-    assert gain.value <= 1e-6
-    assert not gain.is_certain
-    # At a threshold that stays the same edit counts, for better or worse.
-    kept = bench.objective(fitted=False)
-    assert abs(kept.gain(before, moved).value) > 0.02
-
-
 def test_the_cut_of_a_threshold_that_is_not_fitted_is_that_of_the_scanner(
     prompts: PromptSet,
 ) -> None:
@@ -122,32 +109,6 @@ def test_a_value_is_the_cautious_coverage_of_what_is_appraised(bench: Bench) -> 
     assert values_of(objective, [unchanged(TOPIC)])[0] == pytest.approx(by_hand)
 
 
-def some_of(prompts: PromptSet, share: int) -> PromptSet:
-    return PromptSet(prompts.frame[::share], prompts.intent, "")
-
-
-def test_an_interval_holds_its_gain_and_is_wider_with_fewer_prompts(bench: Bench) -> None:
-    other = TOPIC.model_copy(update={"description": "Personal advice on taxes"})
-    widths = []
-    for share in (1, 3, 8):
-        objective = bench_of(some_of(bench.prompts, share)).objective()
-        gain = objective.gain(appraised(objective), appraised(objective, other))
-        assert gain.low < gain.value < gain.high
-        assert gain.high - gain.value == pytest.approx(gain.value - gain.low)
-        again = objective.gain(appraised(objective), appraised(objective, other))
-        assert gain == again
-        widths.append(gain.high - gain.low)
-    assert widths == sorted(widths)
-
-
-def test_an_unchanged_definition_has_a_negative_gain(bench: Bench) -> None:
-    appraisal = appraised(bench.objective())
-    gain = bench.objective().gain(appraisal, appraisal)
-    assert gain.value < 0  # by what a choice would make of it
-    assert gain.low == gain.value == gain.high
-    assert not gain.is_certain
-
-
 def test_other_prompts_are_judged_at_the_operating_point_found_here(bench: Bench) -> None:
     rows = bench.rows.chosen_on
     objective = EngineObjective(bench.scores, rows[::2], fitted=True)
@@ -165,24 +126,16 @@ def test_it_stops_at_once(bench: Bench) -> None:
     assert objective.appraise(unchanged(TOPIC), lambda: True) is None
 
 
-def test_material_is_of_the_objectives_rows_and_drawn_by_hash(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = bench.rows.chosen_on[::2]
-    objective = EngineObjective(bench.scores, rows, fitted=True)
+def test_material_is_of_the_sources_in_their_order(bench: Bench) -> None:
+    rows = bench.rows.chosen_on
+    sources = np.flatnonzero(bench.prompts.expected)[::-3]
+    objective = EngineObjective(bench.scores, rows, fitted=True, sources=sources)
     hits = appraised(objective).matches
-    whole = material_of(objective, hits)
-    triples = zip(
-        bench.prompts.prompts.gather(rows).to_list(),
-        bench.prompts.expected[rows].tolist(),
-        hits.tolist(),
-        strict=True,
-    )
-    assert whole.missed == tuple(text for text, belongs, hit in triples if belongs and not hit)
-    assert len(whole.missed) + len(whole.caught) == bench.prompts.expected[rows].sum()
-    monkeypatch.setattr("guardtui.advice.objective._MATERIAL", 7)
-    some = material_of(objective, hits)
-    assert len(some.caught) == 7
-    assert some.caught == tuple(text for text in whole.caught if text in some.caught)
-    assert some.caught != whole.caught[:7]  # not those that happen to come first
-    assert material_of(objective, hits) == some
+    material = material_of(objective, hits)
+    texts = bench.prompts.prompts.gather(sources).to_list()
+    missed = [bool(not hits[np.flatnonzero(rows == row)[0]]) for row in sources]
+    assert material.missed == tuple(text for text, miss in zip(texts, missed, strict=True) if miss)
+    assert len(material.missed) + len(material.caught) == len(sources)
+    # On other rows, those of them that are among the sources.
+    part = objective.on(rows[::2])
+    assert part.sources.tolist() == [row for row in sources.tolist() if row % 2 == 0]

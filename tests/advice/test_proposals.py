@@ -18,6 +18,8 @@ from guardtui.scanners.local.scanner import LocalScanner
 
 from .conftest import TOPIC, Bench, bench_of
 
+GAIN = Gain(0.1, 0.0, 0.2, proven=True)
+
 
 @pytest.fixture(scope="module")
 def shipped(prompts: PromptSet) -> Bench:
@@ -38,7 +40,7 @@ def proposal_of(
 ) -> Proposal:
     current = appraise_current(objective, topic)
     assert current is not None
-    proposal = propose(objective, (topic, current), path, held)
+    proposal = propose(objective, (topic, current), path, held, GAIN)
     assert proposal is not None
     return proposal
 
@@ -73,6 +75,13 @@ def test_figures_of_a_proposal_are_those_of_an_evaluation(shipped: Bench, intent
     assert proposal.held_out is not None
     assert [proposal.held_out.before, proposal.held_out.after] == last
     assert proposal.changes == ("Add it",)
+    assert proposal.gain is GAIN
+    # At an unmoved threshold the level is the share of all prompts that match more or less.
+    matches = [metrics.tp + metrics.fp for metrics in (proposal.before, proposal.after)]
+    if intent is Intent.BLOCK:
+        assert proposal.level == pytest.approx((matches[1] - matches[0]) / len(kept))
+    assert proposal.separation is not None
+    assert proposal.separation.low < proposal.separation.value < proposal.separation.high
 
 
 def test_a_path_of_edits_is_described_and_the_sources_of_its_words_are_excluded(
@@ -94,21 +103,21 @@ def test_a_path_of_edits_is_described_and_the_sources_of_its_words_are_excluded(
     assert proposal.held_out is None
 
 
-def advised(low: float, held: HeldOut | None) -> bool:
+def advised(proven: bool, held: HeldOut | None) -> bool:
     none, rows = Metrics(5, 5, 5, 5), np.zeros(0, np.intp)
-    gain = Gain(0.1, low, 0.2)
+    gain = Gain(0.1, -0.01, 0.2, proven)
     return Proposal(TOPIC, (), (), gain, none, none, rows, rows, rows, held).is_advised
 
 
-def test_only_a_sure_gain_that_holds_on_held_out_prompts_is_advised() -> None:
+def test_only_a_proven_gain_that_holds_on_held_out_prompts_is_advised() -> None:
     worse, same, better = (Metrics(tp, 10, 0, 10 - tp) for tp in (4, 5, 6))
-    assert advised(0.01, None)
-    assert not advised(0.0, None)
-    assert not advised(-0.01, HeldOut(same, better))
-    assert advised(0.01, HeldOut(same, better))
-    assert not advised(0.01, HeldOut(same, same))
-    assert not advised(0.01, HeldOut(same, worse))
-    assert not advised(0.01, HeldOut(Metrics(0, 10, 0, 0), better))  # no coverage at all
+    assert advised(True, None)
+    assert not advised(False, None)
+    assert not advised(False, HeldOut(same, better))
+    assert advised(True, HeldOut(same, better))
+    assert not advised(True, HeldOut(same, same))
+    assert not advised(True, HeldOut(same, worse))
+    assert not advised(True, HeldOut(Metrics(0, 10, 0, 0), better))  # no coverage at all
 
 
 def test_it_stops_at_once(shipped: Bench) -> None:
@@ -116,5 +125,6 @@ def test_it_stops_at_once(shipped: Bench) -> None:
     current = appraise_current(objective, TOPIC)
     assert current is not None
     path = [Candidate(Topic(name="new"), CandidateKind.REWORD, "")]
-    assert propose(objective, (TOPIC, current), path, np.zeros(0, np.intp), lambda: True) is None
+    nothing = np.zeros(0, np.intp)
+    assert propose(objective, (TOPIC, current), path, nothing, GAIN, lambda: True) is None
     assert appraise_current(objective, Topic(name="newer"), lambda: True) is None

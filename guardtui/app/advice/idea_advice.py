@@ -132,8 +132,8 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     best = next(iter(search.proposals), None)
     if best is not None:
         lines.append(
-            f"Of {search.measured} definitions tried the best is expected to change it by "
-            f"{gain_text(best.gain)}: with so few labels that may be chance."
+            f"Of {search.measured} definitions tried none is proven to help on other prompts: "
+            f"{gain_text(best.gain)}."
         )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
@@ -319,7 +319,8 @@ class IdeaAdvice:
             frozenset(self._discarded),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        if evaluation is not None and all(idea.kind is IdeaKind.WORDINGS for idea in ideas.ranked):
+        proven = any(idea.gain is not None and idea.gain.proven for idea in ideas.ranked)
+        if evaluation is not None and not proven and not ideas.has_check:
             idea = await self._labels(found.result, evaluation, prompts)
             ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
         self._publish(ideas)

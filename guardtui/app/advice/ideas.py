@@ -11,7 +11,7 @@ from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, change_interval_text, threshold_text
+from guardtui.domain.figures import capitalized, change_interval_text, change_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
@@ -50,11 +50,14 @@ class Idea:
     keys: tuple[int, ...] = ()
 
     @property
+    def gain_text(self) -> str:
+        """The gain with its interval, or ""."""
+        return "" if self.gain is None else gain_text(self.gain)
+
+    @property
     def line(self) -> str:
         """The idea with its gain and interval."""
-        if self.gain is None:
-            return self.text
-        return f"{self.text}  {gain_text(self.gain)}"
+        return f"{self.text}  {self.gain_text}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +79,34 @@ class Ideas:
         """The first idea."""
         return self.ranked[0] if self.ranked else None
 
+    @property
+    def has_check(self) -> bool:
+        """Whether a check of the likely flips is among them, which tells more than labels do."""
+        return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
+
 
 def gain_text(gain: Gain) -> str:
-    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
+    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`; a guess has none."""
+    if not gain.proven:
+        return f"best guess {change_text(gain.value)}, unproven"
     return change_interval_text(gain.value, gain.low, gain.high)
+
+
+def transfer_text(proposal: Proposal) -> str:
+    """Return what an edit does to the separation and to the level, in a sentence, or ""."""
+    change = proposal.separation
+    if change is None:
+        return ""
+    text = (
+        f"separation {change_interval_text(change.value, change.low, change.high)} on these "
+        "prompts, which transfers to other guardrails"
+    )
+    if proposal.level is None:
+        return text
+    percent = round(100 * abs(proposal.level))
+    moved = f"{percent} % {'more' if proposal.level > 0 else 'fewer'} of all prompts match"
+    moved = moved if percent else "as many prompts match"
+    return f"{text}; at the same operating point {moved}, which may differ on yours"
 
 
 def missing_prompts(prompts: PromptSet) -> str:
@@ -123,11 +150,11 @@ def ranked_ideas(
             for proposal in measured
             if proposal.is_advised and same(proposal.topic) not in discarded
         ),
-        key=lambda proposal: -proposal.gain.low,
+        key=lambda proposal: -proposal.gain.value,
     )
     ideas = [
         Idea(IdeaKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
-        for proposal in advised
+        for proposal in advised or _guess(measured, discarded)
     ]
     check = _check(forecast)
     if check is not None:
@@ -176,6 +203,18 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     return capitalized(text + like) + worded
 
 
+def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
+    """Return the best edit that is not proven to help, if it may."""
+    guesses = [
+        proposal
+        for proposal in measured
+        if not proposal.gain.proven
+        and proposal.gain.value > 0
+        and same(proposal.topic) not in discarded
+    ]
+    return sorted(guesses, key=lambda proposal: -proposal.gain.value)[:1]
+
+
 def _check(forecast: Forecast | None) -> Idea | None:
     if forecast is None or forecast.rates.coverage is None:
         return None
@@ -195,11 +234,11 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     if not topic.description.strip():
         return "Write a description: then edits of the examples are measured with it"
     best = next(iter(search.proposals), None)
-    if best is None:
+    if best is None or (best.gain.value <= 0 and not best.gain.proven):
         if not search.single_edits:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {search.measured} definitions tried"
     tried = f"{search.measured} definitions tried"
     if best.gain.proven:
         return f"Nothing measured is better on the held-out prompts: {tried}"
-    return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"
+    return f"Nothing is proven to help: {tried}, {gain_text(best.gain)}"

@@ -12,7 +12,7 @@ from guardtui.advice.model_objective import ERROR, MeasuredWording, WordingSweep
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.app.advice.ideas import gain_text
+from guardtui.app.advice.ideas import gain_text, transfer_text
 from guardtui.domain.definition_edits import definition_edits
 from guardtui.domain.document import (
     Block,
@@ -87,14 +87,17 @@ def _no_proposal(result: SearchResult) -> str:
             f"{coverages(held.before, held.after)} there"
         )
     return (
-        f"nothing measured helps for certain: the best of {result.measured} definitions gains "
+        f"nothing is proven to help on other prompts: of {result.measured} definitions the "
         f"{gain_text(best.gain)}"
     )
 
 
 def _details(best: Proposal) -> Iterator[str]:
     """Yield the figures of a proposal, a line each."""
-    yield f"coverage {gain_text(best.gain)} expected on other prompts"
+    yield f"coverage {gain_text(best.gain)} on other prompts"
+    transfer = transfer_text(best)
+    if transfer:
+        yield transfer
     yield (
         f"on the prompts it was chosen on {coverages(best.before, best.after)}, "
         f"{count_text(len(best.fixes), 'fix', 'fixes')}, "
@@ -220,6 +223,8 @@ def _proposal(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
         "changes": list(proposal.changes),
         "gain": proposal.gain.value,
         "interval": [proposal.gain.low, proposal.gain.high],
+        "separation": proposal.separation,
+        "level": proposal.level,
         "before": _metrics(proposal.before),
         "after": _metrics(proposal.after),
         "held_out": None

@@ -18,7 +18,7 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
-from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text, transfer_text
 from guardtui.app.advice.refinement import Measure, RefinementError
 from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.app.problems import READING_TIME
@@ -26,7 +26,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import rate_text
+from guardtui.domain.figures import capitalized, rate_text
 from guardtui.domain.guardrail import badge, guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -150,8 +150,8 @@ def notes_of(ideas: Ideas) -> list[str]:
     return [
         f"{result.measured} definitions measured by {guardrail_text(result.settings)} "
         f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
-        f"Gains of coverage are those expected on other prompts, with {CONFIDENCE:.0%} intervals; "
-        "only edits whose lower bound is positive are listed.",
+        f"Gains of coverage are those on prompts that had no part in the choice, with "
+        f"{CONFIDENCE:.0%} intervals for as many other prompts.",
         *result.rows.notes,
         *ideas.notes,
     ]
@@ -173,7 +173,8 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     proposal = idea.proposal
     if proposal is None:
         return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
-    text = Text(f"Coverage {gain_text(proposal.gain)} expected on other prompts.\n")
+    expected = "" if not proposal.gain.proven else " on other prompts"
+    text = Text(f"Coverage {gain_text(proposal.gain)}{expected}.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
         f"{rate_text(proposal.after.coverage)}, {len(proposal.fixes)} fixes, "
@@ -187,6 +188,9 @@ def idea_text(current: Topic, idea: Idea) -> Text:
             f"{rate_text(after.coverage)}.\n",
             "$text-muted",
         )
+    transfer = transfer_text(proposal)
+    if transfer:
+        text.append(f"{capitalized(transfer)}.\n", "$text-muted")
     if proposal.origin:
         text.append(f"From {display_start(proposal.origin, 300)}.\n", "$text-muted")
     text.append("\n").append_text(difference_text(current, proposal.topic))

@@ -48,7 +48,7 @@ NONE = np.zeros(0, np.intp)
 
 
 def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") -> Proposal:
-    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1)
+    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1, proven=low > 0)
     return Proposal(
         topic, (CandidateKind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
     )
@@ -120,15 +120,21 @@ def test_discarded_edits_are_not_offered(tmp_path: Path) -> None:
     assert (none.ranked, none.note) == ((), "You discarded every measured edit")
 
 
-def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
+def test_of_unproven_edits_the_best_is_offered_as_a_guess(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    guess, other = proposal(bench.topic, -0.02), proposal(bench.topic, -0.03)
+    found = steps_of(bench, result(bench.topic, guess, other))
+    assert [idea.proposal for idea in found.ranked] == [guess]
+    assert found.ranked[0].line == "Drop example 3  best guess +0.030, unproven"
+    worse = proposal(bench.topic, -0.06)
+    assert steps_of(bench, result(bench.topic, worse)).note == (
+        "Nothing measured helps: 10 definitions tried"
+    )
+
+
+def test_edits_that_held_out_prompts_deny_are_not_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     unsure = proposal(bench.topic, -0.02)
-    found = steps_of(bench, result(bench.topic, unsure))
-    assert found.best is None
-    assert found.note == (
-        "Nothing measured helps for certain: 10 definitions tried, the best "
-        f"{gain_text(unsure.gain)}"
-    )
     same = HeldOut(unsure.before, unsure.before)
     sure = replace(proposal(bench.topic, 0.02), held_out=same)
     assert steps_of(bench, result(bench.topic, sure)).note == (
@@ -202,7 +208,9 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
 
 
 def test_a_gain_is_shown_with_its_interval() -> None:
-    assert gain_text(Gain(0.0512, 0.0121, 0.0903)) == "+0.051 [+0.012, +0.090]"
+    assert gain_text(Gain(0.0512, 0.0121, 0.0903, proven=True)) == "+0.051 [+0.012, +0.090]"
+    guess = Gain(0.0312, -0.0121, 0.0903, proven=False)
+    assert gain_text(guess) == "best guess +0.031, unproven"
 
 
 # --- kept up to date ------------------------------------------------------------------------
@@ -483,8 +491,9 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert state.evaluation is not None
         need = label_need(state.ideas.result, state.evaluation)
         assert need is not None
-        (step,) = state.ideas.ranked
+        step, *guess = state.ideas.ranked
         assert step.kind is IdeaKind.LABEL
+        assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * len(lows)
         assert step.gain is None
         more = f"about {need.more} more labels like these 6"
         assert step.line == f"Not sure yet: {more} make coverage certain to ±0.05"
@@ -494,7 +503,7 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         # Whose coverage it is stands beside the figure, and what the labels would bring.
         assert "With 30 labels the coverage of the embedded engine" in step.detail
         assert f"about {need.more} more, of the same kinds, would make it ±0.050" in step.detail
-        assert ("that may be chance" in step.detail) == bool(lows)
+        assert ("best guess +0.030, unproven" in step.detail) == bool(lows)
         assert state.prompts.prompts[rows[0]] in step.detail
 
 
