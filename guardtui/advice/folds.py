@@ -9,6 +9,7 @@ predictions, JRSS B 36, 1974).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -67,7 +68,7 @@ def gain_of_choice(
     changes = _changes(right, counted, belongs)
     value, spread = float(changes[0]), float(changes[1:].std())
     # Other prompts vary as much as these; the folds share prompts, and vary less than new ones.
-    margin = _QUANTILE * np.sqrt(2.0) * spread
+    margin = _QUANTILE * math.sqrt(2.0) * spread
     proven = value >= max(PROVEN_FROM, spread)
     value = SHRINKAGE * value if proven else value
     return Gain(value, value - margin, value + margin, proven)

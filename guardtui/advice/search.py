@@ -58,7 +58,7 @@ class SearchProgress:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Result of a search: proposals, the greatest lower bound first.
+    """Result of a search: proposals, proven ones first, and the greatest gain first.
 
     `settings` are the guardrail that measured it: the engine or a forecast. `before` are the
     definition's metrics on the prompts `rows` that edits were chosen on. `single_edits` counts its
@@ -205,7 +205,7 @@ class Search:
             )
             if proposal is not None:
                 proposals.append(proposal)
-        return tuple(sorted(proposals, key=lambda proposal: -proposal.gain.value))
+        return tuple(sorted(proposals, key=lambda each: (not each.gain.proven, -each.gain.value)))
 
     def _gain(self, edits: int) -> Gain | None:
         """Return the gain of a search for up to so many edits on prompts without a part in it."""

@@ -31,6 +31,7 @@ REPLACEMENTS = {
     "--price-in": "--set price-in={value}",
     "--price-out": "--set price-out={value}",
     "--answer-tokens": "--set answer-tokens={value}",
+    "--budget": "--time {value}",
     "--executor": "--jobs N, or --ray [ADDRESS]",
     "--address": "--ray {value}",
 }

@@ -146,7 +146,7 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
 def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: str) -> None:
     new = REPLACEMENTS[option]
     typed = (option, "seed=7") if "{value}" in new else (option,)
-    result = run("eval", *FILES, *typed)
+    result = run("refine" if option == "--budget" else "eval", *FILES, *typed)
     assert (result.code, result.out) == (2, "")
     told = new.format(value="seed=7", kind="judge")
     assert f"{' '.join(typed)} is now {told}" in result.err

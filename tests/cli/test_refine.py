@@ -19,13 +19,18 @@ from tests.sessions import Scanned
 from .conftest import TOPIC, Run
 
 FILES = ("refine", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static")
-QUICK = (*FILES, "--budget", "10s")
+QUICK = (*FILES, "--time", "10s")
 SINGLE = (*FILES, "--single")
+
+
+POOR = TOPIC.replace("Advice on filing personal income tax returns", "Tax")
+"""A definition whose best edit is proven to help."""
 
 
 @pytest.fixture
 def sample(folder: Path) -> Path:
-    """Write a third of the sample's prompts."""
+    """Write a third of the sample's prompts, and a definition that misses many of them."""
+    (folder / "topic.yaml").write_text(POOR, "utf-8")
     rows = load_prompts(sample_folder() / "tax-advice.csv").frame
     rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")[::3]
     rows.with_columns(intent=pl.lit("block")).write_csv(folder / "tax.csv")
@@ -45,14 +50,15 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     lines = result.out.splitlines()
     assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
     assert "prompts: all prompts, without the definition's own examples" in lines[1]
-    assert "proposals, the greatest lower bound of the gain first" in lines
+    assert "proposals, the greatest gain first" in lines
     place = lines.index("first proposal")
     assert lines[place + 1].startswith("  coverage +0.")
-    assert lines[place + 1].endswith("] expected on other prompts")
-    assert "on the prompts it was chosen on 0." in lines[place + 2]
+    assert lines[place + 1].endswith("] on other prompts")
+    assert lines[place + 2].startswith("  separation +0.")
+    assert "on the prompts it was chosen on 0." in lines[place + 3]
     assert "+ " in result.out.partition("first proposal")[2]
-    assert "with 80% intervals. The engine is a stand-in" in lines[-1]
-    assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
+    assert "with 80% intervals for as many other prompts. The engine is a stand-in" in lines[-1]
+    assert (sample / "topic.yaml").read_text("utf-8") == POOR
     assert {path.name for path in sample.iterdir()} == {"topic.yaml", "prompts.csv", "tax.csv"}
 
 
@@ -60,7 +66,7 @@ def test_json_has_all_of_it(run: Run, sample: Path) -> None:
     found = document(run, *QUICK)
     assert (found["kind"], found["objective"]) == ("refinement", "engine")
     assert found["confidence"] == 0.8
-    assert found["topic"]["description"] == "Advice on filing personal income tax returns"
+    assert found["topic"]["description"] == "Tax"
     count = len((sample / "tax.csv").read_text("utf-8").splitlines()) - 1
     assert found["measured_on"] == {
         "source": "all prompts",
@@ -73,11 +79,12 @@ def test_json_has_all_of_it(run: Run, sample: Path) -> None:
     proposal = found["proposal"]
     assert proposal == found["proposals"][0]
     assert found["no_proposal"] is None
-    lows = [proposal["interval"][0] for proposal in found["proposals"]]
-    assert lows == sorted(lows, reverse=True)
     for proposal in found["proposals"]:
         low, high = proposal["interval"]
-        assert 0 < low <= proposal["gain"] <= high
+        assert low <= proposal["gain"] <= high
+        assert proposal["gain"] > 0
+        assert proposal["separation"]["value"] > 0
+        assert abs(proposal["level"]) <= 1
         assert proposal["held_out"] is None
         lines = {*proposal["fixed_lines"], *proposal["broken_lines"], *proposal["left_out_lines"]}
         assert all(2 <= line <= count + 1 for line in lines)
@@ -105,7 +112,7 @@ def test_single_proposes_the_edits_of_the_app(run: Run, sample: Path) -> None:
 
 
 def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
-    found = document(run, *SINGLE, "--threshold", "0.9")
+    found = document(run, *SINGLE, "--threshold", "0.9", code=4)
     assert found["guardrail"]["threshold"] == 0.9
     report = run(
         "eval", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static",
@@ -123,7 +130,7 @@ def test_a_proposal_goes_to_a_new_file_with_the_comments(run: Run, sample: Path)
     assert "# comments stay" in (sample / "better.yaml").read_text("utf-8")
     proposed = json.loads(result.out)["proposal"]["topic"]
     assert load_topic(sample / "better.yaml").topic.model_dump(mode="json") == proposed
-    assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
+    assert (sample / "topic.yaml").read_text("utf-8") == POOR
 
 
 @pytest.mark.parametrize("name", ["topic.yaml", "./topic.yaml", "tax.csv", "link.yaml"])
@@ -142,12 +149,12 @@ def test_the_report_and_the_topic_are_two_files(run: Run, sample: Path) -> None:
     assert "both --output and --write-topic" in result.err
     result = run(*QUICK, "-o", "topic.yaml")
     assert result.code == 2
-    assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
+    assert (sample / "topic.yaml").read_text("utf-8") == POOR
 
 
-@pytest.mark.parametrize("budget", ["0", "-5", "soon", "1d", "nan", "25h", "1e3"])
-def test_an_invalid_budget_is_rejected(run: Run, sample: Path, budget: str) -> None:
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", "--budget", budget)
+@pytest.mark.parametrize("time", ["0", "-5", "soon", "1d", "nan", "25h", "1e3"])
+def test_an_invalid_time_is_rejected(run: Run, sample: Path, time: str) -> None:
+    result = run("refine", "topic.yaml", "--prompts", "tax.csv", "--time", time)
     assert result.code == 2
     assert "is not a time like 60s, 5m or 1h" in result.err
 
@@ -176,7 +183,7 @@ def test_five_prompts_are_too_few(run: Run, sample: Path) -> None:
 
 
 def test_a_definition_that_exceeds_a_limit_is_reported(run: Run, sample: Path) -> None:
-    broken = TOPIC.replace("  - When is my tax return due?\n", "")
+    broken = POOR.replace("  - When is my tax return due?\n", "")
     (sample / "topic.yaml").write_text(broken, "utf-8")
     result = run(*SINGLE, "--threshold", "shipped", "--format", "json")
     assert result.code == 0
@@ -256,7 +263,7 @@ def test_an_interrupt_gives_the_best_so_far(
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _INTERRUPTED, "refine", "topic.yaml", "--prompts", "tax.csv",
-         "--budget", "1h", "--format", "json", "-o", "found.json"],
+         "--time", "1h", "--format", "json", "-o", "found.json"],
         cwd=sample, env={**environment, "GUARDTUI_CACHE": str(tmp_path / "cache")},
         stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120,
     )  # fmt: skip

@@ -344,7 +344,7 @@ def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> No
     [
         (("--wordings", "none.txt"), "none.txt"),
         (("--single",), "--single does not fit a decision model"),
-        (("--budget", "5s"), "--budget does not fit a decision model"),
+        (("--time", "5s"), "--time does not fit a decision model"),
         (("--count", "1"), "--count"),
     ],
 )

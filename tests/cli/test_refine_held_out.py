@@ -46,7 +46,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
-    given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--budget", "10s"]
+    given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--time", "10s"]
     given += ["--threshold", "shipped"]
     result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
     assert result.exception is None, result.exception
@@ -96,7 +96,7 @@ def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     lines = out.splitlines()
     place = lines.index("first proposal")
     assert lines[place + 1].startswith("  coverage +0.")
-    assert lines[place + 3].startswith("  on the held-out prompts 0.")
+    assert lines[place + 4].startswith("  on the held-out prompts 0.")
     document = json.loads(refine("better.csv", "--format", "json")[1])
     assert document["no_proposal"] is None
     assert document["proposal"]["held_out"]["gain"] > 0

@@ -52,12 +52,12 @@ else:  # older versions of click do not have it generic
 
 Result = TypeVar("Result")
 
-_BUDGET = 60.0
+_TIME = 60.0
 _POLL_SECONDS = 0.1
 _LONGEST = 24 * 3600
 
 
-class Budget(_TimeType):
+class Time(_TimeType):
     """Time in seconds, or with a unit s, m or h; above 0, at most a day."""
 
     name = "time"
@@ -86,15 +86,15 @@ _FORMATS = ("table", "json", "md")
 )
 @reading_options
 @click.option(
-    "--budget",
-    type=Budget(),
+    "--time",
+    type=Time(),
     metavar="TIME",
     help="How long to search: 60s (the default), 5m, 1h.",
 )
 @click.option(
     "--single",
     is_flag=True,
-    help="Only the edits that the app proposes itself: single edits and a few in a row, no search.",
+    help="Only the edits that the app proposes itself: single edits, no search.",
 )
 @click.option(
     "--objective",
@@ -127,7 +127,7 @@ def command(
     topic: Path,
     prompts: Path,
     reading: Reading | None,
-    budget: float | None,
+    time: float | None,
     single: bool,
     objective: str | None,
     guardrail: GuardrailFlags,
@@ -140,14 +140,14 @@ def command(
     """Propose edits of a definition, measured; nothing is applied.
 
     Edits are measured on all prompts, or on those that a column `split` (train, test) selects. Only
-    edits whose gain in coverage has a positive lower bound are proposed. The first is written to a
-    new file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and reports
-    the best edit so far (exit code 130).
+    an edit whose gain in coverage is proven on prompts that had no part in its choice is proposed,
+    and written to a new file with --write-topic; without one the exit code is 4. Ctrl-C ends a
+    search and reports the best edit so far (exit code 130).
 
     With a decision model as --guardrail, wordings are tried on it: chosen on two thirds of the
     prompts, reported on the third. Exit code 3: answers are missing; the same command resumes.
     """
-    others = {"--budget": budget, "--single": single, "--objective": objective}
+    others = {"--time": time, "--single": single, "--objective": objective}
     given = {name for name, value in others.items() if value}
     chosen, encoder, _ = guardrail.with_encoder(topic)
     options = WordingOptions(**of_wordings)
@@ -168,7 +168,7 @@ def command(
     wanted = None if guardrail.name is None else chosen.guardrail
     forecaster = _forecaster(objective, topic, prompt_set, engine, wanted)
     result, interrupted = _refine(
-        engine, forecaster, definition, prompt_set, budget or _BUDGET, single=single
+        engine, forecaster, definition, prompt_set, time or _TIME, single=single
     )
     if result is None:
         raise KeyboardInterrupt
@@ -252,7 +252,7 @@ def _refine(
     forecaster: Forecaster | None,
     topic: Topic,
     prompts: PromptSet,
-    budget: float,
+    time: float,
     *,
     single: bool,
 ) -> tuple[SearchResult | None, bool]:
@@ -274,7 +274,7 @@ def _refine(
         if single:
             return advise(objective, topic, rows, stop.is_set)
         return Search(
-            objective, topic, rows, budget=budget, stopped=stop.is_set, progress=progress
+            objective, topic, rows, budget=time, stopped=stop.is_set, progress=progress
         ).run()
 
     try:

@@ -39,7 +39,7 @@ from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import encode
 
 _ENDED = {
-    "budget": "the budget is used up",
+    "budget": "the time is used up",
     "exhausted": "no other edit is worth its cost",
     "stopped": "interrupted",
 }
@@ -68,8 +68,8 @@ def _closing(refinement: Refinement) -> str:
     if forecast_of(refinement.result.settings) is not None:
         what = "A forecast is not a scan"
     return (
-        f"Gains are those expected on other prompts, with {share} intervals. {what}: scan a "
-        "proposal before you rely on it."
+        f"Gains are those on prompts that had no part in the choice, with {share} intervals for as "
+        f"many other prompts. {what}: scan a proposal before you rely on it."
     )
 
 
@@ -124,7 +124,7 @@ def refine_document(refinement: Refinement) -> Document:
     else:
         sections = [
             Section(
-                "Proposals, the greatest lower bound of the gain first",
+                "Proposals, the greatest gain first",
                 "proposals",
                 tuple(_proposals(result.advised)),
             ),
