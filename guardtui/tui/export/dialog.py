@@ -18,11 +18,10 @@ from guardtui.app.reporting import ReportRequest, ReportSubject
 from guardtui.domain.text import display_text
 from guardtui.files.free_name import free_name
 from guardtui.reports.formats import VARIANTS, format_of
-from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.fields import LineInput, ToggleButton
 from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.desktop_open import open_file, open_refusal
 

@@ -10,8 +10,7 @@ from enum import Enum, auto
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button
+from textual.containers import Vertical
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
@@ -29,7 +28,7 @@ from guardtui.tui.history.text import (
     head_line,
     history_marks,
 )
-from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.dialogs import AnswersDialog, TextPage
 from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -54,44 +53,6 @@ class HistoryRequest:
 
     request: HistoryAction
     entry: HistoryEntry
-
-
-class DefinitionPage(Modal[bool]):
-    """One definition word by word; returns whether to restore it."""
-
-    BINDINGS = [("escape,q,enter", "answer(False)", "Close"), ("r", "answer(True)", "Restore")]
-
-    help_pane = "history"
-
-    def __init__(self, entry: HistoryEntry, current: Topic) -> None:
-        super().__init__()
-        self._entry, self._current = entry, current
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page") as page:
-            page.border_title = Text(f"Definition of {self._entry.name}").plain
-            page.border_subtitle = "r restores it, Esc closes"
-            with VerticalScroll():
-                yield Static(themed(definition_text(self._entry, self._current)))
-            with Horizontal(classes="buttons"):
-                yield Button(
-                    Text("Restore (r)"),
-                    id="restore",
-                    compact=True,
-                    disabled=self._current == self._entry.topic,
-                )
-                yield Button(Text("Close (Esc)"), id="close", compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        self.action_answer(event.button.id == "restore")
-
-    def action_answer(self, answer: bool) -> None:
-        """Close the page; restoring the current definition counts as "no"."""
-        self.dismiss(answer and self._current != self._entry.topic)
 
 
 class HistoryDialog(Modal[HistoryRequest | None]):
@@ -185,7 +146,15 @@ class HistoryDialog(Modal[HistoryRequest | None]):
     @work(exclusive=True, group="history")
     async def show_definition(self) -> None:
         entry = self._entries[self._index()]
-        if await self.app.push_screen_wait(DefinitionPage(entry, self._current)):
+        page = AnswersDialog(
+            definition_text(entry, self._current),
+            [] if self._current == entry.topic else [("r", "restore", "Restore")],
+            "Close",
+            title=f"Definition of {entry.name}",
+            frame="page",
+            help_pane="history",
+        )
+        if await self.app.push_screen_wait(page):
             self.dismiss(HistoryRequest(HistoryAction.RESTORE, entry))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

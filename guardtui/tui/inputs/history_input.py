@@ -8,7 +8,7 @@ from rich.highlighter import Highlighter
 from textual.binding import Binding
 from textual.suggester import Suggester
 
-from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.fields import LineInput
 
 REMEMBERED = 50
 

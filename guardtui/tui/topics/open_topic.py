@@ -14,8 +14,8 @@ from textual.widgets.option_list import Option
 from guardtui.app.editing.topic_opening import KnownTopic
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import UnknownPromptsError, Workspace
-from guardtui.tui.inputs.line_input import LineInput
-from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.inputs.fields import LineInput
+from guardtui.tui.inputs.paths import PathSuggester
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label, OptionList
 from guardtui.tui.kit.styled_text import themed

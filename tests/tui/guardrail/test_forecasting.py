@@ -14,7 +14,7 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
-from guardtui.tui.guardrail.trust import TrustPage
+from guardtui.tui.kit.dialogs import AnswersDialog
 from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, until
 
@@ -40,7 +40,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
         workspace.session.record(workspace.write(scan, Decision.KEEP))
         workspace.session.record(workspace.write(scan, Decision.KEEP))
         main.perform("show_trust")
-        await until(pilot, lambda: isinstance(app.screen, TrustPage))
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
         await pilot.pause()
         drawn = frame(app)
         assert "How well scans were predicted" in drawn

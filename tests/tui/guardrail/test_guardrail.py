@@ -22,7 +22,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.kit.toggle_button import ToggleButton
+from guardtui.tui.inputs.fields import ToggleButton
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.scan.dialogs import ScanDialog
@@ -98,7 +98,7 @@ UNENCRYPTED = (
 
 
 def result(shown: GuardrailDialog) -> str:
-    return " ".join(str(shown.query_one("#guardrail-result").render()).split())
+    return " ".join(str(shown.query_one("#problem").render()).split())
 
 
 def left_behind(folder: Path) -> list[Path]:

@@ -24,10 +24,10 @@ from guardtui.session.history import Figures, MeasuredDefinition, add_measured, 
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.history.dialog import DefinitionPage, HistoryDialog
+from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.history.text import chart_text, entry_line, head_line, local_time
 from guardtui.tui.kit.block_chart import columns
-from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.kit.dialogs import AnswersDialog, ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.guardrails import airs_settings, engine_settings
 from tests.tui.stages import first_is_fast
@@ -123,7 +123,7 @@ async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int])
         assert all(f"#{number}" in shown for number in range(4))
         assert "0.750 [" in shown
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
         await until(pilot, lambda: "[/INST]" in frame(app))
         codes = {ord(character) for character in frame(app)} - {10}
         assert not codes & {*range(0x20), *range(0x7F, 0xA0)}
@@ -135,7 +135,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         before = main.services.session.topic
         await pilot.press("end", "up", "up", "up", "enter")  # #2
-        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
         assert "Edited from #1" in frame(app)
         await pilot.press("r")
         await until(pilot, lambda: app.screen is main and settled(main))

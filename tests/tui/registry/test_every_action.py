@@ -36,11 +36,11 @@ from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
-from guardtui.tui.airs.dialogs import TopicTextDialog
+from guardtui.tui.airs.dialogs import topic_dialog
 from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.guardrail.trust import TrustPage
+from guardtui.tui.guardrail.trust import trust_page
 from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
@@ -62,8 +62,7 @@ from guardtui.tui.registry.actions import (
     Action,
 )
 from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.scan.dialogs import ScanDialog
-from guardtui.tui.scan.flip_dialog import FlipDialog
+from guardtui.tui.scan.dialogs import FlipDialog, ScanDialog
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from guardtui.tui.settings.themes import ThemeScreen
@@ -478,7 +477,7 @@ async def choice(stage: Stage) -> None:
 async def remote_text(stage: Stage) -> None:
     here = stage.main.services.session.topic
     topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
-    await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
+    await pushed(stage, topic_dialog(ShowTopic(topic, None, here)))
 
 
 async def scan_dialog(stage: Stage) -> None:
@@ -494,11 +493,11 @@ async def flip_dialog(stage: Stage) -> None:
     )
 
 
-async def trust_page(stage: Stage) -> None:
+async def trust(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
     compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
-    await pushed(stage, TrustPage(compared, Text("none")))
+    await pushed(stage, trust_page(compared, Text("none")))
 
 
 async def tour(stage: Stage) -> None:
@@ -599,7 +598,7 @@ OPENED: dict[str, Prepare] = {
     "scanner": by_key("f9"),
     "scan": scan_dialog,
     "flips": flip_dialog,
-    "trust": trust_page,
+    "trust": trust,
     "companions": by_key("ctrl+@", "r", "c"),
     "remote_text": remote_text,
     "confirm": confirm,

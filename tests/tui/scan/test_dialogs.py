@@ -225,7 +225,7 @@ async def test_a_button_is_pressed() -> None:
         await pilot.pause()
 
     assert await clicked("likely", rest) == ScanChoice(apply=True, likely=True, agreed=False)
-    assert await clicked("leave", rest) is None
+    assert await clicked("no", rest) is None
 
     async def then_scan(pilot: Pilot[int]) -> None:
         await pilot.pause()

@@ -15,7 +15,7 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.tui.scan.flip_dialog import FlipDialog
+from guardtui.tui.scan.dialogs import FlipDialog
 from guardtui.tui.scan.pane import scan_text
 from tests.app.scan.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
