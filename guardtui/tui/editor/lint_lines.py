@@ -82,7 +82,9 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     removal = advice.removal
     lines = []
     if advice.code == NO_EFFECT:
-        return Text(set_cell_size(f"⚠ {advice.brief}", max(cells, 0)), "bold $text-warning")
+        line = Text(f"⚠ {advice.brief}", "bold $text-warning")
+        line.truncate(max(cells, 0), overflow="ellipsis")
+        return line
     sign, style = ("…" if pending else "n/a", "$text-muted")
     if removal is not None:
         sign, style = delta(removal.change)
@@ -106,7 +108,9 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     # The words are cut, never the effect.
     room = cells - cell_len(sign) - 14
     if room < 8:
-        return Text(set_cell_size(f"• {advice.brief}", max(cells, 0)))
+        line = Text(f"• {advice.brief}")
+        line.truncate(max(cells, 0), overflow="ellipsis")
+        return line
     cut = Text("• ", "$text-warning").append(f"{set_cell_size(advice.brief, room)}", "$foreground")
     return cut.append("… without: ", "$foreground").append(sign, style)
 

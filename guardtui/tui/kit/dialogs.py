@@ -58,8 +58,12 @@ class AnswersDialog(Modal[str | None]):
                     yield Static(themed(self._body))
             with Horizontal(classes="buttons"):
                 for index, (key, name, words) in enumerate(self._answers):
-                    variant = "default" if index else "primary"
-                    yield Button(Text(f"{words} ({key})"), id=name, variant=variant, compact=True)
+                    yield Button(
+                        Text(f"{words} ({key})"),
+                        id=name,
+                        variant="default" if index else "primary",
+                        compact=True,
+                    )
                 yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
 
     def on_mount(self) -> None:

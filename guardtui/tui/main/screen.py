@@ -342,22 +342,6 @@ class MainScreen(Screen[None]):
         if self.features is not None:  # before, `_load` reads what was typed
             self.features.definition.edited(event)
 
-    @on(messages.AddExamples)
-    def add_examples(self, event: messages.AddExamples) -> None:
-        self._loaded.definition.add_examples(event.prompts)
-
-    @on(messages.EditPrompts)
-    def edit_prompts(self, event: messages.EditPrompts) -> None:
-        self._loaded.files.edit_prompts(event.edit)
-
-    @on(messages.ConfirmLabels)
-    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
-        self.rows.confirm(event.keys)
-
-    @on(messages.UndoPromptEdit)
-    def undo_prompt_edit(self) -> None:
-        self._loaded.files.edit_prompts(None)
-
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:
         self.services.sync.remember(event.settings)

@@ -331,23 +331,6 @@ async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
         await page(pilot, app)
 
 
-@pytest.mark.exhaustive
-async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threading.Event) -> None:
-    held.set()
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        main = await ready(pilot, app)
-        edit(main, description="Tax")
-        main.perform("ideas")
-        first = await page(pilot, app)
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, IdeasPage) and app.screen is not first)
-        await page(pilot, app)
-        shown = " ".join(frame(app).replace("│", " ").split())
-        assert "no other edit is worth its cost" in shown
-        assert "all prompts" in shown
-
-
 PASTA = (
     "fresh pasta",
     "penne pasta",

@@ -21,7 +21,7 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.session.applied import AppliedLog
-from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, ConfirmDialog
+from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog
 from tests.app.cloud import NO_FILE, Cloud, remote
 from tests.tui.airs_app import Play, playing
 from tests.tui.tax_app import topic_path
@@ -161,26 +161,6 @@ async def test_apply_shows_its_changes_and_revert_goes_back(cloud: Cloud, topic_
 
 
 @pytest.mark.exhaustive
-async def test_closing_the_question_sends_nothing_and_create_asks(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await opened(play)
-        await chosen(play, "Apply your definition")
-        await shows(play, AnswersDialog, "Put your definition into effect")
-        await play.press("escape")
-        await play.until(lambda: play.app.screen is play.main)
-        await opened(play)
-        await chosen(play, "Create a topic")
-        await shows(play, ConfirmDialog, "Create the topic Tax advice")
-        await play.press("y")
-        await told(play, "Created Tax advice, revision 1; no profile uses it yet.")
-        await opened(play)
-        await chosen(play, "Revert the last apply")
-        await told(play, "no apply to this profile to revert")
-
-
-@pytest.mark.exhaustive
 async def test_a_topic_that_is_too_large_is_not_copied(cloud: Cloud, topic_path: Path) -> None:
     listing = TenantTopics(
         (CustomTopic(topic_id="1", topic_name="Tax advice", description="long " * 500),), None
@@ -201,23 +181,6 @@ async def test_a_topic_that_is_too_large_is_not_copied(cloud: Cloud, topic_path:
             assert play.main.services.session.topic == before
 
 
-@pytest.mark.exhaustive
-async def test_missing_rights_and_credentials_are_reported(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud, cloud.scans)) as play:
-        for keys in ("ctrl+@ r t", "ctrl+@ r r"):
-            play.told.clear()
-            await play.press(*keys.split())
-            await told(play, "need a service account")
-        assert play.app.screen is play.main
-    async with playing(topic_path, remote(cloud, {})) as play:
-        await play.press("ctrl+@", "r", "t")
-        await told(play, "PANW_AI_SEC_API_KEY")
-    cloud.change(faults=["403@topics=1.0"])
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+@", "r", "t")
-        await told(play, "lacks the permission")
-
-
 async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         cloud.turnstile.allow(1)
@@ -236,13 +199,3 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         assert play.main.services.scans.results.scanning
         cloud.turnstile.open()
         await play.ended()
-
-
-@pytest.mark.exhaustive
-async def test_it_fits_a_small_screen(cloud: Cloud, topic_path: Path) -> None:
-    name = "A name that goes on and on, and then on " * 2
-    await applied(cloud, THEIRS.model_copy(update={"name": name}))
-    async with playing(topic_path, remote(cloud), size=(60, 20)) as play:
-        assert "A name that goes on" in await opened(play)
-        await chosen(play, "Apply your definition")
-        await shows(play, AnswersDialog, "Apply (y)")

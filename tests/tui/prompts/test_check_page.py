@@ -244,26 +244,3 @@ async def test_prompts_without_a_category_are_one_too_and_another_group_stays_ch
         assert main.panes.results.view.filter == "mistakes"
 
     await on_all(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_a_category_beside_the_results_filters_them_too(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.panes.show("categories")
-        await until(pilot, lambda: isinstance(main.focused, OptionList))
-        await pilot.press("G", "enter")
-        await until(pilot, lambda: main.panes.results.view.category == "weather")
-        await until(pilot, lambda: shown(main) == ["weather"])
-        assert main.focused is main.panes.results.table
-
-    await drive(topic_path, run, (200, 60))
-
-
-@pytest.mark.exhaustive
-async def test_help_describes_the_page(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await check_page(pilot, app)
-        await pilot.press("f1")
-        await until(pilot, lambda: "Check of the data" in frame(app))
-
-    await on_all(topic_path, run)
