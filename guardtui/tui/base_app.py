@@ -41,7 +41,6 @@ from guardtui.tui.registry.actions import (
     menu_name,
 )
 from guardtui.tui.registry.keymap import check_config, default_keys, usable_keymap
-from guardtui.tui.registry.menu_tree import commands_of
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.control_filter import ControlFilter
 from guardtui.tui.system.keys_in_turn import KeysInTurn
@@ -237,7 +236,7 @@ class BaseApp(AppDownloads):
 
     def action_open_menu(self) -> None:
         """Open the menu over a screen with actions of the registry; dialogs have none."""
-        from guardtui.tui.registry.menu import MenuScreen
+        from guardtui.tui.registry.menu import MenuScreen, commands_of
 
         targets, keymap = self.action_targets(self.screen), keymap_of(self)
         if not targets:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from guardtui.tui.main.window import Window
 
 ON_DEMAND = {
-    "export": "export.feature:ExportFeature",
+    "export": "export.dialog:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
     "new_topic": "topics.feature:TopicsFeature",
     "open_topic": "topics.feature:TopicsFeature",

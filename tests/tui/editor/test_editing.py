@@ -11,10 +11,9 @@ from textual.widgets import Label
 
 from guardtui.files.problems import FileError
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.system.external_editor import edit_in_editor
-from tests.tui.tax_app import drive, frame, topic_path, until
+from tests.tui.tax_app import drive, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -50,35 +49,6 @@ def test_another_editor_changes_the_definition(
     monkeypatch.setenv("VISUAL", "/no/such/editor")
     with pytest.raises(FileError, match="cannot be started"):
         edit_in_editor(topic)
-
-
-async def test_external_changes_are_merged_with_typed_text(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 0.05)
-    monkeypatch.setattr("guardtui.app.editing.workspace_sync.CALM", 0.0)
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("tab", *" mine")
-        text = topic_path.read_text("utf-8")
-        topic_path.write_text(text.replace("Tax advice", "Taxes").replace("block", "allow"))
-        await until(pilot, lambda: main.services.session.topic.name == "Taxes")
-        assert main.services.session.topic.description == "Personal tax advice mine"
-        assert main.panes.editor.typed == main.services.session.topic
-        await until(pilot, lambda: "changed by another program: name changed" in said(app))
-        topic_path.write_text(text.replace("Personal tax advice", "Theirs"))
-        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-        assert "changed description in the topic file, and so did you" in frame(app)
-        assert "description, theirs:" in frame(app)
-        assert "Personal tax advice mine" in frame(app)
-        await pilot.press("y")
-        await until(pilot, lambda: main.services.session.topic.description == "Theirs")
-        await pilot.press("ctrl+z")
-        await until(
-            pilot, lambda: main.services.session.topic.description == "Personal tax advice mine"
-        )
-
-    await drive(topic_path, run)
 
 
 async def test_examples_have_the_numbers_of_all_messages_whatever_fields_are_empty(

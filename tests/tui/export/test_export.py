@@ -312,7 +312,7 @@ async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: P
         assert all("tax" in row[1] for row in rows[1:])
         assert any("3 rows" in message.message for message in app.said.messages)
         app._clipboard = ""
-        monkey = "guardtui.tui.prompts.actions.TERMINAL_CHARACTERS"
+        monkey = "guardtui.tui.prompts.feature.TERMINAL_CHARACTERS"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(monkey, 10)
             await pilot.press("A")

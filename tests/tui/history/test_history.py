@@ -173,23 +173,6 @@ async def test_an_iteration_is_pinned(topic_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", first_is_fast(*SIZES))
-async def test_each_iteration_has_one_line_with_aligned_columns(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        lines = frame(app).splitlines()
-        head = next(line for line in lines if "coverage" in line and "time" in line)
-        for name in ("#0", "#1", "#2", "#3", "+1"):
-            row = [line for line in lines if f" {name} " in line and "coverage" not in line]
-            assert len(row) == 1, name
-            assert row[0].index(name) == head.index("#")
-            coverage = row[0][head.index("coverage") :][:5]
-            assert 0 <= float(coverage.lstrip("≈")) <= 1
-
-    await history_of(topic_path, run, size)
-
-
-@pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_without_iterations_it_says_so(topic_path: Path, size: tuple[int, int]) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:

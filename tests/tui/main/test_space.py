@@ -123,37 +123,6 @@ async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path:
     await drive(topic_path, run, (200, 60))
 
 
-async def test_an_added_or_restored_prompt_is_selected(
-    topic_path: Path,
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.panes.results
-        await pilot.press("2", "i")
-        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
-        await pilot.pause()
-        await pilot.press(*"May I deduct a new desk?", "ctrl+s")
-        await until(pilot, lambda: app.screen is main)
-
-        def selected() -> str:
-            row_id = pane.table.cursor_row_id
-            row = None if row_id is None or pane.results is None else pane.results.row_of(row_id)
-            return (
-                ""
-                if row is None or pane.results is None
-                else str(pane.results.prompts.prompts[row])
-            )
-
-        await until(pilot, lambda: selected() == "May I deduct a new desk?")
-        assert pane.view.filter == "all"
-        await pilot.press("x")
-        await until(pilot, lambda: len(main.state.prompts) == len(ROWS))
-        await until(pilot, lambda: selected() != "May I deduct a new desk?")
-        await pilot.press("home", "u")
-        await until(pilot, lambda: selected() == "May I deduct a new desk?")
-
-    await on_all(topic_path, run)
-
-
 @pytest.mark.exhaustive
 async def test_a_prompt_that_cannot_be_saved_is_open_again_as_it_was_written(
     topic_path: Path,

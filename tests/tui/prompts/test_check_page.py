@@ -228,19 +228,3 @@ async def test_enter_on_a_category_filters_the_table_and_escape_brings_the_group
         assert main.panes.results.view.filter == "fn"
 
     await on_all(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_prompts_without_a_category_are_one_too_and_another_group_stays_chosen(
-    topic_path: Path,
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("3")
-        await check_page(pilot, app)
-        await pilot.press("tab", "enter")
-        await until(pilot, lambda: shown(main) == ["(none)"])
-        await pilot.press("1", "escape")
-        await until(pilot, lambda: main.panes.results.view.category is None)
-        assert main.panes.results.view.filter == "mistakes"
-
-    await on_all(topic_path, run)

@@ -17,7 +17,7 @@ from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE
 from tests.tui.results_app import ROWS, edits, notes, on_all, topic_path
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import drive, frame, until
+from tests.tui.tax_app import frame, until
 
 __all__ = ["edits", "topic_path"]
 
@@ -154,23 +154,6 @@ async def test_marked_prompts_become_examples(topic_path: Path) -> None:
         await until(pilot, lambda: main.services.session.topic.examples == added)
 
     await on_all(topic_path, run)
-
-
-@pytest.mark.parametrize(
-    "size", first_is_fast((100, 30), (100, 33), (120, 36), (120, 40), (80, 24), (60, 20))
-)
-async def test_some_rows_are_visible_on_every_screen(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.panes.results.table.focus()
-        await pilot.pause()
-        while not main.panes.results.table.region.height:  # the panes of a small screen take turns
-            await pilot.press("f5")
-            await pilot.pause()
-        assert main.panes.results.table.scrollable_content_region.height >= 5
-
-    await drive(topic_path, run, size)
 
 
 @pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))

@@ -205,13 +205,6 @@ async def test_answers_are_visible_and_inert(size: tuple[int, int]) -> None:
     }
 
 
-async def test_two_questions_have_keys_of_their_own() -> None:
-    first = AnswersDialog("One?", [("m", "missing", "Those")])
-    second = AnswersDialog("Two?", [("k", "keep", "Keep")])
-    assert (await asked(first, "k"))[0] is NOTHING
-    assert (await asked(second, "m"))[0] is NOTHING
-
-
 async def test_a_button_is_pressed() -> None:
     async def clicked(name: str, run: Callable[[Pilot[int]], Awaitable[None]]) -> object:
         host = Asked(ScanDialog(plan()))

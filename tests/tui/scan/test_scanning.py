@@ -15,9 +15,7 @@ pytest.importorskip("aiohttp")
 
 from guardtui.domain.verdicts import Outcome
 from guardtui.sandbox.judging import TopicMatcher
-from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision
-from guardtui.tui.guardrail.dialog import GuardrailDialog
 from tests.app.cloud import COUNT, KEY, PROMPTS, Cloud, remote
 from tests.tui.airs_app import Play, playing
 from tests.tui.tax_app import topic_path
@@ -78,11 +76,6 @@ def open_rows(play: Play) -> int:
 
 
 # --- the first scan ------------------------------------------------------------------------
-
-
-def _key(play: Play) -> str:
-    assert play.main.services.connections.connection is not None
-    return play.main.services.connections.connection.key
 
 
 async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> None:
@@ -211,57 +204,7 @@ async def test_quitting_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
         assert no_verdict(play) == []
 
 
-@pytest.mark.exhaustive
-async def test_quitting_during_a_change_lets_it_come_to_its_end(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    held, go = asyncio.Event(), asyncio.Event()
-    usual = cloud.sandbox._work
-
-    async def work(asked: Any, group: str) -> Any:
-        if asked.endpoint == "topic" or group == "management":
-            answer = await usual(asked, group)
-            if cloud.sandbox.tenant.data.topics and not held.is_set():
-                held.set()
-                await go.wait()
-            return answer
-        return await usual(asked, group)
-
-    cloud.sandbox._work = work  # type: ignore[method-assign]
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+r")
-        await play.dialog()
-        await play.press("g")
-        await play.until(held.is_set)
-        key = _key(play)
-        await play.press("ctrl+q")
-        async with asyncio.timeout(120):
-            while play.app.return_code is None:
-                await asyncio.sleep(0)
-        go.set()
-    assert cloud.pinned() == ["Personal tax advice"]
-    assert len(AppliedLog(play.main.services.workspace.store, key).ways()) == 1
-
-
 # --- what goes wrong -----------------------------------------------------------------------
-
-
-async def test_no_credentials(cloud: Cloud, topic_path: Path) -> None:
-    """A guardrail is asked for; the service says what is missing where nobody can be asked."""
-    async with playing(topic_path, remote(cloud, {})) as play:
-        await play.press("ctrl+r")
-        await play.dialog(GuardrailDialog)
-        assert "AIRS needs an API key: set PANW_AI_SEC_API_KEY" in play.frame
-        await play.press("escape")
-        await play.until(lambda: play.app.screen is play.main)
-        assert play.line == ""
-        play.main.services.scans.scan()
-        await play.until(lambda: bool(play.told))
-        await play.ended()
-        assert "AIRS needs an API key: set PANW_AI_SEC_API_KEY" in play.told[0]
-        assert "not scanned: AIRS needs an API key" in play.line
-        await play.describe(OTHER)
-        assert play.line == ""
 
 
 # --- restart, and what is shown ------------------------------------------------------------

@@ -207,24 +207,6 @@ async def test_the_app_shows_the_highlighted_theme(topic_path: Path, path: Path)
         assert again.has_class("-light-mode")
 
 
-@pytest.mark.exhaustive
-async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
-    topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GUARDTUI_THEME", "nord")
-    app = make(topic_path, load_config(path))
-    async with app.run_test() as pilot:
-        await ready(pilot, app)
-        assert app.theme == "nord"
-        options = await chooser(pilot, app)
-        options.highlighted = 1
-        await pilot.press("enter")
-        await until(pilot, lambda: not isinstance(app.screen, ThemeScreen))
-        assert app.theme == "guardtui-light"
-        assert ["environment" in message.message for message in app.said.messages] == [True]
-    assert "theme: guardtui-light" in path.read_text("utf-8")
-
-
 def test_the_encoder_of_the_settings_is_for_sessions_that_have_none(topic_path: Path) -> None:
     workspace = Workspace.open(topic_path)
     assert choose_scanner(workspace, None, None, "static").encoder_name == "static"

@@ -75,22 +75,6 @@ async def ask(pilot: Pilot[int], app: GuardtuiApp, path: object) -> OpenTopicDia
     return dialog
 
 
-@pytest.mark.exhaustive
-async def test_unknown_prompts_are_requested(topic_path: Path, other: Path) -> None:
-    prompts = other.with_suffix(".csv").rename(other.with_name("asked.csv"))
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await ask(pilot, app, other)
-        field = dialog.query_one("#prompts", Input)
-        await until(pilot, lambda: field.has_focus)
-        field.value = str(prompts)
-        await pilot.press("enter")
-        new = await opened(pilot, app, other)
-        assert new.services.workspace.prompts_path == prompts
-
-    await drive(topic_path, run)
-
-
 async def test_a_new_topic_for_prompts_takes_central_ones_as_examples(topic_path: Path) -> None:
     folder = topic_path.parent
     rows = [f"How long does {kind} bread bake?,true,allow" for kind in ("rye", "white", "sweet")]

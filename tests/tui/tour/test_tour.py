@@ -87,32 +87,6 @@ async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20)))
-async def test_a_small_screen_has_room_for_the_task(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        box = await toured(pilot, main)
-        await pilot.press("alt+right", "alt+right")
-        await until(pilot, lambda: main.has_class("-pane-editor"))
-        await pilot.press("tab", *" on money ")
-        await until(pilot, lambda: "that was your edit" in frame(app))
-        await pilot.press("alt+right")
-        table = main.panes.results.table
-        await until(pilot, lambda: table.region.height >= 3)  # its head, and two prompts
-        assert main.query_one("#detail").region.height >= 4
-        await pilot.press("down")
-        await until(pilot, lambda: "✓ chosen" in frame(app))
-        assert table.region.height >= 3
-        await pilot.press("alt+right", "alt+right")
-        await until(pilot, lambda: box.step == 5 and table.region.height >= 5)
-        await pilot.press("escape")
-        await until(pilot, lambda: main.query_one("#detail").region.height > 4)
-
-    await drive(topic_path, run, size)
-
-
 @pytest.mark.parametrize("way", first_is_fast("escape", "#tour-close", "the end"))
 async def test_it_can_be_closed_and_started_again(topic_path: Path, way: str) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
