@@ -16,7 +16,7 @@ from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice import ideas
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
@@ -25,15 +25,9 @@ from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.guardrails import airs_settings
-from tests.tui.tax_app import frame, ready, settled, until
+from tests.tui.tax_app import frame, ready, sample, settled, until
 
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["sample"]
 
 
 async def measured(pilot: Pilot[int], main: MainScreen) -> Ideas:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.thresholds import Floors
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.results.pane import ResultsPane
@@ -40,13 +39,9 @@ from tests.guardrails import airs_settings
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import Run, main_screen, until
 from tests.tui.tax_app import frame as frame_of
+from tests.tui.tax_app import sample as topic_path
 
-
-@pytest.fixture
-def topic_path(tmp_path: Path) -> Path:
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        shutil.copy(sample_folder() / name, tmp_path / name)
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["topic_path"]
 
 
 def frame(app: GuardtuiApp) -> str:
