@@ -10,7 +10,8 @@ from guardtui.app.airs.tenant_topics import too_large
 from guardtui.domain.definition_edits import paired_examples
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.word_diff import DiffKind
-from guardtui.tui.editor.definition_diff import append_pieces, compare_text
+from guardtui.tui.editor.definition_diff import compare_text
+from guardtui.tui.editor.field import append_pieces
 from guardtui.tui.kit.dialogs import AnswersDialog
 
 _EXAMPLES = 12  # of a definition: a service may send any number

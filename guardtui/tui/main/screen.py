@@ -21,9 +21,8 @@ from textual.widgets import Button
 from guardtui.scanners.local.embedding import has_parts
 from guardtui.session.store import StoreError
 from guardtui.tui import messages
-from guardtui.tui.kit.screen_size import classes_for
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes
+from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
 from guardtui.tui.main.window import Window
 from guardtui.tui.prompts.category_list import CategoryList
 from guardtui.tui.registry.actions import SCREEN, performed
@@ -156,7 +155,7 @@ class MainScreen(Screen[None]):
         return "" if self.features is None else self.features.availability.refusal(name)
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size, BREAKPOINTS), update=False)
+        self.add_class(*classes_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:

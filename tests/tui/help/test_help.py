@@ -19,7 +19,6 @@ import guardtui.tui
 from guardtui.domain.row_filter import FIELDS, WORDS, parse_filter
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.layout import add_markdown
 from guardtui.tui.help.panes import (
     _BY_CLASS,
     OVERVIEW,
@@ -30,7 +29,7 @@ from guardtui.tui.help.panes import (
     table_rows,
     words,
 )
-from guardtui.tui.help.screen import HelpScreen, context_text, help_text
+from guardtui.tui.help.screen import HelpScreen, add_markdown, context_text, help_text
 from guardtui.tui.kit.dialogs import AnswersDialog, ConfirmDialog, TextPage
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.modal import Modal

@@ -235,8 +235,6 @@ def test_lines_and_titles_have_the_same_columns(width: int) -> None:
 
 def test_columns_are_as_high_as_their_values() -> None:
     assert columns([0.0, 0.5, 1.0, None, 0.001], 2) == ["  █  ", " ██·▁"]
-    with pytest.raises(ValueError, match="height"):
-        columns([0.5], 0)
 
 
 def test_the_highlighted_one_of_many_iterations_is_visible() -> None:
