@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 ON_DEMAND = {
     "export": "export.dialog:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
-    "new_topic": "topics.feature:TopicsFeature",
-    "open_topic": "topics.feature:TopicsFeature",
+    "new_topic": "topics.open_topic:TopicsFeature",
+    "open_topic": "topics.open_topic:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.effects:EffectFeature",
