@@ -53,12 +53,10 @@ class FormDialog(Modal[ScreenResultType]):
     Subclasses yield their widgets in `fields` and check them in `accept`.
     """
 
-    def __init__(
-        self, title: str, keys: str = "", *, yes: str, no: str = "Cancel (Esc)", risk: bool = False
-    ) -> None:
-        """`keys` stand in the frame; `risk` marks the first button as one that cannot be undone."""
+    def __init__(self, title: str, keys: str = "", *, yes: str, no: str = "Cancel (Esc)") -> None:
+        """`keys` stand in the frame; `no` is the last button, "" for none where room is short."""
         super().__init__()
-        self._title, self._keys, self._yes, self._no, self._risk = title, keys, yes, no, risk
+        self._title, self._keys, self._yes, self._no = title, keys, yes, no
         self.problem = ProblemLine()
 
     def fields(self) -> ComposeResult:
@@ -104,14 +102,10 @@ class FormDialog(Modal[ScreenResultType]):
             yield from self.fields()
             yield self.problem
             with Horizontal(classes="buttons"):
-                yield Button(
-                    Text(self._yes),
-                    id="yes",
-                    variant="error" if self._risk else "primary",
-                    compact=True,
-                )
+                yield Button(Text(self._yes), id="yes", variant="primary", compact=True)
                 yield from self.more_buttons()
-                yield Button(Text(self._no), id="no", compact=True)
+                if self._no:
+                    yield Button(Text(self._no), id="no", compact=True)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -37,7 +37,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
     ) -> None:
         """`shown` is the threshold for all definitions, or None."""
-        super().__init__("Engine", "Esc closes", yes="Set", no="Cancel")
+        super().__init__("Engine", "Esc closes", yes="Set", no="")
         self._current, self._shown, self._fit = current, shown, fit
         self._filled_in = "" if current.threshold is None else f"{shown:.3g}"
         self._threshold = LineInput(
