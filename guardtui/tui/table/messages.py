@@ -17,11 +17,6 @@ class TableMessage(Message, namespace="frame_table"):
         super().__init__()
         self.table = table
 
-    @property
-    def control(self) -> FrameTable:
-        """The table, for the selector of `@on`."""
-        return self.table
-
 
 class RowSelected(TableMessage, namespace="frame_table"):
     """The cursor is on another row; `row_id` is None in an empty table."""

@@ -23,10 +23,10 @@ from guardtui.scanners.airs.models import CustomTopic
 from guardtui.session.applied import AppliedLog
 from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog
 from tests.app.cloud import NO_FILE, Cloud, remote
-from tests.tui.airs_app import Play, playing
+from tests.tui.airs_app import Play, engine, playing, quick
 from tests.tui.tax_app import topic_path
 
-__all__ = ["topic_path"]
+__all__ = ["engine", "quick", "topic_path"]
 
 TITLE = "Topics in AIRS"
 THEIRS = Topic(
@@ -34,21 +34,6 @@ THEIRS = Topic(
     description="Personal tax advice from a bank",
     examples=("How can I pay less tax?", "What may I deduct?"),
 )
-
-
-@pytest.fixture(scope="module")
-def engine() -> TopicMatcher:
-    return TopicMatcher()
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that happens by itself."""
-    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.2)
-    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
 @pytest.fixture

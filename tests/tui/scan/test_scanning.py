@@ -17,29 +17,13 @@ from guardtui.domain.verdicts import Outcome
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.session.session import Decision
 from tests.app.cloud import COUNT, KEY, PROMPTS, Cloud, remote
-from tests.tui.airs_app import Play, playing
+from tests.tui.airs_app import Play, engine, playing, quick
 from tests.tui.tax_app import topic_path
 
-__all__ = ["topic_path"]
+__all__ = ["engine", "quick", "topic_path"]
 
 Start = Callable[..., Awaitable[Cloud]]
 OTHER = "Personal tax advice on money from the state"
-
-
-@pytest.fixture(scope="module")
-def engine() -> TopicMatcher:
-    return TopicMatcher()
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks often, and nothing that happens by itself."""
-    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.05)
-    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setattr("guardtui.app.scan.run.SHOW_EVERY", 0.0)
-    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
 @pytest.fixture
