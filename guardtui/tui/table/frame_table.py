@@ -111,16 +111,6 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
         return self._source
 
     @property
-    def row_count(self) -> int:
-        """Number of rows in the snapshot."""
-        return len(self._source)
-
-    @property
-    def cursor_index(self) -> int | None:
-        """Index of the cursor's row; None in an empty table."""
-        return self._cursor.index if len(self._source) else None
-
-    @property
     def cursor_row_id(self) -> int | None:
         """Id of the cursor's row; None in an empty table."""
         return self._cursor.row_id if len(self._source) else None
