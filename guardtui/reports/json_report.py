@@ -106,7 +106,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPrompt:
-    """A prompt that became right or wrong; `was` is its outcome in the baseline."""
+    """A prompt that differs from the baseline; `was` is its outcome there, or empty."""
 
     prompt: Prompt
     expected: Expected
@@ -282,6 +282,10 @@ class ComparisonData:
     sentence: str
     significance: SignificanceData
     wrong_in_both: Count
+    relabelled_prompts: Annotated[
+        list[ChangedPrompt], _said("Prompts with another label in the baseline.")
+    ]
+    added_prompts: Annotated[list[ChangedPrompt], _said("Prompts that the baseline lacks.")]
     removed_prompts: Annotated[
         tuple[RemovedPrompt, ...], _said("Prompts that only the baseline has.")
     ]
@@ -516,6 +520,8 @@ def _comparison(report: ReportInput) -> ComparisonData | None:
         sentence=comparison.sentence,
         significance=SignificanceData.of(comparison.significance),
         wrong_in_both=comparison.wrong_in_both,
+        relabelled_prompts=_changed(report, Change.RELABELLED),
+        added_prompts=_changed(report, Change.ADDED),
         removed_prompts=report.removed,
         baseline=BaselineData(
             name=report.baseline_title,

@@ -183,9 +183,11 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         )
         for figure in report.figures
     ]
+    comparison = report.comparison
     yield rates_table(
         report.evaluation.metrics,
-        report.comparison,
+        comparison and comparison.deltas,
+        comparison and comparison.significance,
         baseline=report.baseline.metrics if report.baseline and report.baseline_title else None,
         after_coverage=_separation(report),
         more=figures,

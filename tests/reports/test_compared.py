@@ -16,7 +16,7 @@ from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.reports.base import ReportInput
-from guardtui.reports.compared import ComparedMistakes, compared_report
+from guardtui.reports.compared import compared_report, mistakes_data, mistakes_document
 from guardtui.reports.formats import load_writer, render
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
 from tests.examples import up_to
@@ -90,7 +90,9 @@ def test_every_prompt_is_in_the_list_it_belongs_to(report: ReportInput) -> None:
     assert len(listed(table, "Removed (2)".partition(" (")[0])) == 2
     document = json.loads(written("json", result))
     comparison = document["comparison"]
-    assert [one["prompt"] for one in comparison["removed_prompts"]] == [HOSTILE[0], HOSTILE[1]]
+    for kind, rows in (("relabelled", [3]), ("added", [7]), ("removed", [0, 1])):
+        prompts = [one["prompt"] for one in comparison[f"{kind}_prompts"]]
+        assert prompts == [HOSTILE[row] for row in rows], kind
     changes = {one["prompt"]: one.get("change") for one in document["results"]}
     assert (changes[HOSTILE[7]], changes[HOSTILE[3]]) == ("added", "relabelled")
     for kind, was_good in (("regression", True), ("fix", False)):
@@ -164,15 +166,14 @@ def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
     mistakes = Mistakes(
         "airs.json", "t", before.evaluation.topic.intent, metrics, ("=x",), (HOSTILE[1],)
     )
-    result = ComparedMistakes(before, mistakes)
-    unknown, known = result.data()["mistakes_only_in_b"]
+    unknown, known = mistakes_data(before, mistakes)["mistakes_only_in_b"]
     assert (unknown["prompt"], unknown["was"], unknown["now"]) == ("=x", None, "FP")
     assert (known["prompt"], known["was"], known["now"]) == (HOSTILE[1], "TP", "FN")
     for form in ("table", "md", "html"):
-        text = render(result.document(), form)
+        text = render(mistakes_document(before, mistakes), form)
         assert "B lists mistakes only" in text
         assert not CONTROL.search(text)
-    back = ComparedMistakes(mistakes, before).data()["mistakes_only_in_a"]
+    back = mistakes_data(mistakes, before)["mistakes_only_in_a"]
     assert [one["prompt"] for one in back] == ["=x", HOSTILE[1]]
 
 
