@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
+from guardtui.domain.document import Foreign, Phrase
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
@@ -348,15 +349,15 @@ class ReportInput:
         """Return all prompts, in the order of the evaluation."""
         return map(self.row, range(len(self.evaluation.keys)))
 
-    def with_outcome(self, outcome: Outcome) -> ReportRows:
+    def with_outcome(self, outcome: Outcome) -> Iterator[ReportRow]:
         """Return the prompts of one outcome."""
-        return ReportRows(self, np.flatnonzero(self.evaluation.codes == outcome))
+        return map(self.row, np.flatnonzero(self.evaluation.codes == outcome).tolist())
 
-    def with_change(self, change: Change) -> ReportRows:
+    def with_change(self, change: Change) -> Iterator[ReportRow]:
         """Return the prompts that changed in this way; none without a comparison."""
         if self.comparison is None:
-            return ReportRows(self, np.empty(0, np.intp))
-        return ReportRows(self, np.flatnonzero(self.comparison.changes == change))
+            return iter(())
+        return map(self.row, np.flatnonzero(self.comparison.changes == change).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,24 +368,6 @@ class RemovedPrompt:
     line: int | None
     was: str
     expected_label: bool
-
-
-@dataclass(frozen=True, eq=False)
-class ReportRows:
-    """Some prompts of a report as rows, which are made on demand."""
-
-    report: ReportInput
-    numbers: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[ReportRow]:
-        return self.first(len(self.numbers))
-
-    def first(self, count: int) -> Iterator[ReportRow]:
-        """Return the first rows, at most `count`."""
-        return (self.report.row(int(number)) for number in self.numbers[:count])
 
 
 def matched_part(code: int) -> str:
@@ -427,6 +410,27 @@ def usage_text(used: Usage | None) -> str:
     if used.uncounted:
         text += f" ({used.uncounted} not counted by the service: taken for the most they can be)"
     return text
+
+
+GONE = "(no longer in the prompt file)"
+"""Stands for the text of a prompt that is no longer known."""
+
+
+def grounds(report: ReportInput, row: ReportRow) -> Iterator[Phrase]:
+    """Yield the error, score, matched part and other facts of a verdict."""
+    if row.error:
+        yield Foreign(row.error)
+    if verdict := verdict_text(row):
+        yield verdict
+    if others := other_topics(report, row):
+        yield ("stopped by ", Foreign(others))
+    answers = [answer for answer in row.epochs if answer is not None]
+    if answers:
+        yield f"triggered in {sum(answers)} of {len(answers)} epochs"
+    if row.note:
+        yield ("note: ", Foreign(row.note))
+    if row.reason:
+        yield ("reason: ", Foreign(row.reason))
 
 
 def other_topics(report: ReportInput, row: ReportRow) -> str:

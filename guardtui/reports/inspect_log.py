@@ -12,15 +12,13 @@ from typing import Any
 from guardtui import __version__
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
-from guardtui.reports.base import ReportInput, ReportRow
+from guardtui.reports.base import GONE, ReportInput, ReportRow
 
 SCORER = "guardrail"
 """Name of the scorer, and of its score in each sample."""
 
 UNDATED = "1970-01-01T00:00:00+00:00"
 """`created` of an evaluation that was not recorded, since the format requires a time."""
-
-GONE = "(no longer in the prompt file)"
 
 _METRICS = {
     "coverage": "coverage",

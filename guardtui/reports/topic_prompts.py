@@ -18,11 +18,10 @@ from guardtui.domain.document import (
     Prompts,
     PromptView,
     TitledLines,
+    parts_of,
 )
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, ReportRow, other_topics, verdict_text
-
-GONE = "(no longer in the prompt file)"
+from guardtui.reports.base import GONE, ReportInput, ReportRow, grounds, other_topics
 
 _MORE_CHANGES = {
     "Relabelled": Change.RELABELLED,
@@ -128,7 +127,7 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptVie
         yield view("Fixes", changes, Change.FIX, always=True)
     if report.comparison is not None and report.baseline_title:
         for title, change in _MORE_CHANGES.items():
-            if len(report.with_change(change)):
+            if (report.comparison.changes == change).any():
                 yield view(title, report.comparison.changes, change)
     # Of two compared evaluations only what differs is listed.
     listed = not report.baseline_title
@@ -147,21 +146,10 @@ def prompt_line(report: ReportInput, row: ReportRow) -> Phrase:
     """Return a line about a prompt: its position, its outcome with the reason, and its text."""
     position = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
     parts: list[str | Foreign] = [f"{position}, {_STATES.get(row.outcome, row.outcome)}"]
-    if verdict := verdict_text(row):
-        parts.append(f", {verdict}")
     if row.change == "regression":
         parts.append(", regression")
-    if row.error:
-        parts += [", ", Foreign(row.error)]
-    if others := other_topics(report, row):
-        parts += [", stopped by ", Foreign(others)]
-    answers = [answer for answer in row.epochs if answer is not None]
-    if answers:
-        parts.append(f", triggered in {sum(answers)} of {len(answers)} epochs")
-    if row.note:
-        parts += [", note ", Foreign(row.note)]
-    if row.reason:
-        parts += [", reason ", Foreign(row.reason)]
+    for phrase in grounds(report, row):
+        parts += [", ", *parts_of(phrase)]
     return (*parts, ": ", GONE if row.prompt is None else Foreign(row.prompt))
 
 

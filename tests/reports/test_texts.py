@@ -213,7 +213,7 @@ def test_table_is_inert_and_complete(report: ReportInput) -> None:
     assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}.\n" in text
     assert "Edited: description +13 bytes." in text
     assert re.search(
-        r"^  line 5, FN, score 0\.250, example 1, was TP, regression: =HYPERLINK", text, re.M
+        r"^  line 5, FN, regression, score 0\.250, example 1, was TP: =HYPERLINK", text, re.M
     )
     assert "timed ␛out" in text
 
