@@ -31,7 +31,6 @@ _METRICS = {
 """Name of the rate in `Metrics` by name of the metric in the log; the first is the headline."""
 
 _OURS = ("expected", "should_trigger", "intent", "line")
-_BASE57 = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -94,14 +93,9 @@ class _Log:
         return digest.digest()
 
     def _id(self, *parts: object) -> str:
-        """Return an id of 22 characters in the form of inspect_ai's."""
+        """Return an id of 22 characters, as many as inspect_ai's have."""
         text = "\0".join(map(str, parts)).encode()
-        number = int.from_bytes(hashlib.sha256(self.seed + text).digest()[:16])
-        signs = ""
-        for _ in range(22):
-            number, digit = divmod(number, len(_BASE57))
-            signs += _BASE57[digit]
-        return signs
+        return hashlib.sha256(self.seed + text).hexdigest()[:22]
 
     def _reducer(self) -> str | None:
         """Name of the reducer of epochs; if unknown, `mode` if that gives the same verdicts."""
