@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,16 +92,6 @@ def test_undefined_is_null_except_in_the_mirror(undefined_report: ReportInput) -
     assert document["rates"]["precision"] is None
     assert document["intervals"]["coverage"] is None
     assert document["comparison"] is None
-
-
-def test_is_deterministic_inert_and_ends_its_last_line(report: ReportInput) -> None:
-    text = write(report)
-    assert text == write(replace(report))
-    assert text.endswith("}\n")
-    assert not text.endswith("\n\n")
-    for sign in ("\x1b", "\x07", "\u202e"):
-        assert sign not in text
-    assert HOSTILE[3] in [one["prompt"] for one in json.loads(text)["results"]]
 
 
 def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) -> None:
