@@ -186,8 +186,8 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
     comparison = report.comparison
     yield rates_table(
         report.evaluation.metrics,
-        comparison and comparison.deltas,
-        comparison and comparison.significance,
+        None if comparison is None else comparison.deltas,
+        None if comparison is None else comparison.significance,
         baseline=report.baseline.metrics if report.baseline and report.baseline_title else None,
         after_coverage=_separation(report),
         more=figures,
