@@ -250,46 +250,26 @@ class _Log:
             "source": "input",
             "role": "user",
         }
-        sample: dict[str, Any] = {
-            "id": number,
-            "epoch": epoch,
-            "input": prompt,
-            "target": _word(row.should_trigger),
-            "messages": [question],
-            "output": {"model": self.model, "choices": [], "completion": ""},
-            "metadata": self._metadata(row),
-            "uuid": self._id("sample", number, epoch),
-        }
+        output: dict[str, Any] = {"model": self.model, "choices": [], "completion": ""}
+        messages = [question]
         if answer is None:
             reason = display_text(row.error) if row.triggered is None else ""
-            sample["events"] = [self._event(number, epoch, question, sample["output"])]
-            sample["error"] = {
-                "message": reason or "no verdict",
-                "traceback": "",
-                "traceback_ansi": "",
+            message = {"message": reason or "no verdict", "traceback": "", "traceback_ansi": ""}
+            result: dict[str, Any] = {"error": message}
+        else:
+            answered = {
+                "id": self._id("output", number, epoch),
+                "content": _word(answer),
+                "source": "generate",
+                "role": "assistant",
+                "model": self.model,
             }
-            return sample
-        answered = {
-            "id": self._id("output", number, epoch),
-            "content": _word(answer),
-            "source": "generate",
-            "role": "assistant",
-            "model": self.model,
-        }
-        sample["messages"] = [question, answered]
-        sample["output"] |= {
-            "choices": [{"message": answered, "stop_reason": "stop"}],
-            "completion": _word(answer),
-        }
-        sample["events"] = [self._event(number, epoch, question, sample["output"])]
-        sample["scores"] = {SCORER: self._score(row, answer)}
-        return sample
-
-    def _event(
-        self, number: int, epoch: int, question: dict[str, Any], output: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Return the request to the guardrail; `inspect_ai.analysis.messages_df` reads it."""
-        return {
+            messages.append(answered)
+            output["choices"] = [{"message": answered, "stop_reason": "stop"}]
+            output["completion"] = _word(answer)
+            result = {"scores": {SCORER: self._score(row, answer)}}
+        # The request to the guardrail, which `inspect_ai.analysis.messages_df` reads.
+        event = {
             "uuid": self._id("event", number, epoch),
             "timestamp": self.created,
             "working_start": 0.0,
@@ -301,6 +281,17 @@ class _Log:
             "config": {},
             "output": output,
         }
+        return {
+            "id": number,
+            "epoch": epoch,
+            "input": prompt,
+            "target": _word(row.should_trigger),
+            "messages": messages,
+            "output": output,
+            "metadata": self._metadata(row),
+            "uuid": self._id("sample", number, epoch),
+            "events": [event],
+        } | result
 
     def _metadata(self, row: ReportRow) -> dict[str, Any]:
         metadata: dict[str, Any] = {}
