@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
 from guardtui.domain.document import Foreign, Phrase
@@ -35,34 +36,57 @@ class ReportError(GuardtuiError):
     exit_code = 2
 
 
+def _details(text: str) -> Any:
+    return Field(description=text, exclude_if=lambda value: not value)
+
+
+Prompt = Annotated[
+    str | None, Field(description="The text; null if the prompt file no longer holds it.")
+]
+Line = Annotated[
+    int | None,
+    Field(ge=1, description="Line of the prompt file where it begins; of Parquet the row, from 1."),
+]
+Score = Annotated[
+    float | None, Field(ge=0, le=1, description="With six decimals; null where there is none.")
+]
+Matched = Annotated[
+    str | None, Field(description="The nearest part of the definition; null where it is unknown.")
+]
+Actual = Annotated[bool | None, Field(description="Whether it triggered; null without a verdict.")]
+Error = Annotated[str, _details("Why there is no verdict.")]
+Note = Annotated[str, _details("A caution about the verdict.")]
+StoppedBy = Annotated[tuple[str, ...], _details("Topics of the profile that stopped the prompt.")]
+Reason = Annotated[str, _details("The reason of a judge.")]
+EpochAnswers = Annotated[
+    tuple[bool | None, ...], _details("Whether it triggered in each epoch; null for no answer.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One prompt of an evaluation, in words.
+    """A prompt with its verdict; `expected_label` is the label as written."""
 
-    `prompt` and `line` are None if the prompt set no longer contains the prompt. `matched` is
-    `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` is a caution
-    about the verdict, or why the prompt was not sent; `stopped_by` are the topics of the profile
-    that stopped it, `reason` is a judge's reason, and `epochs` the answers of each epoch, None
-    without one.
-    """
-
-    number: int
-    line: int | None
-    prompt: str | None
-    expected: bool
+    number: Annotated[int, Field(exclude=True)]
+    prompt: Prompt
+    line: Line
+    expected_label: bool
     should_trigger: bool
-    triggered: bool | None
-    outcome: str
-    score: float | None
-    matched: str
-    change: str
-    was: str
-    error: str
-    extra: tuple[object, ...]
-    note: str = ""
-    stopped_by: tuple[str, ...] = ()
-    reason: str = ""
-    epochs: tuple[bool | None, ...] = ()
+    triggered: Actual
+    score: Score
+    matched: Matched
+    outcome: Annotated[
+        Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"],
+        Field(description="ERROR: asked without a verdict. OPEN: not asked."),
+    ]
+    change: Annotated[str, _details("Change against the baseline.")]
+    was: Annotated[str, _details("Outcome in the baseline.")]
+    error: Error
+    note: Note
+    stopped_by: StoppedBy
+    reason: Reason
+    epochs: EpochAnswers
+    extra: Annotated[tuple[object, ...], Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,17 +325,17 @@ class ReportInput:
             change = "" if kind is Change.SAME else kind.name.lower().replace("_", " ")
             before = int(self.comparison.before[number])
             was = "" if before == ABSENT else Outcome(before).name
-        columns = self._columns
+        columns, part = self._columns, int(verdicts.matched[number])
         return ReportRow(
             number=number,
             line=int(columns["line"][position]) if present else None,
             prompt=str(columns["prompt"][position]) if present else None,
-            expected=bool(evaluation.expected[number]),
+            expected_label=bool(evaluation.expected[number]),
             should_trigger=bool(evaluation.should_trigger[number]),
             triggered=None if triggered < Triggered.NO else bool(triggered),
-            outcome=Outcome(int(evaluation.codes[number])).name,
+            outcome=Outcome(int(evaluation.codes[number])).name,  # type: ignore[arg-type]
             score=round(score, 6) if np.isfinite(score) else None,
-            matched=matched_part(int(verdicts.matched[number])),
+            matched=None if part < 0 else f"example {part}" if part else "description",
             change=change,
             was=was,
             error="" if triggered == Triggered.NOT_ASKED else problem,
@@ -368,13 +392,6 @@ class RemovedPrompt:
     line: int | None
     was: str
     expected_label: bool
-
-
-def matched_part(code: int) -> str:
-    """Return a code of `Verdicts.matched` in words; empty when unknown."""
-    if code < 0:
-        return ""
-    return f"example {code}" if code else "description"
 
 
 def delta_text(value: float | None) -> str:

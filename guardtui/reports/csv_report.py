@@ -20,6 +20,7 @@ TOLD = ("error", "note", "stopped_by", "reason", "epochs")
 
 BYTE_ORDER_MARK = "\ufeff"
 
+_NAMES = {"expected": "expected_label"}  # of a row, where they differ
 _ANSWERS = {True: "yes", False: "no", None: "none"}
 
 
@@ -53,7 +54,7 @@ def write(report: ReportInput, *, excel: bool = False) -> str:
             "reason": row.reason,
             "epochs": " ".join(_ANSWERS[answer] for answer in row.epochs),
         }
-        own = [getattr(row, name) for name in COLUMNS]
+        own = [getattr(row, _NAMES.get(name, name)) for name in COLUMNS]
         return [*own, *(told[name] for name in names), *row.extra]
 
     text = csv_text(

@@ -301,7 +301,7 @@ class _Log:
                 name += " (prompt set)"
             metadata[name] = _whole(value) if isinstance(value, str) else value
         intent = self.report.topic.intent.value
-        ours = (row.expected, row.should_trigger, intent, row.line)
+        ours = (row.expected_label, row.should_trigger, intent, row.line)
         return metadata | dict(zip(_OURS, ours, strict=True))
 
     def _score(self, row: ReportRow, answer: bool) -> dict[str, Any]:
@@ -321,12 +321,12 @@ class _Log:
             parts.append(f"note: {display_text(row.note)}")
         metadata: dict[str, Any] = {
             "outcome": outcome.name,
-            "expected": row.expected,
+            "expected": row.expected_label,
             "should_trigger": row.should_trigger,
             "triggered": answer,
             "score": row.score,
             "threshold": self.evaluation.settings.threshold,
-            "matched": row.matched or None,
+            "matched": row.matched,
         }
         if row.was:
             metadata["was"] = row.was

@@ -40,10 +40,6 @@ Rate = Annotated[
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-Text = Annotated[str, Field(exclude_if=lambda value: not value)]
-"""A text that is left out where it is empty."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rates:
     """Rates, each null where it is undefined."""

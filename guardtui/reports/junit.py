@@ -82,7 +82,7 @@ def _add_suite(
     whole: list[tuple[str, str]],
     only_regressions: bool,
 ) -> None:
-    outcomes = [row.outcome for row in rows]
+    outcomes: list[str] = [row.outcome for row in rows]
     metrics = Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
     problems = [_problem(row, only_regressions) for row in rows]
     suite = _add(root, "testsuite", name=name, **_counts(metrics, problems.count("failure")))
