@@ -13,12 +13,11 @@ from guardtui.reports.base import ReportError, ReportInput, ReportRow
 from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
-    claim,
-    evidence,
     is_regression,
     prompt_hash,
     prompt_line,
     prompt_start,
+    statement,
 )
 
 NAME_CHARACTERS = 80
@@ -99,8 +98,7 @@ def _add_suite(
         named = {"classname": f"guardtui.{report.topic.name}.{name}", "name": _name(report, row)}
         case = _add(suite, "testcase", **named, **location)
         if problem:
-            grounds = evidence(report, row)
-            message = f"{claim(row)} ({grounds})" if grounds else claim(row)
+            message = statement(report, row)
             kind = "regression" if is_regression(row) else row.outcome
             text = ": ".join(filter(None, (":".join(location.values()), row.outcome, message)))
             element = _add(case, problem, type=kind, message=message)

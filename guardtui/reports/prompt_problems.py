@@ -43,14 +43,11 @@ def is_regression(row: ReportRow) -> bool:
     return row.change == "regression"
 
 
-def claim(row: ReportRow) -> str:
-    """Return what the guardrail did and should have done, for a wrong verdict."""
-    return ("regression: " if is_regression(row) else "") + _CLAIMS[row.outcome]
-
-
-def evidence(report: ReportInput, row: ReportRow) -> str:
-    """Return score, matched part and other facts of the verdict, inert, in one line."""
-    return ", ".join(plain(phrase, _CHARACTERS) for phrase in grounds(report, row))
+def statement(report: ReportInput, row: ReportRow) -> str:
+    """Return what the guardrail did and should have done, with the grounds, inert, in one line."""
+    claim = ("regression: " if is_regression(row) else "") + _CLAIMS[row.outcome]
+    known = ", ".join(plain(phrase, _CHARACTERS) for phrase in grounds(report, row))
+    return f"{claim} ({known})" if known else claim
 
 
 def about(report: ReportInput) -> Iterator[tuple[str, str]]:
