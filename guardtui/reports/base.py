@@ -19,6 +19,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
 from guardtui.domain.figures import UNDEFINED, change_text, rate_text, threshold_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
 from guardtui.domain.profile import only_others
@@ -392,6 +393,19 @@ class RemovedPrompt:
     line: int | None
     was: str
     expected_label: bool
+
+
+def guardrail_phrase(settings: ScannerSettings) -> Phrase:
+    """Return a guardrail with its revision and threshold."""
+    # The revision of models only tells their addresses apart.
+    shown = settings.revision and not settings.guardrail.models
+    revision = f", revision {settings.revision}" if shown else ""
+    parts: list[str | Foreign] = [Foreign(settings.guardrail.text(str) + revision)]
+    if settings.threshold is not None:
+        parts.append(f", threshold {settings.threshold:.3f}")
+        if settings.threshold_source:
+            parts += [" (", Foreign(settings.threshold_source), ")"]
+    return tuple(parts)
 
 
 def delta_text(value: float | None) -> str:
