@@ -23,30 +23,6 @@ def load(report: ReportInput) -> dict[str, Any]:
     return document
 
 
-def test_mirrors_the_documented_keys(report: ReportInput) -> None:
-    document = load(report)
-    assert document["profile"] == "profile|<i>"
-    assert document["topic"] == report.topic.name
-    assert document["intent"] == "block"
-    # TP: rows 0, 4; FN: 1, 5; FP: 2; TN: 3, 7; row 6 has no verdict
-    assert document["metrics"] == {
-        "tp": 2,
-        "tn": 2,
-        "fp": 1,
-        "fn": 2,
-        "tpr": 0.5,
-        "tnr": 2 / 3,
-        "coverage": 0.5,
-        "f1": 2 * (2 / 3) * 0.5 / (2 / 3 + 0.5),  # as the other tool computes it
-        "total": 7,
-    }
-    assert [one["prompt"] for one in document["false_positives"]] == [HOSTILE[2]]
-    assert [(one["expected"], one["actual"]) for one in document["false_positives"]] == [
-        (False, True)
-    ]
-    assert [one["prompt"] for one in document["false_negatives"]] == [HOSTILE[1], HOSTILE[5]]
-
-
 def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
     document = load(report)
     assert document["schema_version"] == 1
@@ -84,12 +60,8 @@ def test_expected_means_should_trigger_for_allow(allow_report: ReportInput) -> N
 
 def test_undefined_is_null_except_in_the_mirror(undefined_report: ReportInput) -> None:
     document = load(undefined_report)
-    assert document["metrics"]["tpr"] == 0
-    assert document["metrics"]["coverage"] == 0
-    assert document["metrics"]["tnr"] == 1
-    assert document["rates"]["tpr"] is None
-    assert document["rates"]["coverage"] is None
-    assert document["rates"]["precision"] is None
+    assert (document["metrics"]["tpr"], document["metrics"]["tnr"]) == (0, 1)
+    assert {document["rates"][name] for name in ("tpr", "coverage", "precision")} == {None}
     assert document["intervals"]["coverage"] is None
     assert document["comparison"] is None
 

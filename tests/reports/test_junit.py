@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 import xmlschema
@@ -177,27 +176,6 @@ def test_a_category_that_is_called_like_none_loses_no_prompt(report: ReportInput
     changed = replace(report, prompts=replace(report.prompts, frame=named))
     assert sum(suite.tests for suite in suites_of(changed)) == len(HOSTILE)
     assert suites_of(changed)[0].name == "(none)"
-
-
-def test_a_large_set_lists_all(report: ReportInput) -> None:
-    evaluation = report.evaluation
-    count = 3_000
-    positions = np.arange(count) % len(evaluation.keys)
-    verdicts = evaluation.verdicts
-    many = replace(
-        evaluation,
-        keys=evaluation.keys[positions],
-        expected=evaluation.expected[positions],
-        verdicts=replace(
-            verdicts,
-            triggered=verdicts.triggered[positions],
-            score=verdicts.score[positions],
-            matched=verdicts.matched[positions],
-        ),
-    )
-    text = write(ReportInput(topic=report.topic, evaluation=many))
-    assert JUnitXml.fromstring(text.encode()).tests == count
-    assert text.count("<testcase ") == count
 
 
 def test_everything_that_xml_may_not_hold_is_shown() -> None:
