@@ -117,28 +117,30 @@ def topic_prompts(report: ReportInput) -> Prompts:
 
 
 def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptView]:
-    def view(title: str, codes: NDArray[np.int8], code: int, *, always: bool = False) -> PromptView:
-        return PromptView(title, np.flatnonzero(codes[numbers] == code).tolist(), always=always)
+    def view(
+        title: str, codes: NDArray[np.int8], code: int, *, listed: bool = True, always: bool = False
+    ) -> PromptView:
+        return PromptView(title, np.flatnonzero(codes[numbers] == code).tolist(), listed, always)
 
-    evaluation = report.evaluation
-    if report.comparison is not None:
-        changes = report.comparison.changes
-        yield view("Regressions", changes, Change.REGRESSION, always=True)
-        yield view("Fixes", changes, Change.FIX, always=True)
-    if report.comparison is not None and report.baseline_title:
+    comparison, codes, metrics = (
+        report.comparison,
+        report.evaluation.codes,
+        report.evaluation.metrics,
+    )
+    alone = not report.baseline_title
+    if comparison is not None:
+        yield view("Regressions", comparison.changes, Change.REGRESSION, always=True)
+        yield view("Fixes", comparison.changes, Change.FIX, always=True)
         for title, change in _MORE_CHANGES.items():
-            if (report.comparison.changes == change).any():
-                yield view(title, report.comparison.changes, change)
+            if not alone and (comparison.changes == change).any():
+                yield view(title, comparison.changes, change)
     # Of two compared evaluations only what differs is listed.
-    listed = not report.baseline_title
-    for title, outcome in (("False positives", Outcome.FP), ("False negatives", Outcome.FN)):
-        rows = np.flatnonzero(evaluation.codes[numbers] == outcome).tolist()
-        yield PromptView(title, rows, listed=listed, always=listed)
-    if evaluation.metrics.errors:
-        yield view("Without a verdict", evaluation.codes, Outcome.ERROR)
-    if evaluation.metrics.open:
-        rows = np.flatnonzero(evaluation.codes[numbers] == Outcome.OPEN).tolist()
-        yield PromptView("Not asked", rows, listed=False)
+    yield view("False positives", codes, Outcome.FP, listed=alone, always=alone)
+    yield view("False negatives", codes, Outcome.FN, listed=alone, always=alone)
+    if metrics.errors:
+        yield view("Without a verdict", codes, Outcome.ERROR)
+    if metrics.open:
+        yield view("Not asked", codes, Outcome.OPEN, listed=False)
     yield PromptView("All prompts", listed=False)
 
 
