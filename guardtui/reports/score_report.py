@@ -22,6 +22,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
+PARTS = ("value", "answer", "explanation", "reason")
+"""Parts of a score that have a column of their own."""
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreReport:
     """Content of a report on scores; `group` and `cluster` are names of columns.
@@ -71,13 +75,12 @@ def scores_csv(report: ScoreReport) -> str:
 
     def cells(row: int, result: ScorerResult, score: Score | None, error: str) -> list[object]:
         target = outputs.targets[row]
-        parts = ("value", "answer", "explanation", "reason")
         values = [
             outputs.lines[row],
             outputs.ids[row],
             outputs.epochs[row],
             result.scores.judge.name,
-            *(None if score is None else getattr(score, part) for part in parts),
+            *(None if score is None else getattr(score, part) for part in PARTS),
             error,
             outputs.inputs[row],
             target[0] if len(target) == 1 else list(target),
@@ -167,10 +170,7 @@ def _row(
         "epoch": outputs.epochs[row],
         "scorer": result.scores.judge.name,
         "status": _status(score, error),
-        "value": None if score is None else json_value(score.value),
-        "answer": None if score is None else score.answer,
-        "explanation": None if score is None else score.explanation,
-        "reason": None if score is None else score.reason,
+        **{part: None if score is None else json_value(getattr(score, part)) for part in PARTS},
         "score_metadata": None if score is None else json_value(score.metadata),
         "error": error or None,
         "input": outputs.inputs[row],
