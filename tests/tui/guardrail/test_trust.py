@@ -42,9 +42,9 @@ async def test_the_calibrated_threshold_is_used_and_remembered(
         await pilot.press("u")
         await until(pilot, lambda: scanner.settings.threshold != before)
         assert scanner.settings.threshold_source == "by hand, to agree with AIRS"
-        settings = main.services.workspace.store.settings()
-        assert settings["threshold"] == scanner.settings.threshold
-        assert settings["threshold_source"] == "by hand, to agree with AIRS"
+        stored = main.services.workspace.store.settings
+        await until(pilot, lambda: stored().get("threshold") == scanner.settings.threshold)
+        assert stored()["threshold_source"] == "by hand, to agree with AIRS"
         await until(pilot, lambda: app.screen is main)
 
 
