@@ -166,8 +166,8 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
     added = len(new) - len(replaced)
     if replaced:
-        one = "one of them " if len(replaced) > 1 else ""
-        parts.append(f"replace {named_examples(replaced)}{'' if added else f' {one}by {quoted}'}")
+        one = ", one of them" if len(replaced) > 1 else ""
+        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
     if added:
         parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:

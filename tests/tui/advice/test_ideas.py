@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.text import Text
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
@@ -112,6 +113,20 @@ async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -
         await until(pilot, lambda: start in frame(app))
         line = next(line for line in frame(app).splitlines() if start in line)
         assert line.rstrip().endswith("^Space y")
+
+
+async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
+    line = NextLine()
+
+    class Host(App[None]):
+        def compose(self) -> ComposeResult:
+            yield line
+
+    app = Host()
+    async with app.run_test(size=(40, 3)) as pilot:
+        line.show(None, (), ideas.LATER)
+        await pilot.pause()
+        assert frame(app).splitlines()[0].strip() == "Next  edits are measured once the p…"
 
 
 async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
