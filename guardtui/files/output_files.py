@@ -15,7 +15,7 @@ from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
 from guardtui.files.chats import (
     EXAMPLE,
     ChatMessage,
-    last_user_text,
+    last_of_user,
     looks_like_chat,
     read_chat,
     read_question,
@@ -259,7 +259,8 @@ class _Checked:
             decoded = _decoded(value) if self.delimited else value
             if isinstance(value, list) or looks_like_chat(decoded):
                 chats[row] = self._chat("input", decoded, line, read_question)
-                values[row] = last_user_text(chats[row]) or ""
+                last = last_of_user(chats[row])
+                values[row] = "" if last is None else last.text
         if not chats:
             return []
         self.columns["input"] = values

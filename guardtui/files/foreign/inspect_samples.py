@@ -31,11 +31,13 @@ def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> Fo
     first = [sample for sample in log.samples if samples[sample.value["id"]] is sample]
     entries = []
     for sample in first:
-        prompt, problem = sample.input()
         label, name, lacking = _label(sample, _metadata(sample), options)
-        if problem:
-            problems.add(source.path, f"{sample.location} {problem}", sample.line)
-        elif lacking and options.unlabelled is None:
+        try:
+            prompt = sample.input()
+        except ValueError as error:
+            problems.add(source.path, f"{sample.location} {error}", sample.line)
+            continue
+        if lacking and options.unlabelled is None:
             problems.add(source.path, f"{sample.location}: {lacking}", sample.line)
         else:
             entries.append(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.topic import Intent
-from guardtui.files.chats import looks_like_chat, read_chat
+from guardtui.files.chats import last_user_text, looks_like_chat, read_chat
 from guardtui.files.foreign.base import (
     ForeignPrompts,
     ForeignRow,
@@ -83,17 +83,10 @@ def _prompt(entry: Entry) -> tuple[str, dict[str, str]]:
     if not isinstance(value, list):
         return text_of(value), {}
     try:
-        messages = read_chat(value)
+        prompt = last_user_text(read_chat(value))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-    last = next((message for message in reversed(messages) if message.role == "user"), None)
-    if last is None:
-        raise ValueError(f"{name}: no message in this list is the user's")
-    if last.media:
-        raise ValueError(
-            f"{name}: the user's last message holds {last.media[0]!r:.40}, not only text"
-        )
-    return last.text, {name: text_of(value)} if len(messages) > 1 else {}
+    return prompt, {name: text_of(value)} if len(value) > 1 else {}
 
 
 def conversation_of(text: str) -> list[Any] | None:
