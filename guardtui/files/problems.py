@@ -88,6 +88,21 @@ def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
     return f"{message} (column {column})", text.count("\n", 0, position) + 1
 
 
+def json_error(
+    path: Path,
+    error: ValueError | RecursionError,
+    remedy: str = "fix the JSON",
+    problem: str = "invalid JSON",
+) -> FileError:
+    """Return the FileError for an error of reading JSON, with its line if that is known."""
+    if isinstance(error, json.JSONDecodeError):
+        detail, line = json_problem(error)
+        return FileError(path, f"{problem}: {detail}", remedy, line)
+    # Python limits the depth, and the digits of a number.
+    problem = "this JSON is nested too deeply, or holds a number that cannot be read"
+    return FileError(path, problem, remedy)
+
+
 def read_bytes(
     path: Path, *, pipes: bool = False, if_empty: str = "", limit: int = SIZE_LIMIT
 ) -> bytes:
