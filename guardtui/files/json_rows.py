@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.files.chats import looks_like_chat
-from guardtui.files.problems import FileError, json_problem
+from guardtui.files.problems import FileError, json_error
 from guardtui.files.source_positions import json_items, json_members, numbered_lines
 
+_DAMAGED = "the JSON breaks off or is damaged"
 _NO_OBJECT = "not a JSON object (is the file truncated?)"
 _NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
 
@@ -81,16 +82,8 @@ def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
                 remedy = "write objects (in pandas: to_json(orient='records'))"
                 raise FileError(path, problem, remedy)
             yield line, value
-    except json.JSONDecodeError as error:
-        raise _damaged(path, error) from error
     except (ValueError, RecursionError) as error:
-        problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-        raise FileError(path, problem, "fix the JSON") from error
-
-
-def _damaged(path: Path, error: json.JSONDecodeError) -> FileError:
-    problem, line = json_problem(error)
-    return FileError(path, f"the JSON breaks off or is damaged: {problem}", "fix the JSON", line)
+        raise json_error(path, error, problem=_DAMAGED) from error
 
 
 # --- rows in one object -------------------------------------------------------------------------
@@ -111,7 +104,7 @@ def _single_object(path: Path, text: str) -> dict[str, Any] | None:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         if path.suffix.lower() == ".json":
-            raise _damaged(path, error) from error
+            raise json_error(path, error, problem=_DAMAGED) from error
         return None
     except (ValueError, RecursionError):
         return None

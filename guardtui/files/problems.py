@@ -73,11 +73,21 @@ def from_os_error(path: Path | str, error: OSError) -> FileError:
     return FileError(path, problem, remedy)
 
 
-def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
-    """Return what is wrong with a JSON text, with the column, and the line (both from 1).
+def json_error(
+    path: Path,
+    error: ValueError | RecursionError,
+    remedy: str = "fix the JSON",
+    problem: str = "invalid JSON",
+) -> FileError:
+    """Return the FileError for an error of reading JSON, with its line if that is known.
 
     A comma after the last entry is located at the comma, as Python does from 3.13 on.
     """
+    if isinstance(error, RecursionError):
+        return FileError(path, "this JSON is nested too deeply", remedy)
+    if not isinstance(error, json.JSONDecodeError):  # thousands of digits
+        problem = "this JSON holds a number that cannot be read"
+        return FileError(path, problem, "put long numbers in quotes")
     text, position, message = error.doc, error.pos, error.msg
     before = text[:position].rstrip()
     if before.endswith(",") and text.startswith(("}", "]"), position):
@@ -85,22 +95,8 @@ def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
     elif message.startswith("Illegal trailing comma"):
         message = "Illegal trailing comma"
     column = position - text.rfind("\n", 0, position)
-    return f"{message} (column {column})", text.count("\n", 0, position) + 1
-
-
-def json_error(
-    path: Path,
-    error: ValueError | RecursionError,
-    remedy: str = "fix the JSON",
-    problem: str = "invalid JSON",
-) -> FileError:
-    """Return the FileError for an error of reading JSON, with its line if that is known."""
-    if isinstance(error, json.JSONDecodeError):
-        detail, line = json_problem(error)
-        return FileError(path, f"{problem}: {detail}", remedy, line)
-    # Python limits the depth, and the digits of a number.
-    problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-    return FileError(path, problem, remedy)
+    line = text.count("\n", 0, position) + 1
+    return FileError(path, f"{problem}: {message} (column {column})", remedy, line)
 
 
 def read_bytes(

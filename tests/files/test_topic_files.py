@@ -225,7 +225,7 @@ def test_folder_at_the_path_is_not_overwritten(tmp_path: Path) -> None:
         ("t.yaml", "more: [2,\n  !!int ]\n", "contains an unreadable value"),
         ("t.yaml", "# c\n!!set more: {a: 1}\n", "contains an unreadable value"),
         ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML contains an unreadable value"),
-        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON contains an unreadable value"),
+        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON holds a number that cannot be read"),
         ("t.json", "null", ":1: not a mapping"),
         ("num.json", "12", ":1: not a mapping"),
         (
