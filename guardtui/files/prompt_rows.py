@@ -15,7 +15,13 @@ from guardtui.files.delimited import IF_EMPTY, read_delimited
 from guardtui.files.inspect_logs import is_inspect_log
 from guardtui.files.json_rows import holds_lone_surrogate, json_rows
 from guardtui.files.parquet import as_text, parse_parquet
-from guardtui.files.problems import FileError, decode, read_bytes, read_standard_input
+from guardtui.files.problems import (
+    SIZE_LIMIT,
+    FileError,
+    decode,
+    read_bytes,
+    read_standard_input,
+)
 from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, RawRows, require_cells
 from guardtui.files.table_formats import TableFormat, detect_format, unpack
 from guardtui.files.workbooks import read_workbook, require_no_sheet
@@ -23,16 +29,18 @@ from guardtui.files.workbooks import read_workbook, require_no_sheet
 STANDARD_INPUT = Path("standard input")
 """Name of the path `-` in messages and reports."""
 
+_LARGEST = 8 * SIZE_LIMIT
+
 
 def read_prompt_bytes(path: Path) -> tuple[Path, bytes]:
     """Return the name of a prompt file for messages, and its content. Raises FileError."""
     if str(path) == "-":
         return STANDARD_INPUT, read_standard_input(STANDARD_INPUT, if_empty=IF_EMPTY)
-    return path, read_bytes(path, pipes=True, if_empty=IF_EMPTY)
+    return path, read_bytes(path, pipes=True, if_empty=IF_EMPTY, limit=_LARGEST)
 
 
 _MARK = b"\xef\xbb\xbf"
-_NEEDED = ("prompt", "expected")
+NEEDED = ("prompt", "expected")
 """Columns for detecting the delimiter of a file."""
 
 
@@ -43,7 +51,7 @@ def split_mark(content: bytes) -> tuple[bytes, bytes]:
 
 
 def read_rows(
-    path: Path, content: bytes, needed: Collection[str] = _NEEDED, sheet: str = ""
+    path: Path, content: bytes, needed: Collection[str] = NEEDED, sheet: str = ""
 ) -> RawRows:
     """Return the rows of a file called `path`, from its content. Raises FileError.
 

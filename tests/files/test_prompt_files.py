@@ -133,11 +133,11 @@ def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
 
 
 def test_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"  # CSV and JSON lines are read in blocks
+    path = tmp_path / "p.json"
     with path.open("wb") as file:
         file.write(b'[{"prompt": ')
-        file.truncate((1 << 30) + 1)  # sparse: takes no space
-    with pytest.raises(FileError, match="1 GiB"):
+        file.truncate((8 << 30) + 1)  # sparse: takes no space
+    with pytest.raises(FileError, match="8 GiB"):
         load_prompts(path)
 
 
