@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.prompts import Finding, Severity
 from guardtui.files.chats import looks_like_chat
 from guardtui.files.problems import FileError, json_error
+from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells
 from guardtui.files.source_positions import json_items, json_members, numbered_lines
 
 _DAMAGED = "the JSON breaks off or is damaged"
@@ -39,6 +41,19 @@ class JsonRows:
     wrapped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """The columns by name, the line of each row, and the errors of rows that are left out.
+
+    `wrapped` is as in `JsonRows`.
+    """
+
+    columns: dict[str, list[Any]]
+    lines: list[int]
+    errors: list[Finding]
+    wrapped: bool
+
+
 def json_rows(path: Path, text: str, needed: Collection[str] = ()) -> JsonRows:
     """Return the rows of a JSON file; `needed` are names of columns, in lower case.
 
@@ -51,6 +66,41 @@ def json_rows(path: Path, text: str, needed: Collection[str] = ()) -> JsonRows:
     if document is not None:
         return _of_object(path, text, document, needed)
     return JsonRows(_lines(path, text))
+
+
+def json_table(
+    path: Path,
+    text: str,
+    needed: Collection[str],
+    prepare: Callable[[dict[str, Any]], tuple[dict[str, Any], str]],
+) -> JsonTable:
+    """Return the rows of a JSON file as columns. Raises FileError if it cannot be read at all.
+
+    `prepare` returns the values of a row as they are kept, and its problem or "".
+    """
+    columns: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    errors: list[Finding] = []
+    found = json_rows(path, text, needed)
+    # UTF-8 can contain half a surrogate pair only as an escape.
+    escapes = "\\u" in text
+    for number, value in found.rows:
+        row, problem = prepare(value) if isinstance(value, dict) else ({}, found.not_object)
+        if not problem and escapes and holds_lone_surrogate(json.dumps(value, ensure_ascii=False)):
+            problem = "a text holds half of a surrogate pair, which is not a character: remove it"
+        if problem:
+            errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
+            if len(errors) == ERRORS_AT_MOST:
+                break
+            continue
+        for name in row:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
+        for name, values in columns.items():
+            values.append(row.get(name))
+        lines.append(number)
+        require_cells(path, len(columns), len(lines), JSON_CELLS_AT_MOST)
+    return JsonTable(columns, lines, errors, found.wrapped)
 
 
 def holds_lone_surrogate(text: str) -> bool:
