@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from guardtui.files.delimited import end_of_rows
+from guardtui.files.delimited import IF_EMPTY, end_of_rows
 from guardtui.files.problems import ContentError, FileError
-from guardtui.files.prompt_rows import IF_EMPTY, NEEDED, read_rows, split_mark
+from guardtui.files.prompt_rows import NEEDED, read_rows, split_mark
 from guardtui.files.raw_rows import ERRORS_AT_MOST, RawRows
 from guardtui.files.table_formats import (
     TableFormat,
