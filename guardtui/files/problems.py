@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import json
 import os
 import select
 import stat
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,9 @@ class FileError(GuardtuiError):
         location = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{location}: {problem}" + (f"\n  {remedy}" if remedy else ""))
 
-    def __reduce__(self) -> tuple[Callable[..., FileError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # By default, an exception is pickled as its text, from which it cannot be rebuilt.
-        return _made_again, (type(self), self.args, dict(vars(self)))
-
-
-def _made_again(
-    kind: type[FileError], text: tuple[Any, ...], attributes: Mapping[str, Any]
-) -> FileError:
-    problem = kind.__new__(kind, *text)
-    vars(problem).update(attributes)
-    return problem
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class ContentError(FileError):
