@@ -127,7 +127,7 @@ def _number(name: str) -> int:
 
 def _values(cells: list[str], columns: Mapping[str, int]) -> dict[str, Any]:
     """Return the fields of a topic; an intent only if it is given."""
-    given = {field: cells[position] for field, position in columns.items()}
+    given: dict[str, Any] = {field: cells[position] for field, position in columns.items()}
     examples = [given.pop(field) for field in columns if _EXAMPLE.fullmatch(field)]
     if "examples" in given:
         given["examples"] = _split(given["examples"])
