@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
@@ -207,18 +207,19 @@ class _Text(PromptDocument):
             return self.splice([(stop + 1, stop + 1, row.encode() + end)])
         return self.splice([(stop, stop, end + row.encode())])
 
-    def cells(self, changes: Iterable[tuple[int, int]], turned: Callable[[str], str]) -> bytes:
-        """Return the content with the labels between these offsets inverted."""
-        body = self.body
-        known: dict[bytes, bytes] = {}  # few spellings, many cells
+    def relabelled(self, rows: Rows) -> bytes:
+        return self.splice(
+            change for row in rows.tolist() for change in self.changes(row, {}, turned=True)
+        )
 
-        def turn(cell: bytes) -> bytes:
-            new = known.get(cell)
-            if new is None:
-                known[cell] = new = turned(cell.decode()).encode()
-            return new
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        return self.splice(self.changes(row, values, turned=turned))
 
-        return self.splice((a, b, turn(body[a:b])) for a, b in changes)
+    @abstractmethod
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
+        """Return the pieces to replace for `rewritten`: start and stop in `body`, ascending."""
 
 
 class _Delimited(_Text):
@@ -246,11 +247,9 @@ class _Delimited(_Text):
         edges = self._separators[inside].tolist()
         return list(zip([start, *(edge + 1 for edge in edges)], [*edges, stop], strict=True))
 
-    def relabelled(self, rows: Rows) -> bytes:
-        position = self._positions[self.expected]
-        return self.cells((self._cells(row)[position] for row in rows.tolist()), self.inverted)
-
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
         changes = []
         cells = self._cells(row)
         missing = [""] * (self._width - len(cells))
@@ -269,7 +268,7 @@ class _Delimited(_Text):
         if any(missing):
             end = cells[-1][1]
             changes.append((end, end, "".join(self._separator + cell for cell in missing).encode()))
-        return self.splice(changes)
+        return changes
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
         values = {**others, self.prompt: prompt, self.expected: self.spelling(expected)}
@@ -330,21 +329,12 @@ class _JsonLines(_Text):
     def _line(self, row: int) -> str:
         return self.body[self.starts[row] : self.stops[row]].decode()
 
-    def relabelled(self, rows: Rows) -> bytes:
-        return self.splice(
-            (int(self.starts[row]), int(self.stops[row]), self._rewritten(row, {}, turned=True))
-            for row in rows.tolist()
-        )
-
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        line = self._rewritten(row, values, turned=turned)
-        return self.splice([(int(self.starts[row]), int(self.stops[row]), line)])
-
-    def _rewritten(self, row: int, values: Mapping[str, str], *, turned: bool) -> bytes:
-        """Return the line of a row with other values."""
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
         line = self._line(row)
         members = _members(line)
-        changes = [
+        cells = [
             (*members[name], _value_like(line[slice(*members[name])], text))
             for name, text in values.items()
             if name in members
@@ -359,7 +349,7 @@ class _JsonLines(_Text):
                 new = json.dumps(self._label(expected=True), ensure_ascii=False)
             else:
                 new = _opposite_value(value)
-            changes.append((start, stop, new))
+            cells.append((start, stop, new))
         elif turned:
             missing[self.expected] = self._label(expected=True)
         if missing:
@@ -367,10 +357,10 @@ class _JsonLines(_Text):
             end = max(stop for _, stop in members.values())
             compact = line.strip() == _dump(json.loads(line), compact=True)
             new = _dump(missing, compact=compact)[1:-1]
-            changes.append((end, end, f"{',' if compact else ', '}{new}"))
-        for start, stop, new in sorted(changes, reverse=True):
+            cells.append((end, end, f"{',' if compact else ', '}{new}"))
+        for start, stop, new in sorted(cells, reverse=True):
             line = line[:start] + new + line[stop:]
-        return line.encode()
+        return [(int(self.starts[row]), int(self.stops[row]), line.encode())]
 
     def _label(self, expected: bool) -> Any:
         """Return a label as in the last row with it, as a JSON value."""
