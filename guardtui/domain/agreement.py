@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.statistics import CONFIDENCE, Interval, mcnemar_p_value, wilson_interval
+from guardtui.domain.statistics import Interval, mcnemar_p_value, wilson_interval
 from guardtui.domain.verdicts import Triggered, is_answered
 
 
@@ -37,9 +37,9 @@ class Agreement:
         """Share of rows with the same verdict; None if no row has two verdicts."""
         return (self.both + self.neither) / self.total if self.total else None
 
-    def interval(self, confidence: float = CONFIDENCE) -> Interval | None:
+    def interval(self) -> Interval | None:
         """Wilson interval of the observed agreement; None if no row has two verdicts."""
-        return wilson_interval(self.both + self.neither, self.total, confidence)
+        return wilson_interval(self.both + self.neither, self.total)
 
     @property
     def kappa(self) -> float | None:
