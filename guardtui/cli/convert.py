@@ -11,6 +11,7 @@ import click
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, output_option, sheet_option, unlabelled_option
 from guardtui.cli.output import check_output, write
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
@@ -340,10 +341,9 @@ def _say(
     rows = reading.rows
     true = sum(row.expected for row in rows)
     target = "" if output is None or str(output) == "-" else f" to {output}"
-    prompts = "1 prompt" if len(rows) == 1 else f"{len(rows)} prompts"
     note(
-        f"{name}: {prompts}{target}, {true} expected true and {len(rows) - true} false, "
-        f"intent {intent}"
+        f"{name}: {count_text(len(rows), 'prompt')}{target}, "
+        f"{true} expected true and {len(rows) - true} false, intent {intent}"
     )
     if half and true in (0, len(rows)):
         warn(

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import HEADER, Finding, Severity
 from guardtui.domain.text import display_start
 from guardtui.files.problems import ContentError, FileError
@@ -317,8 +318,7 @@ def _ragged(
 ) -> Finding:
     """Return the error for a row whose number of fields differs from the header."""
     kind = _NAMED.get(separator, "separator")
-    fields = "1 field" if count == 1 else f"{count} fields"
-    message = f"{fields} where the header has {len(names)}"
+    message = f"{count_text(count, 'field')} where the header has {len(names)}"
     if count > len(names):
         message += f": a text that holds a {kind} needs quotes"
     else:
