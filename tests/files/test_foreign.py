@@ -517,6 +517,9 @@ def test_last_user_message_of_a_log_is_the_prompt() -> None:
     log = {"version": 2, "status": "success", "eval": {"task": "demo"}, "samples": samples}
     rows, _ = read("log.json", json.dumps(log), "inspect")
     assert [row[1:] for row in rows] == [("And my taxes?", True), ("What is rye?", False)]
+    chat[-1]["content"] = [{"type": "image", "image": "data:"}]
+    (told,) = problems_of("log.json", json.dumps(log), "inspect")
+    assert "sample 1 has a bad input: the user's last message holds 'image', not only text" in told
 
 
 def test_table_of_one_label_needs_the_column_of_its_prompts() -> None:
