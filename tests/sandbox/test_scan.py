@@ -166,12 +166,12 @@ async def test_verdicts_are_those_of_the_local_scanner(
         examples=tuple(TOPIC["examples"]),
         intent=Intent(intent),
     )
-    expected = LocalScanner("static", cache=tmp_path).scan_now(topic, prompts, lambda _one: None)
+    expected = LocalScanner("static", cache=tmp_path).evaluate_now(topic, prompts)
     assert expected is not None
     created = await client.create()
     await client.apply((intent, created), default="allow" if intent == "block" else "block")
     results = [await client.violates(prompt) for prompt in prompts.prompts]
-    assert results == [bool(one) for one in expected.triggered]
+    assert results == [bool(one) for one in expected.verdicts.triggered]
     assert 10 < sum(results) < len(results) - 10
 
 

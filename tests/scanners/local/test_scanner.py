@@ -21,7 +21,7 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.local.matrix import FloatMatrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
 from tests.examples import up_to
@@ -49,9 +49,9 @@ def quiet(progress: Progress) -> None:
 
 
 def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
-    verdicts = scanner.scan_now(topic, PROMPTS, quiet)
-    assert verdicts is not None
-    return verdicts
+    evaluation = scanner.evaluate_now(topic, PROMPTS)
+    assert evaluation is not None
+    return evaluation.verdicts
 
 
 @settings(max_examples=up_to(25), deadline=None)
@@ -72,7 +72,7 @@ def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     path = tmp_path / "p.csv"
     path.write_bytes((sample_folder() / "tax-advice.csv").read_bytes())
     prompts, scanner = load_prompts(path), LocalScanner("static")
-    scanner.scan_now(TOPIC, prompts, quiet)
+    scanner.evaluate_now(TOPIC, prompts)
     encoder, _, _ = scanner.load()
     embedded: list[str] = []
     encode = encoder.encode
@@ -92,14 +92,14 @@ def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     for edit in edits:
         prompts = edit_prompts(path, prompts, edit).prompts
         embedded.clear()
-        result = scanner.scan_now(TOPIC, prompts, quiet)
+        result = scanner.evaluate_now(TOPIC, prompts)
         assert embedded == ([edit.prompt] if isinstance(edit, Add) else [])
-        fresh = LocalScanner("static").scan_now(TOPIC, prompts, quiet)
+        fresh = LocalScanner("static").evaluate_now(TOPIC, prompts)
         assert result is not None
         assert fresh is not None
-        np.testing.assert_array_equal(result.score, fresh.score)
-        np.testing.assert_array_equal(result.triggered, fresh.triggered)
-        np.testing.assert_array_equal(result.matched, fresh.matched)
+        np.testing.assert_array_equal(result.verdicts.score, fresh.verdicts.score)
+        np.testing.assert_array_equal(result.verdicts.triggered, fresh.verdicts.triggered)
+        np.testing.assert_array_equal(result.verdicts.matched, fresh.verdicts.matched)
 
 
 def test_prompts_of_the_topic_trigger() -> None:
@@ -169,7 +169,7 @@ async def test_cancelled_scanner_stays_usable() -> None:
 
 
 def test_immediately_stopped_scan_returns_none() -> None:
-    assert LocalScanner("static").scan_now(TOPIC, PROMPTS, quiet, lambda: True) is None
+    assert LocalScanner("static").evaluate_now(TOPIC, PROMPTS, stopped=lambda: True) is None
 
 
 def test_explanation_is_of_the_same_score() -> None:
@@ -259,18 +259,18 @@ def test_edit_computes_only_changed_rows(
     encoder, _, _ = scanner.load()
     asked: list[str] = []
     computed: list[int] = []
-    encode, product = encoder.encode, FloatMatrix.product
+    encode, product = encoder.encode, PromptMatrix.product
 
     def counting_encode(texts: Sequence[str]) -> np.ndarray:
         asked.extend(texts)
         return encode(texts)
 
-    def counting_product(matrix: FloatMatrix, vector: np.ndarray, out: np.ndarray) -> None:
+    def counting_product(matrix: PromptMatrix, vector: np.ndarray, out: np.ndarray) -> None:
         computed.append(len(out))
         product(matrix, vector, out)
 
     monkeypatch.setattr(encoder, "encode", counting_encode)
-    monkeypatch.setattr(FloatMatrix, "product", counting_product)
+    monkeypatch.setattr(PromptMatrix, "product", counting_product)
     scan(scanner, TOPIC.model_copy(update=change))
     assert asked == embedded
     assert computed == [len(PROMPTS)] * products
