@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from guardtui.http.answers import told_by
+from guardtui.http.answers import TokenUsage, told_by
 from guardtui.http.errors import ErrorKind, ServiceError, inert
-from guardtui.http.usage import TokenUsage
 
 
 class Api(StrEnum):
@@ -173,4 +172,4 @@ def _usage(data: object) -> TokenUsage:
     sent, answered = count("input_tokens", "prompt_tokens"), None
     if sent is not None:
         answered = count("output_tokens", "completion_tokens") or 0
-    return TokenUsage(sent, answered, count("total_tokens"))
+    return TokenUsage(sent, answered)

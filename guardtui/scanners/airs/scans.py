@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.verdicts import Verdict
+from guardtui.http.answers import json_body
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
-from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.scanners.airs.answers import read_answer
@@ -131,7 +131,7 @@ class ScanClient:
             return isinstance(data, Mapping) and data.get("tr_id") == tr_id
 
         body = self._body(prompt, tr_id)
-        reply = await self._post("/v1/scan/sync/request", body, True, names)
+        reply = await self._post("/v1/scan/sync/request", body, names=names)
         return read_answer(reply.data, tr_id=tr_id, seconds=reply.seconds)
 
     async def submit(self, prompts: Sequence[tuple[int, str]]) -> Batch:
@@ -211,7 +211,7 @@ class ScanClient:
         }
 
     async def _post(
-        self, path: str, body: object, retry: Retries | bool, names: Names | None = None
+        self, path: str, body: object, retry: Retries | None = None, names: Names | None = None
     ) -> Reply:
         content, headers = json_body(body), {}
         if self._key is not None:

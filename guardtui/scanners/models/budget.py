@@ -10,7 +10,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
 
 if TYPE_CHECKING:
-    from guardtui.http.usage import TokenUsage
+    from guardtui.http.answers import TokenUsage
 
 ANSWER_TOKENS = 512
 """Default maximum of tokens in an answer."""

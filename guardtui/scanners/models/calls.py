@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError
@@ -15,11 +15,12 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import ANSWER_TOKENS, CallBudget, Prices
 from guardtui.scanners.models.paid_calls import Answer, PaidCall, WatchedLimit, paid_call
 
+if TYPE_CHECKING:
+    from guardtui.http.client import RemoteClient
+
 CONCURRENCY = 5
 _BASE = 0.5
 """Seconds before the first retry."""
-
-Client = TypeVar("Client")
 
 
 @dataclass(frozen=True)
@@ -81,23 +82,23 @@ class Sending:
     budget: CallBudget
     limit: WatchedLimit
 
-    def client(self, make: Callable[..., Client], model: ModelAddress, **more: Any) -> Client:
-        """Return a client of a model, to be opened and closed by `async with`.
+    def client(self, model: ModelAddress, path: str) -> RemoteClient:
+        """Return the client of a model at a path, to be opened and closed by `async with`.
 
-        `make` is its class, whose arguments are those of `ChatModel`, and `more`. The client
-        repeats calls that the service certainly ignored.
+        The client repeats calls that the service certainly ignored.
         """
+        from guardtui.http.client import model_client
+
         options = self.options
-        return make(
+        return model_client(
             model.url,
-            model.name,
+            path,
             model.key,
             limit=self.limit,
             retries=Retries(attempts=options.retries + 1, base=_BASE, on=NOTHING_DONE),
             timeout=options.timeout,
             allow_http=options.allow_http,
             clock=options.clock,
-            **more,
         )
 
     async def pay(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from guardtui.scanners.models.expense import (
 )
 from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.models.templates import DecisionTemplate
-
-if TYPE_CHECKING:
-    from guardtui.http.decision_model import DecisionModel
 
 THRESHOLD = 0.5
 """Probability from which a prompt matches, unless the author set or fitted another."""
@@ -164,18 +161,17 @@ class ScoredQuestion:
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_DecisionRun]:
-        async with self.service(sending) as service:
-            yield _DecisionRun(self, self.requests(service, sending))
+        async with self.requests(sending) as requests:
+            yield _DecisionRun(self, requests)
 
-    def service(self, sending: Sending) -> DecisionModel:
-        """Return the service, to be opened and closed by `async with`."""
+    @contextlib.asynccontextmanager
+    async def requests(self, sending: Sending) -> AsyncIterator[DecisionRequests]:
+        """Open the connections of one run for requests to the service."""
         from guardtui.http.decision_model import DecisionModel
 
-        return sending.client(DecisionModel, self.model, api=self.api)
-
-    def requests(self, service: DecisionModel, sending: Sending) -> DecisionRequests:
-        """Return the requests of one run to the service."""
-        return DecisionRequests(service, sending, self.answers)
+        async with sending.client(self.model, self.api.path) as client:
+            service = DecisionModel(client, self.model.name, self.api)
+            yield DecisionRequests(service, sending, self.answers)
 
     def verdict_of(self, topic: Topic, answer: DecisionAnswer) -> Verdict:
         """Return the verdict by an answer at the threshold."""

@@ -100,10 +100,11 @@ class JudgeOptions:
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
         """Return the text that the first model answers to messages. Raises ServiceError."""
-        from guardtui.http.openai import ChatModel
+        from guardtui.http.openai import PATH, ChatModel
 
         sending = replace(self.calls, concurrency=1, rate=None, timeout=300.0).sending(budget)
-        async with sending.client(ChatModel, self.models[0]) as chat:
+        async with sending.client(self.models[0], PATH) as client:
+            chat = ChatModel(client, self.name)
             dialect = Dialect(dict(self.options), frozenset(self.options))
             return (await JudgeCalls(chat, dialect, sending).complete(messages)).completion
 
@@ -172,12 +173,13 @@ class JudgePanel:
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_JudgeRun]:
-        from guardtui.http.openai import ChatModel
+        from guardtui.http.openai import PATH, ChatModel
 
         async with contextlib.AsyncExitStack() as opened:
             calls = {}
             for model in self.models:
-                chat = await opened.enter_async_context(sending.client(ChatModel, model))
+                client = await opened.enter_async_context(sending.client(model, PATH))
+                chat = ChatModel(client, model.name)
                 calls[model] = JudgeCalls(chat, self._dialects[model], sending)
             yield _JudgeRun(self, calls)
 

@@ -16,7 +16,7 @@ from guardtui.http.retries import NOTHING_DONE, ONCE, Retries
 from guardtui.scanners.models.budget import BudgetError, CallBudget
 
 if TYPE_CHECKING:
-    from guardtui.http.usage import TokenUsage
+    from guardtui.http.answers import TokenUsage
 
 _UNKNOWN_COST = frozenset({ErrorKind.TIMEOUT, ErrorKind.BROKEN, ErrorKind.SIZE, ErrorKind.CONTENT})
 """Failures after which the model may have answered at a cost."""
@@ -98,7 +98,7 @@ async def _attempt(
     call: PaidCall[Answer], budget: CallBudget, attempts: int
 ) -> Answer | ServiceError:
     """Make one call and count its cost. Raises ServiceError only for a spent budget."""
-    from guardtui.http.usage import TokenUsage
+    from guardtui.http.answers import TokenUsage
 
     try:
         reserved = await budget.room(call.size, call.answer_tokens)
