@@ -38,8 +38,9 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
+from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.topic import Topic
@@ -12,7 +11,6 @@ from guardtui.http.errors import inert
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, Journal, Plan, Reverted, UndoRecord
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import SecurityProfile
@@ -24,18 +22,10 @@ from guardtui.scanners.airs.propagation import (
     canary,
     wait_until_live,
 )
-from guardtui.scanners.airs.scanner import AirsScanner
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
+from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.airs.topic_revisions import SeenRevisions, TopicRevisions
 from guardtui.scanners.base import VerdictCache
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveRevision:
-    """A profile revision that judges scans, and its fingerprint (`fingerprint_of`)."""
-
-    profile: SecurityProfile
-    fingerprint: str
 
 
 class AirsConnection:
@@ -57,26 +47,17 @@ class AirsConnection:
     ) -> None:
         if scans:
             settings.scan_credential()
-        if not settings.profile:
-            raise AirsError(
-                "no security profile is named: give --guardrail airs:NAME, or set "
-                "PANW_AI_SEC_PROFILE_NAME"
-            )
-        self._choice = ProfileChoice(settings.profile)
+        self.profile = settings.required_profile
+        """Name of the profile as given; not inert."""
         self.settings = settings
         self.rate = rate
         self._clock = clock
         self._revisions = SeenRevisions() if revisions is None else revisions
 
     @property
-    def profile(self) -> str:
-        """Name of the profile as given; not inert."""
-        return self.settings.profile
-
-    @property
     def guardrail(self) -> Guardrail:
         """The profile as a guardrail."""
-        return self.settings.guardrail(self._choice.name)
+        return self.settings.guardrail
 
     @property
     def title(self) -> str:
@@ -174,9 +155,7 @@ class AirsConnection:
         """
         prompt, expected = canary(topic)
         one_at_a_time = AdaptiveLimit(1, clock=self._clock)
-        async with ScanClient(
-            self.settings, self._choice, limit=one_at_a_time, clock=self._clock
-        ) as client:
+        async with ScanClient(self.settings, limit=one_at_a_time, clock=self._clock) as client:
             return await wait_until_live(
                 client,
                 prompt,
@@ -216,11 +195,8 @@ class AirsConnection:
     ) -> AirsScanner:
         """Return a scanner that uses the active revision, or any if it is unknown."""
         return AirsScanner(
-            self.profile,
-            airs=self.settings,
-            revision="" if now is None else now.profile.profile_id,
-            number=None if now is None else now.profile.revision,
-            fingerprint="" if now is None else now.fingerprint,
+            self.settings,
+            now,
             rate=self.rate,
             cache=cache,
             fresh=fresh,

@@ -20,7 +20,6 @@ from guardtui.scanners.airs.answers import read_answer
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import (
     UNKNOWN_FATE,
-    AirsError,
     refused,
     reworded,
     scan_error,
@@ -39,31 +38,7 @@ IDS_AT_MOST = 5
 """Maximum number of ids in one query of results."""
 POLL_RATE = Rate(10, 60.0)
 """Queries of results that the service accepts."""
-_NAME_LENGTH = 100
-"""Maximum characters of a profile's name."""
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileChoice:
-    """The profile that judges: by name, its newest revision; by id, always the same revision.
-
-    Raises AirsError if both are missing or the name is too long.
-    """
-
-    name: str = ""
-    id: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name and not self.id:
-            raise AirsError("no security profile is named")
-        if len(self.name) > _NAME_LENGTH:
-            raise AirsError(f"the profile's name has more than {_NAME_LENGTH} characters")
-
-    @property
-    def json(self) -> dict[str, str]:
-        """JSON for a request: the id alone if known, as a name beside it would be ambiguous."""
-        return {"profile_id": self.id} if self.id else {"profile_name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +58,15 @@ class Batch:
 
 
 class ScanClient:
-    """Scans with one key. Close it (`async with`) when done; belongs to one event loop.
+    """Scans with one key, by the newest revision of the profile of the settings.
 
-    `limit` is for scans. Raises AirsError without a credential; all calls raise ServiceError.
+    Close it (`async with`) when done; belongs to one event loop. `limit` is for scans. Raises
+    AirsError without a credential or a profile; all calls raise ServiceError.
     """
 
     def __init__(
         self,
         settings: AirsSettings,
-        profile: ProfileChoice,
         *,
         limit: AdaptiveLimit | None = None,
         retries: Retries | None = None,
@@ -101,7 +76,7 @@ class ScanClient:
         from guardtui.http.client import RemoteClient
 
         credential = settings.scan_credential()
-        self.profile, self.clock = profile, clock
+        self._profile, self.clock = settings.required_profile, clock
         self.limit = limit or AdaptiveLimit(settings.concurrency, clock=clock)
         self._host = settings.scan_endpoint.authority
         self._key = credential.secret if credential.header == "x-pan-token" else None
@@ -206,7 +181,7 @@ class ScanClient:
     def _body(self, prompt: str, tr_id: str) -> dict[str, Any]:
         return {
             "tr_id": tr_id,
-            "ai_profile": self.profile.json,
+            "ai_profile": {"profile_name": self._profile},
             "contents": [{"prompt": prompt}],
         }
 
@@ -221,7 +196,7 @@ class ScanClient:
                 "POST", path, content=content, headers=headers, retry=retry, names=names
             )
         except ServiceError as error:
-            raise scan_error(error, self._host, self.profile.name or self.profile.id) from None
+            raise scan_error(error, self._host, self._profile) from None
 
 
 def payload_hash(body: bytes, key: str) -> str:

@@ -19,14 +19,15 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
-from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
 
-from .conftest import ENVIRONMENT, OTHER, TAX, TAX_TOPIC, Stage, Start, settings_for
+from .conftest import ENVIRONMENT, OTHER, TAX, TAX_TOPIC, Stage, Start
 from .test_scanner import Memory, answered, few, nothing, scanner, sent
 
 MIXED = ["429=0.2", "500=0.05", "reset=0.02", "timeout=0.01", "topic-error=0.01"]
@@ -103,9 +104,8 @@ async def test_rate_is_respected_at_the_service(
 
     monkeypatch.setattr(stage.sandbox.control.stats, "begin_request", noted)
     airs = AirsScanner(
-        "sandbox",
-        airs=replace(stage.settings, concurrency=1),
-        revision=done.profile.profile_id,
+        replace(stage.settings, concurrency=1),
+        ActiveRevision(done.profile),
         rate=10,
         clock=stage.clock,
     )
@@ -294,14 +294,8 @@ async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None
 
 async def test_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
-    airs = AirsScanner(
-        "sandbox",
-        airs=wrong,
-        revision=done.profile.profile_id,
-        batches=True,
-        clock=stage.clock,
-    )
+    wrong = replace(stage.settings, api_key=Secret("wrong-key-of-mine"))
+    airs = AirsScanner(wrong, ActiveRevision(done.profile), batches=True, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403"):
         await airs.scan(TAX_TOPIC, many(tmp_path, 50), nothing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,16 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, apply
-from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner
+from guardtui.scanners.airs.scanner import OTHER_REVISION, ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress, Scanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.remote import GIVE_UP_AFTER
 
-from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage, settings_for
+from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 
@@ -56,9 +58,8 @@ def few(tmp_path: Path, *prompts: str) -> PromptSet:
 
 
 def scanner(stage: Stage, done: Applied | None = None, **more: Any) -> AirsScanner:
-    if done is not None:
-        more |= {"revision": done.profile.profile_id, "number": done.profile.revision}
-    return AirsScanner("sandbox", airs=stage.settings, clock=stage.clock, **more)
+    now = None if done is None else ActiveRevision(done.profile)
+    return AirsScanner(stage.settings, now, clock=stage.clock, **more)
 
 
 def sent(stage: Stage) -> int:
@@ -171,8 +172,8 @@ async def test_permanently_failing_service_gets_no_more_requests(stage: Stage) -
 
 
 async def test_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_path: Path) -> None:
-    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
-    airs = AirsScanner("sandbox", airs=wrong, clock=stage.clock)
+    wrong = replace(stage.settings, api_key=Secret("wrong-key-of-mine"))
+    airs = AirsScanner(wrong, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403") as raised:
         await airs.scan(TAX_TOPIC, few(tmp_path, TAX, OTHER), nothing)
     assert "wrong-key-of-mine" not in str(raised.value)
@@ -227,9 +228,9 @@ def test_scanner_requires_a_credential_and_a_profile(tmp_path: Path) -> None:
 
     bare = AirsSettings.load({}, {}, tmp_path / "none.json")
     with pytest.raises(AirsError, match="PANW_AI_SEC_API_KEY"):
-        AirsScanner("x", airs=bare)
+        AirsScanner(bare)
     keyed = AirsSettings.load({}, {"PANW_AI_SEC_API_KEY": "k"}, tmp_path / "none.json")
     with pytest.raises(AirsError, match="no security profile"):
-        AirsScanner(airs=keyed)
+        AirsScanner(keyed)
     with pytest.raises(ValueError, match="rate"):
-        AirsScanner("x", airs=keyed, rate=0)
+        AirsScanner(replace(keyed, profile="x"), rate=0)
