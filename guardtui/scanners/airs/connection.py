@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection
 
 from guardtui.domain.guardrail import Guardrail
@@ -11,11 +13,10 @@ from guardtui.http.errors import inert
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.lifecycle import Applied, Journal, Plan, Reverted, UndoRecord
+from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import SecurityProfile
-from guardtui.scanners.airs.policy_fingerprint import fingerprint_of
-from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.policy_paths import PolicyPath, guardrails, is_topic, members
 from guardtui.scanners.airs.propagation import (
     ProbeReport,
     PropagationResult,
@@ -25,6 +26,7 @@ from guardtui.scanners.airs.propagation import (
 from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.airs.topic_revisions import SeenRevisions, TopicRevisions
+from guardtui.scanners.airs.undo_journal import Journal, Reverted, UndoRecord
 from guardtui.scanners.base import VerdictCache
 
 
@@ -119,15 +121,13 @@ class AirsConnection:
                 journal=journal,
             )
 
-    async def plan_revert(self, before: UndoRecord) -> Reverted:
-        """Return what `revert` would do now, sending nothing. Raises AirsError and ServiceError."""
-        async with self.management() as client:
-            return await lifecycle.plan_revert(client, before)
+    async def revert(self, before: UndoRecord, *, send: bool = True) -> Reverted:
+        """Restore the state before a change; unless `send`, only plan it.
 
-    async def revert(self, before: UndoRecord) -> Reverted:
-        """Restore the state before a change. Raises AirsError and ServiceError."""
+        Raises AirsError and ServiceError.
+        """
         async with self.management() as client:
-            return await lifecycle.revert(client, before)
+            return await lifecycle.revert(client, before, send=send)
 
     async def active(self) -> ActiveRevision | None:
         """Return the active revision, of whatever topics; None without a service account.
@@ -204,3 +204,20 @@ class AirsConnection:
             batches=batches,
             clock=self._clock,
         )
+
+
+def fingerprint_of(profile: SecurityProfile, topic_id: str, topic: Topic | None = None) -> str:
+    """Return 64 hex digits that identify the whole policy of a profile revision.
+
+    `topic` is the definition of the pinned revision, if known. It replaces the pin, so that a
+    profile revision that only pins another revision with the same text has the same fingerprint.
+    Every other topic counts by its id and revision.
+    """
+    policy = json.loads(json.dumps(profile.policy))
+    if topic is not None:
+        for _, item in guardrails(policy):
+            for _, member in members(item):
+                if is_topic(member, topic_id):
+                    member["revision"] = topic.fingerprint
+    content = json.dumps([profile.active, policy], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -13,8 +13,8 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import UndoRecord
 from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.undo_journal import UndoRecord
 
 from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
 
@@ -33,7 +33,7 @@ async def test_applied_change_is_planned_back_and_reverted(
     assert shown is not None
     done = await connection.apply(TAX_TOPIC, shown, journal=records.append)
     assert (records, done.warnings) == ([done.before], ())
-    back = await connection.plan_revert(done.before)
+    back = await connection.revert(done.before, send=False)
     assert (await connection.revert(done.before)).changes == back.changes
     assert "is in its previous state again" in back.changes[0]
 

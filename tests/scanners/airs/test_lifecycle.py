@@ -12,17 +12,16 @@ from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import (
-    UndoRecord,
     apply,
     create,
     plan,
-    plan_revert,
     revert,
 )
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.policy import TopicPin, attach, for_sending
 from guardtui.scanners.airs.policy_paths import PolicyPath, pinned
+from guardtui.scanners.airs.undo_journal import UndoRecord
 
 from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
 
@@ -374,7 +373,7 @@ async def test_interrupted_apply_can_be_reverted(stage: Stage, fault: str) -> No
         await apply(stage.management, CHANGED, "sandbox", journal=records.append)
     stage.change(faults=[])
     assert records[-1] is not None
-    shown = await plan_revert(stage.management, records[-1])
+    shown = await revert(stage.management, records[-1], send=False)
     assert shown.changes == ("topic Tax advice gets its previous text: revision 2 → 3",)
     back = await revert(stage.management, records[-1])
     assert (shown.warnings, back.warnings) == ((), ())
@@ -403,7 +402,7 @@ async def test_revert_before_the_first_step_changes_nothing(stage: Stage) -> Non
 
 async def test_revert_plan_equals_the_revert(stage: Stage) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    shown = await plan_revert(stage.management, done.before)
+    shown = await revert(stage.management, done.before, send=False)
     assert shown.profile == done.profile
     back = await revert(stage.management, done.before)
     assert (shown.changes, shown.warnings) == (back.changes, back.warnings)
