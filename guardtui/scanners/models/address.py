@@ -20,13 +20,6 @@ class ModelAddress:
     key_variable: str = ""
 
     @classmethod
-    def parse(
-        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
-    ) -> ModelAddress:
-        """Parse the only model of a run, like `parse_all`."""
-        return cls.parse_all([text], environment, allow_http=allow_http)[0]
-
-    @classmethod
     def parse_all(
         cls,
         texts: Sequence[str],
@@ -78,13 +71,6 @@ def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:
     from guardtui.http.model_keys import KEY_VARIABLE
 
     return {name: text for name, text in environment.items() if name != KEY_VARIABLE}
-
-
-def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
-    """Return the environment variable with the key of each address; "" without a key."""
-    from guardtui.http.model_keys import origin_of
-
-    return {origin_of(model.url): model.key_variable for model in models}
 
 
 def keys_of(models: Iterable[ModelAddress]) -> tuple[Secret, ...]:

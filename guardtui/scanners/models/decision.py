@@ -12,7 +12,7 @@ import numpy as np
 from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
+from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.decisions import Api, DecisionAnswer
 from guardtui.http.errors import inert
 from guardtui.http.secret import Secret
@@ -23,19 +23,12 @@ from guardtui.scanners.models.address import (
     addresses_revision,
     keys_of,
 )
-from guardtui.scanners.models.budget import CallBudget
 from guardtui.scanners.models.calls import CallOptions, Sending
 from guardtui.scanners.models.decision_calls import (
     DecisionCache,
     DecisionRequests,
     estimated_tokens,
     is_pinned,
-)
-from guardtui.scanners.models.expense import (
-    CallExpense,
-    earlier_expense,
-    given_prices,
-    limits_text,
 )
 from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.models.templates import DecisionTemplate
@@ -149,15 +142,16 @@ class ScoredQuestion:
         known = self.answers.find(text, self.template.filled(topic), epoch)
         return None if known is None else self.verdict_of(topic, DecisionAnswer(known))
 
-    def expense(
-        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
-    ) -> CallExpense:
-        if (earlier := earlier_expense(budget, used)) is not None:
-            return earlier
+    @property
+    def models(self) -> tuple[ModelAddress, ...]:
+        return (self.model,)
+
+    def estimate(
+        self, topic: Topic, prompts: Sequence[str], answer_tokens: int
+    ) -> tuple[float, float]:
         question = self.template.filled(topic)
         tokens = sum(estimated_tokens(text, [question]) for text in prompts)
-        mean = tokens / max(1, len(prompts))
-        return CallExpense(mean, 1.0, given_prices(budget), budget=limits_text(budget))
+        return tokens / max(1, len(prompts)), 1.0
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_DecisionRun]:

@@ -13,8 +13,7 @@ from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, Decis
 from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.scanners.base import VerdictCache, verdict_key
 from guardtui.scanners.models.address import ModelAddress
-from guardtui.scanners.models.calls import Sending
-from guardtui.scanners.models.paid_calls import PaidCall
+from guardtui.scanners.models.calls import PaidCall, Sending
 
 if TYPE_CHECKING:
     from guardtui.http.decision_model import DecisionModel

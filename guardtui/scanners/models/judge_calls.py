@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.models.calls import Sending
+from guardtui.scanners.models.calls import PaidCall, Sending
 from guardtui.scanners.models.judge_answers import SCHEMA, AnswerForm, ReadAnswer, read_empty
-from guardtui.scanners.models.paid_calls import PaidCall
 from guardtui.scanners.models.templates import JudgeTemplate, fenced
 from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState

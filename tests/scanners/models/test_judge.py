@@ -336,11 +336,12 @@ def test_settings_identify_all_dependencies_of_verdicts() -> None:
 
 
 def test_models_are_parsed_from_addresses() -> None:
-    result = ModelAddress.parse("http://localhost:11434/v1#qwen3:8b", {"GUARDTUI_MODEL_KEY": "k"})
+    model = "http://localhost:11434/v1#qwen3:8b"
+    (result,) = ModelAddress.parse_all([model], {"GUARDTUI_MODEL_KEY": "k"})
     assert (result.full, result.name) == ("http://localhost:11434/v1#qwen3:8b", "qwen3:8b")
     assert result.key is not None
     with pytest.raises(ValueError, match="has no model"):
-        ModelAddress.parse("http://localhost:11434/v1", {})
+        ModelAddress.parse_all(["http://localhost:11434/v1"], {})
     with pytest.raises(ScannerError, match="the judge needs a model"):
         JudgeOptions(()).scanner()
 
@@ -348,7 +349,8 @@ def test_models_are_parsed_from_addresses() -> None:
 async def test_key_is_sent_only_to_the_model(tmp_path: Path) -> None:
     refusal = answer({"error": {"message": "bad key sk-secret-1"}}, status=400)
     async with model(refusal) as server:
-        address = ModelAddress.parse(f"{server.url}/v1#m", {"GUARDTUI_MODEL_KEY": "sk-secret-1"})
+        key = {"GUARDTUI_MODEL_KEY": "sk-secret-1"}
+        (address,) = ModelAddress.parse_all([f"{server.url}/v1#m"], key)
         verdicts = (
             await JudgeOptions((address,)).scanner().scan(TOPIC, some(tmp_path, "x", "y"), nothing)
         )
