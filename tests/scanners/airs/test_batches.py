@@ -14,7 +14,6 @@ from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs.batches import Outcome, scan_in_batches
-from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scans import Batch, ScanClient
 from tests.http.server import Answer, Received, Server, Step, answer, reset, sends
@@ -178,12 +177,6 @@ async def test_batches_have_twenty_prompts_if_no_size_is_given(stage: Stage) -> 
 
 async def test_scan_without_prompts_is_empty(stage: Stage) -> None:
     assert await outcomes(stage.scans, []) == {}
-
-
-@pytest.mark.parametrize("size", [0, 21])
-async def test_invalid_batch_sizes_are_rejected(stage: Stage, size: int) -> None:
-    with pytest.raises(AirsError, match="1 to 20"):
-        await outcomes(stage.scans, [(0, TAX)], size=size)
 
 
 # Against scripted servers
