@@ -187,8 +187,9 @@ class ScoringModel:
         """
         return self._compact_ordinary(*compact(vectors))
 
-    def compact_prompt_terms(self, values: NDArray[np.int8], scales: Floats) -> Floats:
-        """Return prompt terms, [n], of vectors as int8 [n, d] with scales [n]."""
+    def prompt_terms(self, vectors: Floats) -> Floats:
+        """Return the share of z of each prompt alone, [N]; computed once per prompt set."""
+        values, scales = compact(vectors)
         terms = self._compact_ordinary(values, scales)
         terms *= np.float32(self.weights.get("ordinary", 0.0))
         if self.act:
@@ -201,10 +202,6 @@ class ScoringModel:
         nearest = _mean_of_nearest(values, whole(self.background))
         nearest *= scales * np.float32(1 / WHOLE)
         return nearest
-
-    def prompt_terms(self, vectors: Floats) -> Floats:
-        """Return the share of z of each prompt alone, [N]; computed once per prompt set."""
-        return self.compact_prompt_terms(*compact(vectors))
 
     def prompt_direction(self, vector: Floats) -> Floats:
         """Return the vector [d] whose product with this prompt's vector [d] is its prompt term.
