@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import os
-import random
-import signal
-import sys
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
@@ -26,15 +21,16 @@ from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.scanners.models.judges import Memory, nothing, some, verdicts_of
 
-from .conftest import ENVIRONMENT, OTHER, TAX, TAX_TOPIC, Stage, Start
-from .test_scanner import Memory, answered, few, nothing, scanner, sent
+from .conftest import OTHER, TAX, TAX_TOPIC, Stage, Start
+from .test_scanner import scanner, sent
 
 MIXED = ["429=0.2", "500=0.05", "reset=0.02", "timeout=0.01", "topic-error=0.01"]
 
 
 def many(tmp_path: Path, count: int) -> PromptSet:
-    return few(tmp_path, *(f"{TAX if n % 3 else OTHER} {n}" for n in range(count)))
+    return some(tmp_path, *(f"{TAX if n % 3 else OTHER} {n}" for n in range(count)))
 
 
 async def truth(prompts: PromptSet) -> list[int]:
@@ -44,10 +40,10 @@ async def truth(prompts: PromptSet) -> list[int]:
 
 def checked(verdicts: Verdicts, true: list[int]) -> int:
     """How many have no verdict; each other one has its true one."""
-    missing = {row for row, one in enumerate(answered(verdicts)) if one < Triggered.NO}
+    missing = {row for row, one in enumerate(verdicts_of(verdicts)) if one < Triggered.NO}
     assert missing == set(verdicts.errors)
     assert all(verdicts.errors.values())
-    wrong = [row for row, one in enumerate(answered(verdicts)) if one != true[row]]
+    wrong = [row for row, one in enumerate(verdicts_of(verdicts)) if one != true[row]]
     assert set(wrong) == missing
     return len(missing)
 
@@ -298,73 +294,3 @@ async def test_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: 
     airs = AirsScanner(wrong, ActiveRevision(done.profile), batches=True, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403"):
         await airs.scan(TAX_TOPIC, many(tmp_path, 50), nothing)
-
-
-# Killed
-
-KILLS, KILLED_PROMPTS, CONCURRENCY = 3, 200, 4
-
-
-@pytest.mark.process
-@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("seed", [3])
-async def test_repeatedly_killed_scan_ends_like_an_uninterrupted_one(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    await apply(stage.management, TAX_TOPIC, "sandbox")
-    stage.change(latency="5ms..15ms")
-    many(tmp_path, KILLED_PROMPTS)
-    (tmp_path / "topic.json").write_text(TAX_TOPIC.model_dump_json(), "utf-8")
-    url = str(stage.settings.scan_endpoint)
-    draw = random.Random(seed)
-    target, reached = 10**9, asyncio.Event()
-    stats = stage.sandbox.control.stats
-    delivered = stats.count_delivered
-
-    def noted(key: bytes) -> None:
-        delivered(key)
-        if stats.shown()["prompts"]["delivered"]["total"] >= target:
-            reached.set()
-
-    monkeypatch.setattr(stats, "count_delivered", noted)
-
-    async def start(cache: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "guardtui", "eval", "topic.json", "--prompts", "few.csv"),
-            *("--guardrail", "airs:sandbox", "--format", "json"),
-            *("--set", f"concurrency={CONCURRENCY}"),
-            cwd=tmp_path,
-            env={
-                **os.environ,
-                **ENVIRONMENT,
-                "PYTHONPATH": str(Path(__file__).parents[3]),
-                "HOME": str(tmp_path),
-                "GUARDTUI_CACHE": str(tmp_path / cache),
-                "PANW_AI_SEC_API_ENDPOINT": url,
-                "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-                "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            },
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-
-    for _ in range(KILLS):
-        reached.clear()
-        so_far = stats.shown()["prompts"]["delivered"]["total"]
-        target = so_far + draw.randint(1, KILLED_PROMPTS // (KILLS + 1))
-        process = await start("cache")
-        await reached.wait()
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
-        assert process.returncode == -signal.SIGKILL
-    target = 10**9
-    process = await start("cache")
-    out, err = await process.communicate()
-    assert process.returncode == 0, err
-    asked = stats.shown()["prompts"]["asked"]
-    assert asked["distinct"] == KILLED_PROMPTS
-    assert asked["duplicates"] <= CONCURRENCY * KILLS
-    undisturbed = await start("another-cache")
-    expected, _ = await undisturbed.communicate()
-    assert undisturbed.returncode == 0
-    assert json.loads(out) == json.loads(expected)
