@@ -251,27 +251,6 @@ async def test_batches_learn_the_revision_from_one_scan(stage: Stage, tmp_path: 
     assert (counts["sync"], counts["async"]) == ({"200": 1}, {"200": 1})
 
 
-async def test_batch_in_an_unknown_state_is_an_error_and_not_resent(
-    start: Start, tmp_path: Path
-) -> None:
-    stage = await start(
-        faults=["500-after@async=every:4", "reset-after@async=every:7", "429@async=0.2"],
-        pending="0",
-        retry_after="10ms",
-    )
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    prompts, cache = many(tmp_path, 100), Memory()
-    verdicts = await scanner(stage, done, cache=cache, batches=True).scan(
-        TAX_TOPIC, prompts, nothing
-    )
-    missing = checked(verdicts, await truth(prompts))
-    assert missing % 20 == 0
-    assert missing > 0
-    assert all("unknown state" in reason for reason in verdicts.errors.values())
-    assert stage.answered["prompts"]["asked"]["duplicates"] == 0
-    assert len(cache.found) == 100 - missing
-
-
 async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
