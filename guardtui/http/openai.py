@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from guardtui.domain.text import display_text
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.answers import TokenUsage, told_by
-from guardtui.http.client import RemoteClient
 from guardtui.http.errors import ErrorKind, ServiceError
+
+if TYPE_CHECKING:
+    from guardtui.http.client import RemoteClient
 
 PATH = "/chat/completions"
 

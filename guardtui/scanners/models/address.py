@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardtui.http.errors import inert
+from guardtui.http.model_keys import KEY_VARIABLE, ModelKeys
+from guardtui.http.openai import parse_model
 from guardtui.http.secret import Secret
 
 
@@ -31,9 +33,6 @@ class ModelAddress:
 
         Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
         """
-        from guardtui.http.model_keys import ModelKeys
-        from guardtui.http.openai import parse_model
-
         models = [parse_model(text, allow_http=allow_http) for text in texts]
         keys = ModelKeys(environment, [url for url, _ in models])
         with_keys = [(url, name, keys.find(url)) for url, name in models]
@@ -42,8 +41,6 @@ class ModelAddress:
     @property
     def has_shared_key(self) -> bool:
         """Whether the key comes from the variable for models at a single address."""
-        from guardtui.http.model_keys import KEY_VARIABLE
-
         return self.key_variable == KEY_VARIABLE
 
     @property
@@ -68,8 +65,6 @@ def addresses_revision(models: Iterable[ModelAddress]) -> str:
 
 def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without the key for models at a single address."""
-    from guardtui.http.model_keys import KEY_VARIABLE
-
     return {name: text for name, text in environment.items() if name != KEY_VARIABLE}
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
-
-if TYPE_CHECKING:
-    from guardtui.http.answers import TokenUsage
+from guardtui.http.answers import TokenUsage
 
 ANSWER_TOKENS = 512
 """Default maximum of tokens in an answer."""

@@ -13,7 +13,7 @@ from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Verdict
-from guardtui.http.decisions import Api, DecisionAnswer
+from guardtui.http.decisions import Api, DecisionAnswer, DecisionModel
 from guardtui.http.errors import inert
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
@@ -161,8 +161,6 @@ class ScoredQuestion:
     @contextlib.asynccontextmanager
     async def requests(self, sending: Sending) -> AsyncIterator[DecisionRequests]:
         """Open the connections of one run for requests to the service."""
-        from guardtui.http.decision_model import DecisionModel
-
         async with sending.client(self.model, self.api.path) as client:
             service = DecisionModel(client, self.model.name, self.api)
             yield DecisionRequests(service, sending, self.answers)

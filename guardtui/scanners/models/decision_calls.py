@@ -6,17 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from guardtui.domain.verdicts import Triggered, Verdict
-from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, DecisionReply
+from guardtui.http.decisions import (
+    Api,
+    DecisionAnswer,
+    DecisionModel,
+    DecisionQuestion,
+    DecisionReply,
+)
 from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.scanners.base import VerdictCache, verdict_key
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import PaidCall, Sending
-
-if TYPE_CHECKING:
-    from guardtui.http.decision_model import DecisionModel
 
 CHARACTERS_OF_A_TOKEN = 4
 """For estimates before a scan; reported counts replace them."""

@@ -13,6 +13,8 @@ from guardtui.domain.guardrail import JUDGE, Guardrail, ScannerSettings
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.errors import ServiceError, inert
+from guardtui.http.model_keys import origin_of
+from guardtui.http.openai import PATH, ChatModel
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import ScannerError, VerdictCache, verdict_key
 from guardtui.scanners.configuration import JudgeConfiguration
@@ -88,8 +90,6 @@ class JudgeOptions:
     @property
     def key_variables(self) -> dict[str, str]:
         """The environment variable with the key of each address; "" without a key."""
-        from guardtui.http.model_keys import origin_of
-
         return {origin_of(model.url): model.key_variable for model in self.models}
 
     @property
@@ -104,8 +104,6 @@ class JudgeOptions:
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
         """Return the text that the first model answers to messages. Raises ServiceError."""
-        from guardtui.http.openai import PATH, ChatModel
-
         sending = replace(self.calls, concurrency=1, rate=None, timeout=300.0).sending(budget)
         async with sending.client(self.models[0], PATH) as client:
             chat = ChatModel(client, self.name)
@@ -181,8 +179,6 @@ class JudgePanel:
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_JudgeRun]:
-        from guardtui.http.openai import PATH, ChatModel
-
         async with contextlib.AsyncExitStack() as opened:
             calls = {}
             for model in self.models:
