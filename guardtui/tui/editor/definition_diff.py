@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import DiffKind, definition_edits, word_diff
 from guardtui.domain.topic import Topic
-from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.tui.editor.field import append_pieces
 
 

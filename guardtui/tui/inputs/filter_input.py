@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from rich.highlighter import Highlighter
 from rich.text import Text
 from textual.binding import Binding
 from textual.suggester import Suggester
 
-from guardtui.domain.filter_language import FilterError, RowFilter
+from guardtui.domain.row_filter import FilterError, RowFilter
 from guardtui.domain.text import display_text
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.inputs.filter_completion import FilterSuggester, TermHighlighter, Vocabulary
@@ -88,7 +87,7 @@ class FilterInput:
         hint: str,
         id: str,  # noqa: A002 - Textual's name for it
         help_pane: str,
-        parse: Callable[[str], RowFilter[Any]],
+        parse: Callable[[str], RowFilter],
     ) -> None:
         self._completion = FilterSuggester()
         self.input = HistoryInput(hint, id, help_pane, self._completion, TermHighlighter(parse))

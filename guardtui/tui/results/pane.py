@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from guardtui.domain.row_filter import FIELDS, OUTCOMES, WORDS, FilterRows, parse_filter
+from guardtui.domain.row_filter import FIELDS, OUTCOMES, WORDS, RowFilter, parse_filter
 from guardtui.domain.text import display_start
 from guardtui.session.table_state import read_lines, read_widths, write_lines, write_widths
 from guardtui.tui.inputs.filter_completion import Vocabulary
@@ -28,7 +28,6 @@ from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, 
 from guardtui.tui.table.frame_table import FrameTable
 
 if TYPE_CHECKING:
-    from guardtui.domain.filter_language import RowFilter
     from guardtui.domain.prompts import PromptSet
     from guardtui.tui.table.messages import ColumnResized, HeaderClicked
 
@@ -274,7 +273,7 @@ class ResultsPane(Vertical):
         if self.view.search:
             self._request_view(search="")
 
-    def _parse(self, line: str) -> RowFilter[FilterRows]:
+    def _parse(self, line: str) -> RowFilter:
         columns = self.results.prompts.extra_columns if self.results is not None else ()
         return parse_filter(line, columns)
 
