@@ -114,6 +114,22 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     await loop.services.close()
 
 
+async def test_a_scanned_definition_has_the_engines_view_beside_its_scan(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    loop.services.preview.request()
+    state = await loop.settle()
+    assert state.evaluation is not None
+    assert state.evaluation.settings == AIRS
+    loop.services.scans.swap_preview()
+    state = await loop.settle()
+    assert loop.author.messages[-1] == "Shown: the embedded engine's preview."
+    assert state.forecast is None
+    assert state.evaluation is not None
+    assert state.evaluation.settings.kind == "engine"
+    await loop.services.close()
+
+
 async def test_another_scan_is_learnt_from_at_the_next_edit(topic_path: Path) -> None:
     loop = await opened(topic_path)
     scanned(loop)
