@@ -44,10 +44,10 @@ from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.expense import PaidScanner
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import with_epochs
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
-from guardtui.session.verdict_cache import SqliteVerdicts
 
 _NAMES = {
     "judge": ("a judge", "the judge"),

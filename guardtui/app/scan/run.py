@@ -23,8 +23,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import RemoteEvaluator
-from guardtui.session.verdict_cache import SqliteVerdicts
 
 SHOW_EVERY = 0.25
 """Seconds between two evaluations of a running scan."""

@@ -23,7 +23,7 @@ from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.models.judge_answers import AnswerForm
 from guardtui.scanners.models.templates import JudgeTemplate
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from tests.http.server import Answer, Received, Server, Step, answer, reset
 from tests.http.times import JumpClock
 
@@ -401,7 +401,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from tests.scanners.models.judges import TOPIC, nothing, verdicts_of
 
 async def main(url, folder, epochs):
