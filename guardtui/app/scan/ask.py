@@ -46,7 +46,6 @@ from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.expense import PaidScanner
 from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import with_epochs
-from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
 
 _NAMES = {
@@ -309,7 +308,7 @@ class ScanPlanning:
         # Verdicts depend on the template: iterations name it, and the session stores its text.
         template = model.template.current()
         with problems_shown(self._author):
-            keep_template(self._workspace.store, template.id, template.text)
+            self._workspace.store.keep_template(template.id, template.text)
         return self._agreed(make, estimate, choice)
 
     async def _chosen_for_model(

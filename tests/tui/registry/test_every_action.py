@@ -31,7 +31,6 @@ from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
@@ -303,7 +302,7 @@ CASES: dict[str, Case] = {
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
-    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
+    "confirm_labels": Case(lambda stage: stage.main.services.workspace.store.confirmed_labels()),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),

@@ -23,7 +23,6 @@ from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.epochs import Epochs
-from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.ideas import IdeasPage
@@ -122,7 +121,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
             ).reason
         )
         template = judged.evaluation.settings.guardrail.template
-        assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
+        assert "{prompt}" in play.main.services.workspace.store.template(template)
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
 
