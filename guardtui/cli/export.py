@@ -25,8 +25,8 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import has_session, recorded_topics, session_file
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 

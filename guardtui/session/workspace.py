@@ -16,14 +16,13 @@ from guardtui.domain.edit_names import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
-from guardtui.session.prompt_file import PromptFile, change_signature
-from guardtui.session.report_reader import has_session
-from guardtui.session.sampled_prompts import (
-    SampledPrompts,
-    open_prompt_file,
+from guardtui.session.prompt_file import (
+    PromptFile,
+    change_signature,
     reading_of,
     remember_reading,
 )
+from guardtui.session.report_reader import has_session
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
 
@@ -113,7 +112,7 @@ class Workspace:
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
         reading = reading or _usual_reading(topic_path, chosen)
-        prompt_file = open_prompt_file(chosen, topic_file.topic.intent, reading)
+        prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
             workspace.opening_note = f"{workspace.sample.text}; all: {workspace.whole_command}"
@@ -131,8 +130,7 @@ class Workspace:
     @property
     def sample(self) -> Sample | None:
         """The sample that the prompts are, of a large prompt set; None if they are all."""
-        file = self._prompt_file
-        return file.sample if isinstance(file, SampledPrompts) else None
+        return self._prompt_file.sample
 
     @property
     def whole_command(self) -> str:

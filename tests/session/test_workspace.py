@@ -15,8 +15,8 @@ from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError, load_topic
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
