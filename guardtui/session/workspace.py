@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -56,14 +56,6 @@ class UnknownPromptsError(FileError):
             f"name one: guardtui {topic_path.name} --prompts FILE "
             "(guardtui sample prints an example)",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class KeepResult:
-    """Result of keeping: the recorded iteration, and why its file was not saved, or ""."""
-
-    iteration: Iteration
-    not_saved: str
 
 
 class Workspace:
@@ -165,10 +157,6 @@ class Workspace:
             None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
         )
 
-    def adopt(self, file: TopicFile) -> None:
-        """Continue with the topic file as changed by another program."""
-        self.topic_file = file
-
     def edit_prompts(self, edit: PromptEdit) -> str:
         """Edit the prompts and their file; returns a sentence on what was done.
 
@@ -240,31 +228,26 @@ class Workspace:
         planned = self.session.next_iteration(evaluation, decision, now())
         return self.store.add_iteration(replace(planned, forecast=forecast))
 
-    def complete(self, iteration: Iteration) -> None:
-        """Update an iteration that has received more verdicts. As `write`; raises StoreError."""
-        self.store.complete_iteration(iteration)
-
-    def write_decision(self, number: int, decision: Decision) -> None:
-        """Write the decision on a recorded iteration. As `write`; raises StoreError."""
-        self.store.decide(number, decision)
-
-    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> KeepResult:
+    def write_kept(
+        self, evaluation: Evaluation, recorded: Iteration | None = None
+    ) -> tuple[Iteration, str]:
         """Write an iteration as kept, then its definition to the topic file.
 
         If it is `recorded` already, only the decision is written. The iteration is safe before the
         file is changed. A file that cannot be written, or was changed by another program, is left
-        unchanged and the reason is returned. May run in a worker. Raises StoreError.
+        unchanged, and the reason is returned beside the iteration, else "". May run in a worker.
+        Raises StoreError.
         """
         if recorded is None:
             iteration = self.write(evaluation, Decision.KEEP)
         else:
-            self.write_decision(recorded.number, Decision.KEEP)
+            self.store.decide(recorded.number, Decision.KEEP)
             iteration = replace(recorded, decision=Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileError as problem:
-            return KeepResult(iteration, str(problem))
-        return KeepResult(iteration, "")
+            return iteration, str(problem)
+        return iteration, ""
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` overwrites changes of other programs.
@@ -281,12 +264,6 @@ class Workspace:
         self.session.pin(number)
         self.store.pin(number)
 
-    @property
-    def offer_fits(self) -> bool:
-        """Whether the offered draft was edited from the current topic file."""
-        offer = self.draft_offer
-        return offer is not None and offer.base == self.topic_file.topic.fingerprint
-
     def take_draft(self) -> None:
         """Continue with the offered draft, as an undoable edit. Raises StoreError."""
         offer = self.draft_offer
@@ -297,8 +274,12 @@ class Workspace:
             self.refuse_draft()
 
     def resume_draft(self) -> bool:
-        """Continue with the offered draft if it fits the topic file; returns whether it does."""
-        if not self.offer_fits:
+        """Continue with the offered draft if it was edited from the current topic file.
+
+        Returns whether it was.
+        """
+        offer = self.draft_offer
+        if offer is None or offer.base != self.topic_file.topic.fingerprint:
             return False
         with contextlib.suppress(StoreError):
             self.take_draft()
