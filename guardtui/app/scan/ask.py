@@ -39,7 +39,6 @@ from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
-from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
@@ -191,15 +190,31 @@ class ScanPlanning:
         rows = estimate.likely if choice.likely else estimate.rows
         return replace(estimate, make=make, rows=rows)
 
-    async def _answer(self, question: ScanPlan, check: FlipCheck | None) -> ScanChoice | None:
-        """Ask the question of a scan, or of a check."""
+    async def _choice(
+        self,
+        question: ScanPlan,
+        request: ScanRequest,
+        check: FlipCheck | None,
+        settled: ScanChoice | None,
+        remember: Callable[[ScanChoice], None],
+    ) -> ScanChoice | None:
+        """Return how to scan: as `settled` before, or as the author answers, which is remembered.
+
+        A check always asks, since the question includes its goal.
+        """
+        if settled is not None and not (request.flips or request.ask):
+            return settled
         if check is None:
-            return await self._author.ask(question)
-        status, known = check.status, check.known
-        scans, doubtful = check.first.grounds.scans, len(check.doubtful)
-        return await self._author.ask(
-            FlipPlan(question, status.coverage, scans, doubtful, known, status.goal)
-        )
+            choice = await self._author.ask(question)
+        else:
+            status, known = check.status, check.known
+            scans, doubtful = check.first.grounds.scans, len(check.doubtful)
+            choice = await self._author.ask(
+                FlipPlan(question, status.coverage, scans, doubtful, known, status.goal)
+            )
+        if choice is not None and not choice.other and not request.flips:
+            remember(choice)
+        return choice
 
     # --- by AIRS --------------------------------------------------------------------------
 
@@ -214,11 +229,31 @@ class ScanPlanning:
             return None
         onto = self._onto(request)
         self._step(f"reads profile {connection.title} …")
-        plan = await self._deployment.plan(connection, topic)
+        plan = await self._deployment.changes.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
         estimate = await self._estimate(make, connection.rate, request, onto)
-        choice = await self._chosen(connection, plan, estimate, request)
+        known = self._connections
+        model, agreed = known.options.model, known.agreed
+        changes, warnings = (None, ()) if plan is None else (plan.changes, plan.warnings)
+        quiet = agreed or (known.was_told(connection) and not changes)
+        revision = "" if plan is None else f", revision {plan.profile.revision}"
+        choice = await self._choice(
+            ScanPlan(
+                f"Profile {connection.title}{revision}",
+                changes,
+                warnings,
+                estimate.cost,
+                agreed,
+                other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
+            ),
+            request,
+            estimate.check,
+            ScanChoice(bool(changes), likely=False, agreed=agreed)
+            if quiet and not warnings
+            else None,
+            lambda choice: known.remember(connection, agreed=choice.agreed),
+        )
         if choice is None:
             self._step("")
             self._connections.dismiss()
@@ -247,38 +282,6 @@ class ScanPlanning:
 
         return make
 
-    async def _chosen(
-        self,
-        connection: AirsConnection,
-        plan: Plan | None,
-        estimate: PlannedScan,
-        request: ScanRequest,
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author agreed and there are no warnings.
-
-        A check always asks, since the question includes its goal.
-        """
-        model = self._connections.options.model
-        changes = None if plan is None else plan.changes
-        warnings = () if plan is None else plan.warnings
-        agreed = self._connections.agreed
-        quiet = agreed or (self._connections.was_told(connection) and not changes)
-        if not (request.flips or request.ask) and quiet and not warnings:
-            return ScanChoice(bool(changes), likely=False, agreed=agreed)
-        revision = "" if plan is None else f", revision {plan.profile.revision}"
-        question = ScanPlan(
-            f"Profile {connection.title}{revision}",
-            changes,
-            warnings,
-            estimate.cost,
-            agreed,
-            other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
-        )
-        choice = await self._answer(question, estimate.check)
-        if choice is not None and not choice.other and not request.flips:
-            self._connections.remember(connection, agreed=choice.agreed)
-        return choice
-
     # --- by models ------------------------------------------------------------------------
 
     async def _planned_by_model(
@@ -299,7 +302,18 @@ class ScanPlanning:
         onto = self._onto(request)
         self._step("estimates the scan …")
         estimate = await self._estimate(make, model.calls.rate, request, onto)
-        choice = await self._chosen_for_model(model, estimate, request)
+        known, (who, _) = self._connections, _NAMES[model.scanner_name]
+        choice = await self._choice(
+            ScanPlan(
+                model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
+            ),
+            request,
+            estimate.check,
+            ScanChoice(apply=False, likely=False, agreed=False)
+            if known.was_told_model(model)
+            else None,
+            lambda _: known.remember_model(model),
+        )
         if choice is None:
             self._step("")
             return None
@@ -310,24 +324,6 @@ class ScanPlanning:
         with problems_shown(self._author):
             self._workspace.store.keep_template(template.id, template.text)
         return self._agreed(make, estimate, choice)
-
-    async def _chosen_for_model(
-        self, model: ModelOptions, estimate: PlannedScan, request: ScanRequest
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author has seen a plan of this model.
-
-        A check always asks.
-        """
-        if not (request.flips or request.ask) and self._connections.was_told_model(model):
-            return ScanChoice(apply=False, likely=False, agreed=False)
-        who, _ = _NAMES[model.scanner_name]
-        question = ScanPlan(
-            model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
-        )
-        choice = await self._answer(question, estimate.check)
-        if choice is not None and not choice.other and not request.flips:
-            self._connections.remember_model(model)
-        return choice
 
 
 # --- the estimate ------------------------------------------------------------------------------

@@ -370,7 +370,7 @@ async def test_a_change_whose_caller_is_cancelled_is_finished(cloud: Cloud, desk
         await change
     assert desk.changes.is_busy
     go.set()
-    await desk.deployment.close()
+    await desk.changes.close()
     assert not desk.changes.is_busy
     assert cloud.pinned() == [OURS]
     assert len(desk.log(connection).entries()) == 1
@@ -398,7 +398,7 @@ def hold_after_the_topic(cloud: Cloud) -> tuple[asyncio.Event, asyncio.Event]:
 async def test_deploy_is_dismissed_when_scans_do_not_use_it(cloud: Cloud, desk: Desk) -> None:
     cloud.change(propagation="1h")
     connection, topic = await desk.managing(), desk.session.topic
-    plan = await desk.deployment.plan(connection, topic)
+    plan = await desk.changes.plan(connection, topic)
     assert await desk.deployment.deploy(connection, topic, plan) is None
     (question,) = desk.author.questions
     assert isinstance(question, ChooseAnswer)
@@ -408,7 +408,7 @@ async def test_deploy_is_dismissed_when_scans_do_not_use_it(cloud: Cloud, desk: 
     assert (status.problem, status.step[:12]) == (True, "not scanned:")
     assert cloud.pinned() == [OURS]
     cloud.clock.advance(3600)
-    plan = await desk.deployment.plan(connection, topic)
+    plan = await desk.changes.plan(connection, topic)
     assert plan is not None
     assert plan.changes == ()
 
