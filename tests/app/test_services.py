@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Confirm
-from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.prompt_edit import Relabel
@@ -25,7 +22,7 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings
 
 TOPIC = """\
@@ -56,42 +53,6 @@ def topic_path(tmp_path: Path) -> Path:
     rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
     (tmp_path / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
     return path
-
-
-@dataclass
-class Loop:
-    """Services, and who stands on their other side."""
-
-    services: Services
-    author: ScriptedAuthor
-    jobs: TaskJobs
-
-    @property
-    def state(self) -> AppState:
-        return self.services.state
-
-    async def settle(self) -> AppState:
-        await self.jobs.finished()
-        return self.state
-
-    async def describe(self, text: str) -> AppState:
-        """Type another description and wait for its preview."""
-        self.services.editing.type(self.state.topic.model_copy(update={"description": text}))
-        return await self.settle()
-
-
-async def opened(path: Path, answers: tuple[object, ...] = ()) -> Loop:
-    workspace = Workspace.open(path)
-    author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
-    options = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
-    resumed = workspace.resume_draft()
-    scanner = LocalScanner("static")
-    services = Services(workspace, scanner, options, (), author, jobs, resumed=resumed)
-    services.preview.pause = 0
-    await services.open()
-    loop = Loop(services, author, jobs)
-    await loop.settle()
-    return loop
 
 
 async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_path: Path) -> None:

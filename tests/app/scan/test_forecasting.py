@@ -15,7 +15,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.session.session import Decision
 from guardtui.session.workspace import sample_folder
-from tests.app.test_services import Loop, opened
+from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings, judge_settings
 
 AIRS = airs_settings("prod", "3")
