@@ -5,8 +5,6 @@ A check of likely flips scans the most informative prompts until coverage is pre
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.ports import Question
+from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
@@ -247,12 +246,7 @@ class FlipGrounds:
 
     async def forecast_beside(self, so_far: Evaluation | None) -> Forecast:
         """Forecast in a thread. Raises as `forecast`."""
-        stop = threading.Event()
-        try:
-            forecast = await asyncio.to_thread(self.forecast, so_far, stop.is_set)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        forecast = await run_stoppable(lambda stopped: self.forecast(so_far, stopped))
         assert forecast is not None  # noqa: S101 - only cancelling stops it
         return forecast
 
