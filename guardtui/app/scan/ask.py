@@ -30,12 +30,11 @@ from guardtui.app.scan.plan import (
     usual_goal,
 )
 from guardtui.app.scan.record import Prediction, ScanResults
-from guardtui.domain.comparison import ABSENT, answers_for, codes_for
+from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import BY_HAND
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
@@ -45,7 +44,7 @@ from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.expense import PaidScanner
 from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import with_epochs
-from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
+from guardtui.session.scan_order import forecast_order
 
 _NAMES = {
     "judge": ("a judge", "the judge"),
@@ -343,16 +342,22 @@ def estimate_scan(
 ) -> PlannedScan:
     """Order the rows of a scan and estimate its cost. Blocks.
 
-    `before` is the last scan by the same scanner, of any definition; a `forecast` is better than
-    the engine. With `missing` (bool [N]) only these rows are scanned. `used` returns the recorded
-    usage of calls with these settings. Raises ScannerError.
+    `before` is the last scan by the same scanner, of any definition. Without a `forecast`, every
+    row is a likely change. With `missing` (bool [N]) only these rows are scanned. `used` returns
+    the recorded usage of calls with these settings. Raises ScannerError.
     """
     topic, prompts = request.topic, request.prompts
     if forecast is not None:
-        prediction = Prediction(topic, prompts.fingerprint, forecast.likelier)
-        order = forecast_order(forecast.changes)
+        expected = forecast.likelier
+        rows, likely = forecast_order(forecast.changes)
     else:
-        order, prediction = _ordered(engine, topic, prompts, before)
+        # Nothing is known about the effect of an edit: the last verdict is the best guess.
+        rows = likely = np.arange(len(prompts))
+        expected = engine.evaluate_now(topic, prompts).verdicts.triggered
+        if before is not None:
+            answers = answers_for(before, prompts.keys)
+            expected = np.where(is_answered(answers), answers, expected).astype(np.int8)
+    prediction = Prediction(topic, prompts.fingerprint, expected)
     # An SQLite connection belongs to one thread.
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         scanner = make(cache)
@@ -360,9 +365,8 @@ def estimate_scan(
         expense = None
         if isinstance(scanner, PaidScanner):
             expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
-    rows, likely = order.rows, order.likely_rows
     if missing is not None:
-        rows = likely = order.rows[missing[order.rows]]
+        rows = likely = rows[missing[rows]]
     cost = ScanCost(
         len(rows),
         int(known[rows].sum()),
@@ -373,24 +377,3 @@ def estimate_scan(
         expense,
     )
     return PlannedScan(make, rows, likely, cost, prediction, known, settings, forecast)
-
-
-def _ordered(
-    engine: Engine, topic: Topic, prompts: PromptSet, before: Evaluation | None
-) -> tuple[ScanOrder, Prediction]:
-    judged = engine.evaluate_now(topic, prompts)
-    now = judged.verdicts
-    if before is None:
-        order = scan_order(None, None, np.full(len(prompts), ABSENT, np.int8))
-        return order, Prediction(topic, prompts.fingerprint, now.triggered)
-    then = engine.evaluate_now(before.topic, prompts).verdicts
-    flipped = now.triggered != then.triggered
-    # Without a change by the engine, the last verdict is the best guess.
-    answers = answers_for(before, prompts.keys)
-    expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
-    prediction = Prediction(topic, prompts.fingerprint, expected.astype(np.int8))
-    threshold = judged.settings.threshold
-    threshold = 0.5 if threshold is None else min(max(threshold, 0.001), 0.999)
-    earlier = codes_for(before, prompts.keys, prompts.expected)
-    order = scan_order(movement(then.score, now.score, threshold), flipped, earlier)
-    return order, prediction

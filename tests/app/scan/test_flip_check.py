@@ -383,3 +383,24 @@ async def test_verdicts_of_another_judge_are_not_gone_on_from(
     part = desk.recorded[-1].evaluation
     assert len(server.received) == part.metrics.total == 10
     assert part.settings.guardrail != other.guardrail
+
+
+async def test_a_scan_of_likely_changes_leaves_the_other_prompts_open(
+    judged: tuple[Desk, Server, Model],
+) -> None:
+    desk, server, _ = judged
+    desk.author.answers.append(ScanChoice(apply=False, likely=True, agreed=False))
+    desk.scans.scan_options()
+    await desk.jobs.finished()
+    cost = desk.plans[-1].cost
+    assert 0 < cost.likely < cost.prompts == COUNT
+    assert len(server.received) == cost.likely
+    partial = desk.recorded[-1]
+    assert partial.decision is Decision.UNDECIDED
+    assert partial.evaluation.metrics.open == COUNT - cost.likely
+    assert f"{COUNT - cost.likely} open" in desk.step
+    desk.scans.scan_missing()
+    await desk.jobs.finished()
+    assert len(server.received) == COUNT
+    assert desk.recorded[-1].number == partial.number
+    assert desk.recorded[-1].evaluation.metrics.missing == 0

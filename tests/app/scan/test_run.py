@@ -36,7 +36,6 @@ __all__ = ["cloud", "engine", "topic_path"]
 
 SCAN = ScanChoice(apply=True, likely=False, agreed=False)
 AGREED = ScanChoice(apply=True, likely=False, agreed=True)
-LIKELY = ScanChoice(apply=True, likely=True, agreed=False)
 AS_IS = ScanChoice(apply=False, likely=False, agreed=False)
 IN_FLIGHT = 5
 """Concurrent requests of a scan, where nothing else is set."""
@@ -257,29 +256,6 @@ async def test_a_failing_service_leaves_a_message_and_the_preview(cloud: Cloud, 
 
 
 # --- cost and prediction --------------------------------------------------------------------
-
-
-async def test_likely_changes_only_leaves_the_other_prompts_open(cloud: Cloud, desk: Open) -> None:
-    author = desk()
-    await author.scan(SCAN)
-    author.describe("Advice on personal taxes")
-    before = cloud.asked
-    await author.scan(LIKELY)
-    cost = author.plans[-1].cost
-    assert 0 < cost.likely < COUNT
-    assert cloud.asked - before == cost.likely
-    partial = author.recorded[-1]
-    assert (partial.decision, partial.evaluation.metrics.open) == (
-        Decision.UNDECIDED,
-        COUNT - cost.likely,
-    )
-    assert f"{COUNT - cost.likely} open" in author.step
-    author.scans.scan_missing()
-    author.author.answers.append(AS_IS)
-    await author.jobs.finished()
-    assert cloud.asked - before == COUNT
-    assert author.recorded[-1].number == partial.number
-    assert author.recorded[-1].evaluation.metrics.missing == 0
 
 
 async def test_a_prediction_belongs_to_the_scanned_definition_only(desk: Open) -> None:
