@@ -222,6 +222,6 @@ class TrustFeature:
             }
         )
         self._window.notify(
-            f"Threshold {threshold_text(threshold)}, {source}: for previews and likely changes."
+            f"Threshold {threshold_text(threshold)}, {source}: for previews."
         )
         services.preview.request()
