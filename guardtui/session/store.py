@@ -227,8 +227,11 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        # An undecodable path must be given each time.
-        if _is_text(path) and path != self.prompt_file():
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            return  # an undecodable path must be given each time
+        if path != self.prompt_file():
             self._set("prompt_file", path)
 
     def template(self, template_id: str) -> str:
@@ -374,11 +377,3 @@ def _write_setting(database: sqlite3.Connection, session: int, name: str, value:
         "INSERT OR REPLACE INTO setting(session, name, value) VALUES (?, ?, ?)",
         (session, name, json.dumps(value)),
     )
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
