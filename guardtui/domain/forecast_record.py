@@ -43,10 +43,8 @@ class CheckedCoverage:
     @property
     def text(self) -> str:
         """The result of the check in one line."""
-        rate = self.coverage
-        half = (rate.high - rate.low) / 2
         wanted = f" (wanted ±{self.within:g})" if self.within else ""
         return (
-            f"coverage expected at {rate.value:.3f} [{rate.low:.3f} – {rate.high:.3f}], ±{half:.3f}"
-            f"{wanted} after {count_text(self.calls, 'call')}; {self.ended}"
+            f"coverage expected at {self.coverage.text}{wanted} after "
+            f"{count_text(self.calls, 'call')}; {self.ended}"
         )

@@ -15,7 +15,7 @@ from guardtui.app.context import Context
 from guardtui.app.scan.plan import FlipGrounds
 from guardtui.app.scan.record import iteration_of
 from guardtui.app.stoppable import run_stoppable
-from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
+from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
@@ -107,14 +107,7 @@ class Forecasting:
             return None  # already reported by the preview with the same engine
         if forecast is None:
             return None
-        expected = forecast.rates
-        rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
-        return Estimate(
-            {
-                name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
-                for name, rate in zip(BOUNDED_RATES, rates, strict=True)
-            }
-        )
+        return Estimate(forecast.rates.by_name)
 
     def close(self) -> None:
         """Cancel a fit that runs in a thread."""

@@ -23,7 +23,6 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit
 from guardtui.scanners.local.scanner import Stopped
 from guardtui.scanners.models.expense import CallExpense
@@ -74,7 +73,7 @@ class FlipStatus:
     """
 
     goal: FlipGoal
-    coverage: Expected
+    coverage: RateEstimate
     calls: int
     ended: EndReason | None = None
 
@@ -82,7 +81,7 @@ class FlipStatus:
     def checked(self) -> CheckedCoverage:
         """The status for reports."""
         return CheckedCoverage(
-            RateEstimate(self.coverage.value, self.coverage.low, self.coverage.high),
+            self.coverage,
             self.goal.within,
             self.calls,
             self.goal.calls,
@@ -94,17 +93,9 @@ class FlipStatus:
         """A sentence with the expected coverage, the calls, and why the check ended."""
         reason = "" if self.ended is None else f"; {self.ended}"
         return (
-            f"Coverage is expected at {expected_text(self.coverage)} after "
+            f"Coverage is expected at {self.coverage.text} after "
             f"{count_text(self.calls, 'call')} (wanted ±{self.goal.within:g}){reason}."
         )
-
-
-def expected_text(expected: Expected) -> str:
-    """Return a figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
-    return (
-        f"{expected.value:.3f} [{expected.low:.3f} – {expected.high:.3f}], "
-        f"±{expected.half_width:.3f}"
-    )
 
 
 # --- the question to the author --------------------------------------------------------------
@@ -188,7 +179,7 @@ class FlipPlan(Question[ScanChoice]):
     """
 
     scan: ScanPlan
-    coverage: Expected
+    coverage: RateEstimate
     scans: int
     doubtful: int
     known: int
@@ -336,7 +327,7 @@ class FlipCheck:
         return int(self._costs[self._asked].sum())
 
     def _end(
-        self, coverage: Expected, so_far: Evaluation, *, in_doubt: bool, affordable: bool
+        self, coverage: RateEstimate, so_far: Evaluation, *, in_doubt: bool, affordable: bool
     ) -> EndReason | None:
         if coverage.half_width <= self._goal.within:
             return EndReason.WITHIN

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds, expected_text
+from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds
 from guardtui.app.scan.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.cli.diagnostics import note
 from guardtui.domain.forecast_record import CheckedCoverage
@@ -53,7 +53,7 @@ class FlipRounds:
         note(
             f"{len(check.doubtful):,} of {len(self.prompts):,} prompts are in doubt, by the "
             f"forecast of {guardrail_text(settings)}: coverage "
-            f"{expected_text(check.status.coverage)}; at most {self.goal.calls:,} calls"
+            f"{check.status.coverage.text}; at most {self.goal.calls:,} calls"
         )
         return check
 

@@ -28,8 +28,8 @@ from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.scan.agreement import EngineAgreement
 from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanCost, ScanPlan
 from guardtui.domain.agreement import agreement
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.metrics import Metrics
-from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
@@ -489,7 +489,7 @@ async def flip_dialog(stage: Stage) -> None:
     cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
     scan = ScanPlan("Profile sandbox", ("a change",), (), cost, False)
     await pushed(
-        stage, FlipDialog(FlipPlan(scan, Expected(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
+        stage, FlipDialog(FlipPlan(scan, RateEstimate(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
     )
 
 

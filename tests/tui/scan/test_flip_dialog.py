@@ -9,7 +9,7 @@ import pytest
 
 from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, FlipStatus, ScanChoice
 from guardtui.app.state import ScanStatus
-from guardtui.forecast.expected import Expected
+from guardtui.domain.estimates import RateEstimate
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
@@ -26,7 +26,7 @@ from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing
 from tests.tui.tax_app import frame, until
 
-COVERAGE = Expected(0.872, 0.812, 0.921)
+COVERAGE = RateEstimate(0.872, 0.812, 0.921)
 GOAL = FlipGoal(0.02, 50)
 CHECK = ScanChoice(apply=True, likely=False, agreed=False, goal=GOAL)
 FLIPS = FlipPlan(plan(), COVERAGE, 3, 90, 10, GOAL)
