@@ -22,7 +22,6 @@ from guardtui.app.scan.plan import (
     FlipCheck,
     FlipGoal,
     FlipPlan,
-    FlipStatus,
     ScanChoice,
     ScanCost,
     ScanPlan,
@@ -32,6 +31,7 @@ from guardtui.app.scan.plan import (
 from guardtui.app.scan.record import Prediction, ScanResults
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.topic import violations
@@ -112,10 +112,9 @@ class ScanPlanning:
             return await self._planned_by_profile(request)
         return await self._planned_by_model(model, request)
 
-    def stopped(self, status: FlipStatus) -> None:
+    def stopped(self, status: CheckedCoverage) -> None:
         """Remember the remaining calls of a stopped check as the next default."""
-        goal = status.goal
-        self._rest = FlipGoal(goal.within, max(1, goal.calls - status.calls))
+        self._rest = FlipGoal(status.within, max(1, status.most_calls - status.calls))
 
     def forget_rest(self) -> None:
         """Forget the rest of a stopped check: the definition has changed."""
@@ -207,9 +206,10 @@ class ScanPlanning:
             choice = await self._author.ask(question)
         else:
             status, known = check.status, check.known
+            goal = FlipGoal(status.within, status.most_calls)
             scans, doubtful = check.first.grounds.scans, len(check.doubtful)
             choice = await self._author.ask(
-                FlipPlan(question, status.coverage, scans, doubtful, known, status.goal)
+                FlipPlan(question, status.coverage, scans, doubtful, known, goal)
             )
         if choice is not None and not choice.other and not request.flips:
             remember(choice)

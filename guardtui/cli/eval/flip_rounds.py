@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,4 +60,5 @@ class FlipRounds:
     @property
     def checked(self) -> CheckedCoverage | None:
         """The result of the check; None before it began."""
-        return None if self.check is None else self.check.status.checked
+        status = None if self.check is None else self.check.status
+        return status and replace(status, ended=status.ended or "stopped")

@@ -278,7 +278,7 @@ async def test_stopping_keeps_the_verdicts_and_says_what_they_tell(
     model.fails = stopped
     await checked(desk, check(NARROW))
     assert desk.step.startswith("stopped: ")
-    assert "Coverage is expected at " in desk.step
+    assert "coverage expected at " in desk.step
     standing = desk.scans.results.standing()
     assert standing is not None
     before = standing.metrics.total
@@ -308,7 +308,7 @@ async def test_progress_tells_calls_and_interval(judged: tuple[Desk, Server, Mod
     await checked(desk, check(NARROW, 25))
     statuses = [state.check for state in seen if state is not None and state.check is not None]
     assert statuses
-    assert all(status.goal == FlipGoal(NARROW, 25) for status in statuses)
+    assert all((status.within, status.most_calls) == (NARROW, 25) for status in statuses)
     widths = [status.coverage.half_width for status in statuses]
     assert widths[-1] < widths[0]
     calls = [status.calls for status in statuses]

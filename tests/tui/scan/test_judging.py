@@ -13,10 +13,10 @@ from textual.pilot import Pilot
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.plan import FlipGoal, FlipStatus
 from guardtui.app.state import ScanStatus, StopReason
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
@@ -129,7 +129,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
 async def test_a_stopped_check_of_the_flips_resumes_as_a_check(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status = FlipStatus(FlipGoal(0.02, 50), RateEstimate(0.8, 0.7, 0.9), 12)
+    status = CheckedCoverage(RateEstimate(0.8, 0.7, 0.9), 0.02, 12, 50, "")
     stopped = ScanStatus("stopped: 12 of 60 verdicts, kept", problem=True, who="Judge")
     async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
         main = play.main
