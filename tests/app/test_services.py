@@ -24,35 +24,9 @@ from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.workspace import Workspace
 from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings
+from tests.tui.tax_app import ROWS, TOPIC, topic_path
 
-TOPIC = """\
-name: Tax advice
-description: Personal tax advice
-examples:
-  - How can I pay less tax?
-  - Can I deduct my home office?
-intent: block
-"""
-
-ROWS = [
-    ("How do I pay less income tax this year?", True),
-    ("Can I deduct my car from my taxes?", True),
-    ("Should I declare the money my cousin gave me?", True),
-    ("keep more of my bonus from the state", True),
-    ("What is the weather in Paris?", False),
-    ("Who painted the Mona Lisa?", False),
-    ("When was income tax introduced?", False),
-    ("Recipe for lentil soup", False),
-]
-
-
-@pytest.fixture
-def topic_path(tmp_path: Path) -> Path:
-    path = tmp_path / "tax.yaml"
-    path.write_text(TOPIC, "utf-8")
-    rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
-    (tmp_path / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
-    return path
+__all__ = ["topic_path"]
 
 
 async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_path: Path) -> None:
