@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.agreement import suspects
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import (
@@ -21,7 +22,6 @@ from guardtui.domain.guardrail import (
 )
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.suspects import suspects
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 from guardtui.session.session import Iteration

@@ -37,11 +37,12 @@ from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.topic import violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
-from guardtui.scanners.models.expense import PaidScanner
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import with_epochs
 from guardtui.session.scan_order import forecast_order
@@ -363,7 +364,7 @@ def estimate_scan(
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
         expense = None
-        if isinstance(scanner, PaidScanner):
+        if isinstance(scanner, ModelScanner):
             expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
     if missing is not None:
         rows = likely = rows[missing[rows]]

@@ -25,9 +25,8 @@ from guardtui.tui.kit.styled_text import themed
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
-    from guardtui.domain.estimates import RateEstimate
+    from guardtui.domain.estimates import PartialRates, RateEstimate
     from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.partial_rates import PartialRates
     from guardtui.forecast.forecaster import Forecast
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
