@@ -17,7 +17,6 @@ from guardtui.app.scan.plan import (
     ScanChoice,
     ScanCost,
     ScanPlan,
-    expected_text,
 )
 from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.text import display_text
@@ -165,7 +164,7 @@ class FlipDialog(FormDialog[ScanChoice | None]):
         plan = self._plan
         yield _plan(plan.scan)
         yield Label(
-            f"Coverage is expected at {expected_text(plan.coverage)}, from "
+            f"Coverage is expected at {plan.coverage.text}, from "
             f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is within",
         )
         with Horizontal(classes="flip-goal"):

@@ -15,7 +15,6 @@ import pytest
 from textual.screen import Screen
 
 from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.export.dialog import ExportDialog
@@ -264,7 +263,7 @@ CASES: dict[str, Case] = {
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
-    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
+    "confirm_labels": Case(lambda stage: stage.main.services.workspace.store.confirmed_labels()),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
