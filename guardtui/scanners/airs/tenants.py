@@ -27,13 +27,12 @@ def read_object(path: Path, remedy: str) -> dict[str, Any] | None:
     if not os.path.lexists(path):
         return None
     try:
-        text = decode(path, read_bytes(path))
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise json_error(path, error, problem="not JSON") from None
+        data = json.loads(decode(path, read_bytes(path)))
     except FileError as error:
         raise broken(path, error.problem, remedy, error.line) from None
+    except (RecursionError, ValueError) as error:
+        found = json_error(path, error, remedy, "not JSON")
+        raise broken(path, found.problem, remedy, found.line) from None
     if not isinstance(data, dict):
         raise broken(path, "not a JSON object", remedy)
     return data
