@@ -14,7 +14,8 @@ from pathlib import Path
 
 async def draw(target: Path) -> None:
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.workspace import Workspace, scratch_sample
+    from guardtui.session.topic_places import scratch_sample
+    from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
 

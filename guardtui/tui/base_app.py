@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -20,7 +21,6 @@ from textual.widget import MountError, Widget
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
-from guardtui.tui.kit.list_motions import Motion, move
 from guardtui.tui.kit.message_log import (
     LoggedMessage,
     MessageLog,
@@ -55,6 +55,9 @@ from guardtui.tui.textual_compat import (
     start_with_theme,
 )
 from guardtui.tui.theme import DARK, THEMES
+
+if TYPE_CHECKING:
+    from guardtui.tui.kit.list_motions import Motion
 
 _MARGIN = 4
 """Cells at both sides of a message."""
@@ -206,6 +209,8 @@ class BaseApp(AppDownloads):
 
     def action_move_in_list(self, motion: Motion) -> None:
         """Move in the table, list or page that has the focus."""
+        from guardtui.tui.kit.list_motions import move
+
         move(self.focused, motion)
 
     def get_key_display(self, binding: Binding) -> str:

@@ -12,7 +12,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.workspace import scratch_sample, topics_in
+from guardtui.session.topic_places import scratch_sample, topics_in
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting
 from guardtui.tui.system.terminal import run_in_terminal

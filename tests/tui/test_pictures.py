@@ -19,7 +19,8 @@ from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
+from guardtui.session.topic_places import SAMPLE, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.kit.dialogs import TextPage

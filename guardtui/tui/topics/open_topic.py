@@ -13,7 +13,8 @@ from textual.widgets.option_list import Option
 
 from guardtui.app.editing.topic_opening import KnownTopic
 from guardtui.domain.text import display_text
-from guardtui.session.workspace import UnknownPromptsError, Workspace
+from guardtui.session.topic_places import UnknownPromptsError
+from guardtui.session.workspace import Workspace
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.inputs.path_suggester import PathSuggester
 from guardtui.tui.kit.form import FormDialog

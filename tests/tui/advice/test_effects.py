@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.topic_places import sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen

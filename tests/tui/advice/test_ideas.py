@@ -16,7 +16,8 @@ from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.topic_places import sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice import ideas
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog

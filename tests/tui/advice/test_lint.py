@@ -20,7 +20,8 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.feature import worth_showing
-from guardtui.tui.editor.lint_lines import LintLines, lint_line
+from guardtui.tui.editor.lint_lines import LintLines
+from guardtui.tui.editor.lint_text import lint_line
 from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen

@@ -11,7 +11,8 @@ import pytest
 from guardtui.domain.guardrail import FORECAST
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.topic_places import sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.guardrail.trust import TrustPage

@@ -25,7 +25,8 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.thresholds import Floors
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.topic_places import sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.results.pane import ResultsPane
