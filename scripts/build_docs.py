@@ -292,7 +292,9 @@ async def draw(
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped")
+    app = GuardtuiApp.of(
+        Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped"
+    )
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
         async with app.run_test(size=_SIZE) as pilot:

@@ -19,7 +19,7 @@ async def draw(target: Path) -> None:
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
+    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
     async with app.run_test(size=(120, 40)) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)

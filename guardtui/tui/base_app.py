@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -93,7 +93,7 @@ class BaseApp(AppDownloads):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
-        self._typed = KeysInTurn(self, super().on_event)
+        self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
         end_crashes_silently(
@@ -177,6 +177,14 @@ class BaseApp(AppDownloads):
             self._error_read_at = monotonic() + lasting
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
+
+    def _must_wait(self, event: Key | Paste) -> bool:
+        must_wait: Callable[[Key | Paste], bool] | None = getattr(self.screen, "must_wait", None)
+        return must_wait is not None and must_wait(event)
+
+    async def release_keys(self) -> None:
+        """Forward the keys that the screen let wait."""
+        await self._typed.release()
 
     async def on_event(self, event: Event) -> None:
         """Forward keys in turn; the first after there was time to read an error removes it."""

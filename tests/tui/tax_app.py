@@ -50,7 +50,7 @@ def topic_path(tmp_path: Path) -> Path:
 
 
 def make_app(topic_path: Path) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
 
 
 def frame(app: App[Any]) -> str:

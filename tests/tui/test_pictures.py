@@ -76,7 +76,7 @@ def pictured(
     compare: Compare, topic_path: Path, size: tuple[int, int], scene: Scene | None = None
 ) -> bool:
     """Whether the screen looks as it did, once the sample is evaluated and the scene played."""
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     app.theme = "textual-dark"
     app.animation_level = "none"
 

@@ -86,7 +86,7 @@ def test_the_table_covers_the_steps() -> None:
 
 @pytest.mark.exhaustive
 async def test_the_keys_of_the_tutorial_do_what_it_says(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("minilm"), threshold=SHIPPED)
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("minilm"), threshold=SHIPPED)
 
     async def type_row(pilot: Pilot[int], main: MainScreen, row: Row) -> None:
         for key in row.keys:

@@ -59,7 +59,7 @@ def measured(main: MainScreen) -> bool:
 async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text: str = BAD) -> None:
     path = write_topic(folder)
     path.write_text(text, "utf-8")
-    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)

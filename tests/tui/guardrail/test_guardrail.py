@@ -58,7 +58,7 @@ async def playing(
     topic_path: Path, remote: RemoteOptions | None = None
 ) -> AsyncIterator[tuple[Pilot[int], GuardtuiApp, MainScreen]]:
     remote = remote or RemoteOptions(environment={}, config=NO_FILE)
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
     async with app.run_test(size=(120, 40)) as pilot:
         yield pilot, app, await ready(pilot, app)
 
@@ -299,7 +299,7 @@ async def test_airs_is_chosen_checked_and_scanned(
         for ending in (".yaml", ".csv"):
             shutil.copyfile(topic_path.with_suffix(ending), path.with_suffix(ending))
         app.post_message(SwitchTopic(Workspace.open(path)))
-        await until(pilot, lambda: bool(app.screen_stack) and app.workspace.topic_file.path == path)
+        await until(pilot, lambda: bool(app.screen_stack) and app.opening.now.path == path)
         await until(pilot, lambda: not main.is_attached)
         new = app.screen_stack[0]
         assert isinstance(new, MainScreen)

@@ -108,7 +108,7 @@ async def test_another_topic_replaces_the_open_one(topic_path: Path, other: Path
         assert [entry.topic for entry in recent_topics()] == [topic_path, other]
 
     app = await drive(topic_path, run)
-    assert app.workspace.topic_file.path == topic_path
+    assert app.opening.now.path == topic_path
 
 
 BROKEN = "name: [x\n"
@@ -397,7 +397,7 @@ async def test_a_running_scan_leads_to_a_question(topic_path: Path, other: Path)
     async with Server(lambda _: sends(then_wait=True)) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
         remote = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
-        app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+        app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
         async with app.run_test(size=(120, 40)) as pilot:
             main = await ready(pilot, app)
             await pilot.press("ctrl+r")
