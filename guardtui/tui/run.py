@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,13 +69,17 @@ def run_app(
     def opens() -> Opened:
         from guardtui.app.editing.topic_opening import choose_scanner, open_or_start
         from guardtui.app.guardrails.remote import RemoteOptions
+        from guardtui.scanners.local.scanner import LocalScanner
         from guardtui.session.chosen_thresholds import wanted_threshold
 
-        workspace = open_or_start(path, given, reading)
+        usual = LocalScanner(encoder or default)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(usual.load)  # takes as long as reading the prompts
+            workspace = open_or_start(path, given, reading)
         remember_opened(workspace)
         return Opened(
             workspace,
-            choose_scanner(workspace, encoder, threshold, default),
+            choose_scanner(workspace, encoder, threshold, default, usual),
             remote or RemoteOptions(),
             metrics,
             threshold or wanted_threshold(workspace.store.settings()),

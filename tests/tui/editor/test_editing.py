@@ -72,8 +72,7 @@ async def test_a_prompt_becomes_an_example_by_a_key(topic_path: Path) -> None:
         await until(pilot, lambda: ROWS[0][0] not in main.services.state.prompts.prompts)
         await until(pilot, lambda: app.screen is main and settled(main))
         await pilot.press("u")
-        await until(pilot, lambda: ROWS[0][0] in main.services.state.prompts.prompts)
-        await until(pilot, lambda: settled(main))
+        await until(pilot, lambda: main.panes.results.table.row_count == len(ROWS))
         await pilot.press("home", "e")
         await until(pilot, lambda: "an example already" in said(app))
         for count in (4, 5):
