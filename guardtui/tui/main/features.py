@@ -123,4 +123,4 @@ class Features:
 
     def _follow(self, feature: Feature) -> None:
         if isinstance(feature, StateObserver):
-            self.services.store.subscribe(feature.state_changed)
+            self.services.store.subscribe(feature.state_changed, *feature.follows)
