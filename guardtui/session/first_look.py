@@ -28,14 +28,17 @@ class FirstLook:
         bases = [file.topic.model_copy(update={"intent": intent}).fingerprint for intent in intents]
         drafts = SessionStore(path, reading=True).abandoned_drafts() if has_session(path) else []
         draft = next((draft for draft in drafts if draft.topic != file.topic), None)
-        self.topic = draft.topic if draft is not None and draft.base in bases else file.topic
+        self._draft = draft if draft is not None and draft.base in bases else None
+        self._kept = self.topic = file.topic if self._draft is None else self._draft.topic
 
     def keep(self, typed: Topic, *, always: bool = False) -> None:
         """Keep what was typed as a draft. Raises StoreError; it is then `unsaved`."""
-        if typed == self.topic:
+        if typed == self._kept:
             return
         self.unsaved = typed
         store = SessionStore(self.path)
         store.save_draft(Draft(typed, self._file.fingerprint))
         store.close()
-        self.unsaved = None
+        self.unsaved, self._kept = None, typed
+        if self._draft is not None:
+            store.drop_draft(self._draft)

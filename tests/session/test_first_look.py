@@ -58,11 +58,21 @@ def test_what_was_typed_is_resumed_at_the_next_opening(topic_path: Path) -> None
     look = FirstLook(topic_path)
     look.keep(look.topic)
     assert not (topic_path.parent / ".guardtui").exists()
-    look.keep(Topic(name="Tax", description="half a sen", intent=Intent.ALLOW))
+    for _ in range(2):
+        look.keep(Topic(name="Tax", description="half a sen", intent=Intent.ALLOW))
     assert look.unsaved is None
+    assert len(SessionStore(topic_path).abandoned_drafts()) == 1
     workspace = Workspace.open(topic_path)
     assert workspace.resume_draft()
     assert workspace.session.topic.description == "half a sen"
+
+
+def test_what_was_typed_takes_the_place_of_the_draft_that_was_drawn(topic_path: Path) -> None:
+    leave_draft(topic_path, "half a sen")
+    look = FirstLook(topic_path)
+    look.keep(look.topic.model_copy(update={"description": "half a sentence"}))
+    (draft,) = SessionStore(topic_path).abandoned_drafts()
+    assert draft.topic.description == "half a sentence"
 
 
 def test_what_cannot_be_kept_is_unsaved(topic_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
