@@ -182,9 +182,9 @@ class BaseApp(AppDownloads):
         must_wait: Callable[[Key | Paste], bool] | None = getattr(self.screen, "must_wait", None)
         return must_wait is not None and must_wait(event)
 
-    async def release_keys(self) -> None:
+    def release_keys(self) -> None:
         """Forward the keys that the screen let wait."""
-        await self._typed.release()
+        self.call_later(self._typed.release)
 
     async def on_event(self, event: Event) -> None:
         """Forward keys in turn; the first after there was time to read an error removes it."""

@@ -247,7 +247,7 @@ class MainScreen(Screen[None]):
         self._start()
         self._take_over(drawn)
         assert isinstance(self.app, BaseApp)  # noqa: S101 - no other shows it
-        await self.app.release_keys()
+        self.app.release_keys()
 
     def _embed(self, opened: Opened) -> None:
         """Embed a small prompt set; a large one is embedded in parts, by the services."""
