@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.text import display_text
-from guardtui.files.problems import FileError, decode, json_problem, read_bytes
+from guardtui.files.problems import FileError, decode, json_error, read_bytes
 from guardtui.scanners.airs.errors import AirsError
 
 PATH_VARIABLE = "PRISMA_AIRS_TENANTS_PATH"
@@ -30,11 +30,9 @@ def read_object(path: Path, remedy: str) -> dict[str, Any] | None:
         data = json.loads(decode(path, read_bytes(path)))
     except FileError as error:
         raise broken(path, error.problem, remedy, error.line) from None
-    except json.JSONDecodeError as error:
-        problem, line = json_problem(error)
-        raise broken(path, f"not JSON: {problem}", remedy, line) from None
-    except (RecursionError, ValueError):
-        raise broken(path, "the JSON cannot be read", remedy) from None
+    except (RecursionError, ValueError) as error:
+        found = json_error(path, error, remedy, "not JSON")
+        raise broken(path, found.problem, remedy, found.line) from None
     if not isinstance(data, dict):
         raise broken(path, "not a JSON object", remedy)
     return data
