@@ -167,17 +167,18 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     ]
     new = [text for text in after.examples if text not in before.examples]
     replaced, dropped = removed[: len(new)], removed[len(new) :]
+    quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
+    added = len(new) - len(replaced)
     if replaced:
-        parts.append(f"replace {named_examples(replaced)}")
-    if len(new) > len(replaced):
-        added = len(new) - len(replaced)
-        parts.append("add an example" if added == 1 else f"add {added} examples")
+        one = ", one of them" if len(replaced) > 1 else ""
+        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
+    if added:
+        parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
     start = ", ".join(parts[:-1])
     text = f"{start} and {parts[-1]}" if start else parts[-1]
-    like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
-    return capitalized(text + like) + worded
+    return capitalized(text) + worded
 
 
 def _check(forecast: Forecast | None) -> Idea | None:

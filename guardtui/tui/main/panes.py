@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -17,7 +18,6 @@ from guardtui.domain.topic import Topic
 from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
 from guardtui.tui.registry.footer import FittingFooter
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from guardtui.tui.scan.pane import ScanPane
     from guardtui.tui.side.panes import CategoriesPane, HistoryPane
 
-BREAKPOINTS: Breakpoints = (
+SMALLEST = (40, 15)
+"""Columns and lines of the smallest usable screen."""
+
+BREAKPOINTS = (
     [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
 )
@@ -54,6 +57,17 @@ class _Outline(Static):
     def __init__(self, name: str) -> None:
         super().__init__("", id=name)
         self.border_title = self.heading = name.capitalize()
+
+
+def classes_for(size: Size) -> list[str]:
+    """Return the classes of a screen of this size, to set them before it is drawn.
+
+    Textual sets them once the screen has been styled, and then styles every widget again.
+    """
+    return [
+        max((least, name) for least, name in names if least <= cells)[1]
+        for names, cells in zip(BREAKPOINTS, size, strict=True)
+    ]
 
 
 class Panes:
@@ -120,7 +134,11 @@ class Panes:
             with Vertical(id="side"):
                 yield from map(self.named, SIDE)
         yield FittingFooter(compact=True, show_command_palette=False)
-        yield too_small("guardtui needs")
+        yield Static(
+            f"guardtui needs {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"
+            "Nothing is lost: make the window larger.",
+            id="too-small",
+        )
 
     async def mount_before_footer(self, widget: Widget) -> None:
         """Add a widget above the footer."""

@@ -120,8 +120,8 @@ TABLE_MOVES = tuple(
         ("down", "cursor_down", "Row down", "Select the row below"),
         ("pageup", "page_up", "Page up", "Select the row one screen above"),
         ("pagedown", "page_down", "Page down", "Select the row one screen below"),
-        ("home", "first_row", "First row", "Select the first row"),
-        ("end", "last_row", "Last row", "Select the last row"),
+        ("home", "first", "First row", "Select the first row"),
+        ("end", "last", "Last row", "Select the last row"),
         ("enter", "activate_row", "Open row", "Open the selected row"),
     )
 )

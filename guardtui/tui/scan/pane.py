@@ -11,8 +11,8 @@ from guardtui.domain.figures import duration_text
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
+from guardtui.tui.kit.block_chart import progress_bar
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:

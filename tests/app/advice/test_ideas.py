@@ -27,6 +27,7 @@ from guardtui.app.advice.ideas import (
     gain_text,
     missing_prompts,
     ranked_ideas,
+    summary,
 )
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
@@ -69,6 +70,22 @@ def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
 def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> Ideas:
     given = {"forecast": None, **known}
     return ranked_ideas(bench.topic, bench.prompts, found, **given)
+
+
+@pytest.mark.parametrize(
+    ("examples", "text"),
+    [
+        (("new",), "Replace example 1 by “new” and drop example 2"),
+        (("new", "other"), "Replace examples 1 and 2, one of them by “other”"),
+        (("a", "b", "new"), "Add the example “new”"),
+    ],
+)
+def test_several_edits_are_summed_up_each_with_what_it_brings(
+    examples: tuple[str, ...], text: str
+) -> None:
+    before = Topic(examples=("a", "b"))
+    edits = proposal(Topic(examples=examples))
+    assert summary(before, replace(edits, changes=("one", "two"))) == text
 
 
 def test_edits_are_offered_the_surest_first(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from guardtui.session.other_verdicts import GuardrailVerdicts, OtherVerdicts
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.results.other_columns import other_cells, other_columns, sort_values
+from guardtui.tui.results.columns import other_cells, other_columns, sort_values
 from tests.guardrails import airs_settings, judge_settings
 from tests.tui.panel_app import judged, opened, record
 from tests.tui.results_app import notes

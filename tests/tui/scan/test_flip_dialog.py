@@ -16,14 +16,14 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.tui.scan.flip_dialog import FlipDialog
+from guardtui.tui.scan.dialogs import FlipDialog
 from guardtui.tui.scan.pane import scan_text
 from tests.app.scan.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
 from tests.scanners.models.judges import asked as asked_of
 from tests.scanners.models.judges import said
 from tests.sessions import Scanned, answers
-from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
+from tests.tui.scan.test_dialogs import NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing
 from tests.tui.tax_app import frame, until
 
@@ -78,22 +78,6 @@ async def test_a_judge_has_nothing_to_apply() -> None:
     assert "Check the likely flips with a judge" in shown
     assert "Apply" not in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=False, other=True)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
-async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
-    changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
-    cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4)))
-    attack = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
-    _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
-    for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
-        assert words in shown
-    assert not {ord(character) for character in shown} - {10} & {
-        *range(0x20),
-        *range(0x7F, 0xA0),
-        0x202E,
-    }
 
 
 def test_the_line_shows_calls_and_interval_of_a_check() -> None:
