@@ -315,7 +315,7 @@ async def running(folder: Path, count: int, encoder: str) -> Any:
     make_full_collections_rare()
     path = write_workspace(folder / f"{encoder}-{count}", count)
     scanner = LocalScanner(encoder, cache=folder / "cache")
-    app = GuardtuiApp(Workspace.open(path), scanner)
+    app = GuardtuiApp.of(Workspace.open(path), scanner)
     painted = draws(app)
     async with app.run_test(size=SIZE):
         main = app.screen_stack[0]

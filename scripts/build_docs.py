@@ -274,12 +274,15 @@ async def draw(
 ) -> None:
     """Run the app on a copy of the sample and write the pictures to `folder`."""
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.workspace import Workspace, scratch_sample
+    from guardtui.session.topic_places import scratch_sample
+    from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped")
+    app = GuardtuiApp.of(
+        Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped"
+    )
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
         async with app.run_test(size=_SIZE) as pilot:

@@ -124,6 +124,13 @@ def test_help_loads_no_slow_modules() -> None:
 
 
 @pytest.mark.process
+def test_the_first_screen_loads_neither_data_libraries_nor_scanners() -> None:
+    loaded = imported("import guardtui.cli.open, guardtui.tui.run")
+    assert sorted((NETWORK | HEAVY | {"numpy", "polars"}) & loaded) == []
+    assert not any(name.startswith("guardtui.scanners") for name in loaded)
+
+
+@pytest.mark.process
 def test_importing_the_package_loads_nothing_of_it() -> None:
     loaded = imported("import guardtui")
     assert {name for name in loaded if name.startswith("guardtui")} == {"guardtui"}

@@ -122,7 +122,7 @@ class Services:
             self.ideas,
             self.measured,
         ):
-            self.store.subscribe(listener.state_changed)
+            self.store.subscribe(listener.state_changed, *listener.follows)
 
     @property
     def state(self) -> AppState:

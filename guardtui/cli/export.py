@@ -26,8 +26,9 @@ from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.prompt_file import load_prompts_of
-from guardtui.session.report_reader import has_session, recorded_topics, session_file
+from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session_file import has_session, session_file
 from guardtui.session.store import SessionStore
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +37,16 @@ from guardtui.cli.options import (
     threshold_option,
     writer_option,
 )
-from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.models.decision import DecisionOptions
     from guardtui.scanners.models.judge import JudgeOptions
+    from guardtui.session.epochs import Epochs
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
@@ -144,11 +145,10 @@ def prepared(
             "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
         )
     request = parse_epochs(EpochFlags(epochs, reducer))
-    chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
-    limits = RunOptions(budget=budget, max_tokens=max_tokens)
-    allow_http = str(beside.get("allow-http")) == "true"
-    models = _models(chosen, limits, writer, allow_http=allow_http)
-    airs = _airs_flags(chosen, sandbox=sandbox)
+    scans = _Scans(guardrail, fresh, budget, max_tokens, writer, request)
+    remote, encoder = None, None
+    if sandbox or scans != _Scans():  # else nothing is to be checked before the first screen
+        remote, encoder = _remote_options(scans, topic, sandbox=sandbox)
     load_plugins(plugins)
     measures = own_metrics(metrics)
     from guardtui.config import load_config
@@ -156,24 +156,9 @@ def prepared(
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
     def start() -> int:
-        from guardtui.app.guardrails.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
-        configuration = chosen.configuration
-        remote = RemoteOptions(
-            airs,
-            rate=getattr(configuration, "rate", None),
-            fresh=fresh,
-            batches=getattr(configuration, "batch", False),
-            most_tokens=max_tokens,
-            most_cost=budget,
-            guardrail=None if guardrail.name is None else chosen,
-            judge=models.judge,
-            decision=models.decision,
-            writer=models.writer,
-            epochs=request,
-        )
-        if not sandbox:
+        if not sandbox or remote is None:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
         from guardtui.cli.sandbox import sandbox_process
 
@@ -185,8 +170,54 @@ def prepared(
     return start
 
 
+@dataclass(frozen=True)
+class _Scans:
+    """The options of scans."""
+
+    guardrail: GuardrailFlags = field(default_factory=GuardrailFlags)
+    fresh: bool = False
+    budget: float | None = None
+    max_tokens: int | None = None
+    writer: str | None = None
+    epochs: Epochs | None = None
+
+
+def _remote_options(
+    scans: _Scans, topic: Path | None, *, sandbox: bool
+) -> tuple[RemoteOptions, str | None]:
+    """Return the options of remote guardrails, and the encoder of the engine, or None.
+
+    Raises UsageError and InputError.
+    """
+    from guardtui.app.guardrails.remote import RemoteOptions
+
+    chosen, encoder, beside = scans.guardrail.with_encoder(
+        topic, others=() if scans.writer is None else _HTTP
+    )
+    limits = RunOptions(budget=scans.budget, max_tokens=scans.max_tokens)
+    allow_http = str(beside.get("allow-http")) == "true"
+    models = _models(chosen, limits, scans.writer, allow_http=allow_http)
+    configuration = chosen.configuration
+    remote = RemoteOptions(
+        _airs_flags(chosen, sandbox=sandbox),
+        rate=getattr(configuration, "rate", None),
+        fresh=scans.fresh,
+        batches=getattr(configuration, "batch", False),
+        most_tokens=scans.max_tokens,
+        most_cost=scans.budget,
+        guardrail=None if scans.guardrail.name is None else chosen,
+        judge=models.judge,
+        decision=models.decision,
+        writer=models.writer,
+        epochs=scans.epochs,
+    )
+    return remote, encoder
+
+
 def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | int | None]:
     """Return the settings of AIRS that a guardrail names. Raises UsageError in a sandbox."""
+    from guardtui.scanners.configuration import AirsConfiguration
+
     configuration = guardrail.configuration
     if not isinstance(configuration, AirsConfiguration):
         return {}

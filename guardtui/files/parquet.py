@@ -12,16 +12,14 @@ from pathlib import Path
 import polars as pl
 
 from guardtui.files.problems import FileError
+from guardtui.files.table_formats import PARQUET_MAGIC
 from guardtui.files.trial_read import PARQUET, remember_sound, survives
-
-MAGIC = b"PAR1"
-"""First and last four bytes of every Parquet file."""
 
 
 def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
     """Return the rows of a Parquet file called `path` with this content. Raises FileError."""
     # If the last bytes are missing, the file is truncated; that needs no trial in a process.
-    if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
+    if not (content.startswith(PARQUET_MAGIC) and content.endswith(PARQUET_MAGIC)):
         raise _damaged(path)
     if not survives(PARQUET, content):
         raise _damaged(path, "needs too much memory")

@@ -158,16 +158,6 @@ def _matched(part: object, topic: Topic) -> int:
     return names.index(_text(part))
 
 
-def session_file(topic_path: Path) -> Path:
-    """Return the file with the sessions of the topic files of a folder."""
-    return topic_path.parent / FOLDER / FILE
-
-
-def has_session(topic_path: Path) -> bool:
-    """Return whether the folder of a topic file has sessions, without creating any."""
-    return session_file(topic_path).is_file()
-
-
 def recorded_topics(folder: Path) -> list[str]:
     """Return names of the topic files in `folder` that have iterations, last used first.
 

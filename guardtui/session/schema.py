@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from guardtui.session.guardrail_migration import guardrails_to_objects
 from guardtui.session.stored_json import read_json
 
 _SCHEMA_1 = """
@@ -159,9 +158,17 @@ _TABLES: Mapping[str, Callable[[sqlite3.Connection, int, str, Any], None]] = {
 }
 """Settings that now have a table of their own, by their old names."""
 
+
+def _guardrails_to_objects(database: sqlite3.Connection) -> None:
+    # Imported when needed: few files are so old.
+    from guardtui.session.guardrail_migration import guardrails_to_objects
+
+    guardrails_to_objects(database)
+
+
 _CARRIED: Mapping[int, Callable[[sqlite3.Connection], None]] = {
     5: _settings_to_rows,
-    8: guardrails_to_objects,
+    8: _guardrails_to_objects,
 }
 """Data migrations that follow a script, by the version it creates."""
 

@@ -7,19 +7,20 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.session.draft_lock import DraftLock, forget, is_held
-from guardtui.session.evaluation_codec import COLUMNS, pack_forecast, read_iteration, values_of
-from guardtui.session.session import Decision, Iteration
 from guardtui.session.session_file import DAMAGED, SessionFile
 from guardtui.session.session_file import StoreError as StoreError
 from guardtui.session.stored_json import read_json
+
+if TYPE_CHECKING:
+    from guardtui.session.session import Decision, Iteration
 
 _UNREADABLE = (
     ValueError,
@@ -47,6 +48,8 @@ class Draft:
 
 class SessionStore:
     """All sessions of the topic files in one folder.
+
+    Iterations are decoded by a module that is imported with the first one: numpy takes its time.
 
     Every call is one atomic transaction. Two processes may use one file, because the database
     assigns the numbers of iterations. Every method raises `StoreError`.
@@ -106,6 +109,8 @@ class SessionStore:
 
     def add_iteration(self, iteration: Iteration) -> Iteration:
         """Record an iteration durably; returns it with the number it got."""
+        from guardtui.session.evaluation_codec import pack_forecast, values_of
+
         values = {
             "created": iteration.created,
             "decision": iteration.decision.value,
@@ -132,6 +137,8 @@ class SessionStore:
 
     def complete_iteration(self, iteration: Iteration) -> None:
         """Update an iteration that has received more verdicts."""
+        from guardtui.session.evaluation_codec import values_of
+
         values = values_of(iteration.evaluation)
         changes = ", ".join(
             f"{name} = ?" for name in values
@@ -144,24 +151,20 @@ class SessionStore:
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""
-        with self.connection() as database:
-            rows = database.execute(
-                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
-                (self._session,),
-            ).fetchall()
-        return self._read(rows)
+        return self._read("number")
 
     def newest_iteration(self) -> Iteration | None:
         """Return the latest iteration without reading the others, or None."""
-        with self.connection() as database:
-            row = database.execute(
-                f"SELECT {COLUMNS} FROM iteration WHERE session = ? "  # noqa: S608
-                "ORDER BY number DESC LIMIT 1",
-                (self._session,),
-            ).fetchone()
-        return self._read([row])[0] if row is not None else None
+        return next(iter(self._read("number DESC LIMIT 1")), None)
 
-    def _read(self, rows: Iterable[Sequence[Any]]) -> list[Iteration]:
+    def _read(self, order: str) -> list[Iteration]:
+        from guardtui.session.evaluation_codec import COLUMNS, read_iteration
+
+        with self.connection() as database:
+            rows = database.execute(
+                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY {order}",  # noqa: S608
+                (self._session,),
+            ).fetchall()
         try:
             return [read_iteration(*row) for row in rows]
         except _UNREADABLE as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,9 +20,10 @@ from guardtui.session.prompt_file import (
     reading_of,
     remember_reading,
 )
-from guardtui.session.report_reader import has_session
 from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
+from guardtui.session.topic_places import usual_prompts
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
@@ -34,28 +33,10 @@ if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
     from guardtui.large_sets.sample import Sample
 
-SAMPLE = "tax-advice"
-"""Stem of the sample topic that opens if nothing was opened before."""
-
 
 def now() -> str:
     """Return the time as ISO 8601 UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-_PROMPT_ENDINGS = (".csv", ".jsonl", ".parquet")
-
-
-class UnknownPromptsError(FileError):
-    """A topic file without prompts beside it or known from earlier use."""
-
-    def __init__(self, topic_path: Path) -> None:
-        super().__init__(
-            topic_path,
-            "no prompt set is known for this topic",
-            f"name one: guardtui {topic_path.name} --prompts FILE "
-            "(guardtui sample prints an example)",
-        )
 
 
 class Workspace:
@@ -102,7 +83,7 @@ class Workspace:
         PromptSetError or StoreError.
         """
         topic_file = load_topic(topic_path)
-        chosen = prompts_path or _usual_prompts(topic_path)
+        chosen = prompts_path or usual_prompts(topic_path)
         reading = reading or _usual_reading(topic_path, chosen)
         prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
@@ -317,19 +298,6 @@ def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
 
 
-def _usual_prompts(topic_path: Path) -> Path:
-    remembered = ""
-    if topic_path.exists():
-        remembered = SessionStore(topic_path, reading=True).prompt_file()
-    if remembered and Path(remembered).is_file():
-        return Path(remembered)
-    for ending in _PROMPT_ENDINGS:
-        candidate = topic_path.with_suffix(ending)
-        if candidate.exists():
-            return candidate
-    raise UnknownPromptsError(topic_path)
-
-
 def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
     """Return how these prompts were read if they were used last."""
     if has_session(topic_path):
@@ -337,53 +305,3 @@ def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
         if store.prompt_file() == str(prompts.resolve()):
             return reading_of(store)
     return AS_WRITTEN
-
-
-# --- topics of a folder, and the sample ---------------------------------------------------
-
-
-def data_folder() -> Path:
-    """Return the folder of the scratch sample and recent topics, by default the user's data."""
-    if named := os.environ.get("GUARDTUI_DATA"):
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("guardtui", appauthor=False)
-
-
-def topics_in(folder: Path) -> list[Path]:
-    """Return the topic files of a folder with prompts of the same name, sorted by name."""
-    topics = []
-    for path in sorted(folder.glob("*.y*ml")):
-        has_prompts = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
-        if has_prompts and path.suffix in (".yaml", ".yml"):
-            with contextlib.suppress(FileError):
-                load_topic(path)
-                topics.append(path)
-    return topics
-
-
-def sample_folder() -> Path:
-    """Return the shipped sample data: in the installed package, or at the top of a checkout."""
-    package = Path(__file__).parent.parent
-    for folder in (package / "sample_data", package.parent / "sample_data"):
-        if folder.is_dir():
-            return folder
-    raise FileError(package, "the sample data is missing", "reinstall guardtui")
-
-
-def scratch_sample() -> tuple[Path, Path]:
-    """Return an editable copy of the sample; created once, and never overwritten."""
-    source, target = sample_folder(), data_folder() / "sample"
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for file in sorted(source.iterdir()):
-            if file.suffix in (".yaml", ".csv") and not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
-    except OSError as error:
-        raise FileError(
-            target,
-            f"cannot be written ({error.strerror})",
-            "set GUARDTUI_DATA to a folder of yours",
-        ) from error
-    return target / f"{SAMPLE}.yaml", target / f"{SAMPLE}.csv"

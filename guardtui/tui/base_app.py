@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -20,7 +21,6 @@ from textual.widget import MountError, Widget
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
-from guardtui.tui.kit.list_motions import Motion, move
 from guardtui.tui.kit.message_log import (
     LoggedMessage,
     MessageLog,
@@ -54,6 +54,9 @@ from guardtui.tui.textual_compat import (
     start_with_theme,
 )
 from guardtui.tui.theme import DARK, THEMES
+
+if TYPE_CHECKING:
+    from guardtui.tui.kit.list_motions import Motion
 
 _MARGIN = 4
 """Cells at both sides of a message."""
@@ -89,7 +92,7 @@ class BaseApp(AppDownloads):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
-        self._typed = KeysInTurn(self, super().on_event)
+        self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
         end_crashes_silently(
@@ -174,6 +177,14 @@ class BaseApp(AppDownloads):
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
 
+    def _must_wait(self, event: Key | Paste) -> bool:
+        must_wait: Callable[[Key | Paste], bool] | None = getattr(self.screen, "must_wait", None)
+        return must_wait is not None and must_wait(event)
+
+    def release_keys(self) -> None:
+        """Forward the keys that the screen let wait."""
+        self.call_later(self._typed.release)
+
     async def on_event(self, event: Event) -> None:
         """Forward keys in turn; the first after there was time to read an error removes it."""
         read_at = self._error_read_at
@@ -205,6 +216,8 @@ class BaseApp(AppDownloads):
 
     def action_move_in_list(self, motion: Motion) -> None:
         """Move in the table, list or page that has the focus."""
+        from guardtui.tui.kit.list_motions import move
+
         move(self.focused, motion)
 
     def get_key_display(self, binding: Binding) -> str:

@@ -13,7 +13,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 TOPIC = Topic(
     name="Tax advice",

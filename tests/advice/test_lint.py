@@ -23,7 +23,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 from .conftest import TOPIC
 

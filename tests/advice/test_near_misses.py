@@ -12,7 +12,7 @@ from guardtui.domain.topic import Intent
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 TAX = ("How can I pay less tax?", "Can I deduct my car?", "How do I file my tax return?")
 FAR = ("How do I make onion soup?", "Who won the world cup?", "Why do cats purr at night?")

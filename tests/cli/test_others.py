@@ -14,8 +14,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.session.report_reader import session_file
 from guardtui.session.session import Decision, Iteration
+from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.guardrails import engine_settings
 

@@ -13,7 +13,7 @@ import pytest
 
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.sessions import Scanned
 
 from .conftest import TOPIC, Run

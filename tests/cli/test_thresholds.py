@@ -13,7 +13,7 @@ import pytest
 from sklearn import metrics as oracle
 
 from guardtui.files.prompt_files import load_prompts
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 from .conftest import Run, prompts_csv
 

@@ -22,7 +22,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator, RemoteEvaluator
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.guardrails import other_settings
 
 PROMPTS = load_prompts(sample_folder() / "tax-advice.csv")

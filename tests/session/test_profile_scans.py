@@ -19,7 +19,7 @@ from guardtui.scanners.base import Progress, Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.profile_scans import ProfileScan, WithCompanions
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.guardrails import other_settings
 
 PROMPTS = load_prompts(sample_folder() / "tax-advice.csv")

@@ -12,7 +12,8 @@ from guardtui.files.problems import FileError
 from guardtui.session import prompt_file
 from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.workspace import UnknownPromptsError, Workspace
+from guardtui.session.topic_places import UnknownPromptsError
+from guardtui.session.workspace import Workspace
 from tests.large_sets.large_prompts import TOPIC, write_prompts
 
 

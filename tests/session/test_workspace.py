@@ -19,13 +19,8 @@ from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
-from guardtui.session.workspace import (
-    SAMPLE,
-    Workspace,
-    data_folder,
-    scratch_sample,
-    topics_in,
-)
+from guardtui.session.topic_places import SAMPLE, data_folder, scratch_sample, topics_in
+from guardtui.session.workspace import Workspace
 from tests.session.test_session import evaluation
 
 TOPIC = """\

@@ -131,6 +131,6 @@ async def playing(
     topic_path: Path, options: RemoteOptions, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[Play]:
     """The app, opened anew on a topic."""
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=size) as pilot:
         yield Play(pilot, app, await ready(pilot, app))

@@ -13,7 +13,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.topic_places import sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from tests.tui import settling
@@ -60,7 +61,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make_app(topic_path: Path) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
 
 
 def frame(app: App[Any]) -> str:

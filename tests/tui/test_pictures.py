@@ -18,7 +18,8 @@ from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
+from guardtui.session.topic_places import SAMPLE, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.kit.dialogs import TextPage
@@ -74,7 +75,7 @@ def pictured(
     compare: Compare, topic_path: Path, size: tuple[int, int], scene: Scene | None = None
 ) -> bool:
     """Whether the screen looks as it did, once the sample is evaluated and the scene played."""
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     app.theme = "textual-dark"
     app.animation_level = "none"
 

@@ -123,7 +123,7 @@ def test_what_is_pressed_is_what_the_steps_say() -> None:
 
 @pytest.mark.exhaustive
 async def test_the_keys_of_the_tutorial_do_what_it_says(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("minilm"), threshold=SHIPPED)
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("minilm"), threshold=SHIPPED)
 
     async def type_row(pilot: Pilot[int], main: MainScreen, row: Row) -> None:
         for key in row.keys:

@@ -195,6 +195,8 @@ class _Found:
 class IdeaAdvice:
     """Keeps `AppState.ideas` up to date with the shown evaluation."""
 
+    follows = ("topic", "prompts", "evaluation")
+
     def __init__(
         self,
         context: Context,

@@ -67,6 +67,8 @@ def _counted(evaluation: Evaluation) -> Metrics | None:
 class DefinitionLint:
     """Keeps `AppState.advice` up to date with the definition and its evaluation."""
 
+    follows = ("topic", "evaluation")
+
     def __init__(self, context: Context) -> None:
         self._store, self._engine, self._jobs = context.store, context.engine, context.jobs
         self._measured: _Subject | None = None

@@ -22,6 +22,8 @@ _GROUP = "preview"
 class Preview:
     """Keeps the shown evaluation up to date with the definition and the prompts."""
 
+    follows = ("topic", "prompts", "companions", "pinned")
+
     def __init__(
         self,
         context: Context,

@@ -280,6 +280,8 @@ class MeasuredDefinitions:
     It is recorded after the pause and written in a thread, so that typing never waits.
     """
 
+    follows = ("topic", "prompts", "evaluation")
+
     def __init__(self, context: Context) -> None:
         self._workspace, self._author, self._jobs = context.workspace, context.author, context.jobs
         self.pause = PAUSE

@@ -44,6 +44,8 @@ class Scans:
     State changes on the event loop only. During a scan the display calls `poll`.
     """
 
+    follows = ("topic", "prompts", "companions")
+
     def __init__(
         self,
         context: Context,

@@ -37,7 +37,7 @@ from guardtui.scanners.base import Report, Scanner
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.profile_scans import ProfileScan
-from guardtui.session.report_reader import session_file
+from guardtui.session.session_file import session_file
 
 _FINDINGS = 3  # of one prompt set, listed one by one
 _NAME_CHARACTERS = 60

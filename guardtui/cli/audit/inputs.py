@@ -19,7 +19,7 @@ from guardtui.files.profile_files import ProfileTopics, is_profile, load_profile
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.shared_prompts import SharedPrompts, load_shared
 from guardtui.files.topic_files import NotATopicError, TopicFile
-from guardtui.session.report_reader import has_session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore, StoreError
 
 BESIDE = (".csv", ".jsonl", ".ndjson", ".tsv", ".parquet")

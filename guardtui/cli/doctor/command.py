@@ -196,7 +196,7 @@ def _encoders() -> Iterator[CheckResult]:
 
 def _sample_data() -> CheckResult:
     from guardtui.files.problems import FileError
-    from guardtui.session.workspace import sample_folder
+    from guardtui.session.topic_places import sample_folder
 
     try:
         folder = sample_folder()

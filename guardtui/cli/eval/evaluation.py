@@ -34,7 +34,8 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
-from guardtui.session.report_reader import RecordedError, session_file
+from guardtui.session.report_reader import RecordedError
+from guardtui.session.session_file import session_file
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds

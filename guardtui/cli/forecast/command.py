@@ -66,7 +66,7 @@ def command(
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
-    from guardtui.session.report_reader import session_file
+    from guardtui.session.session_file import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)

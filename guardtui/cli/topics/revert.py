@@ -27,7 +27,7 @@ from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.session.applied import AppliedLog
-from guardtui.session.report_reader import has_session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
 

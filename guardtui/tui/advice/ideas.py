@@ -210,6 +210,8 @@ def rows_text(proposal: Proposal, prompts: pl.Series) -> Text:
 class IdeaFeature:
     """Shows the best idea in a line and all on a page, and takes one."""
 
+    follows = ("ideas", "topic", "evaluation")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
@@ -227,8 +229,6 @@ class IdeaFeature:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show the best idea for the current definition."""
-        if new.ideas is old.ideas and new.topic == old.topic and new.evaluation is old.evaluation:
-            return
         ideas = self._current(new)
         pending = ""
         if ideas is None:

@@ -68,9 +68,12 @@ class TopicField(EdgeTextArea):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(
-            text, id=f"field-{name}", classes="field", compact=True, tab_behavior="focus",
-            soft_wrap=True, highlight_cursor_line=False,
+            text, id=f"field-{name}", classes="field", tab_behavior="focus", soft_wrap=True,
+            highlight_cursor_line=False,
         )  # fmt: skip
+        # As `compact=True`, which styles each field once more.
+        self.set_reactive(TextArea.compact, True)
+        self.add_class("-textual-compact", update=False)
         self.field = name
         self.limit = limit
         self.hints: tuple[str, ...] = ()

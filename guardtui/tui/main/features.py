@@ -28,13 +28,7 @@ from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.tour.feature import TourFeature
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    from guardtui.app.guardrails.remote import RemoteOptions
-    from guardtui.domain.operating_point import Wanted
-    from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.own_metrics import OwnMetric
-    from guardtui.session.workspace import Workspace
+    from guardtui.tui.main.opening import Opened
     from guardtui.tui.main.window import Window
 
 ON_DEMAND = {
@@ -56,28 +50,16 @@ ON_DEMAND = {
 class Features:
     """The features of one workspace; each new state goes to the observers in their order."""
 
-    def __init__(
-        self,
-        screen: Screen[None],
-        window: Window,
-        workspace: Workspace,
-        scanner: LocalScanner,
-        remote: RemoteOptions,
-        metrics: Sequence[OwnMetric] = (),
-        *,
-        resumed: bool = False,
-        threshold: Wanted = None,
-    ) -> None:
-        """The arguments are those of `Services`; `window` serves the features of `screen`."""
+    def __init__(self, window: Window, opened: Opened) -> None:
         self.services = services = Services(
-            workspace,
-            scanner,
-            remote,
-            metrics,
+            opened.workspace,
+            opened.scanner,
+            opened.remote,
+            opened.metrics,
             window,
             window,
-            resumed=resumed,
-            threshold=threshold,
+            resumed=opened.resumed,
+            threshold=opened.threshold,
         )
         self._window = window
         self.availability = Availability(services)
@@ -137,4 +119,4 @@ class Features:
 
     def _follow(self, feature: Feature) -> None:
         if isinstance(feature, StateObserver):
-            self.services.store.subscribe(feature.state_changed)
+            self.services.store.subscribe(feature.state_changed, *feature.follows)

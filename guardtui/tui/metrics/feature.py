@@ -28,6 +28,7 @@ _PADDING = 2
 class HeaderFeature:
     """The header: files, saved or not, the scan, and the guardrail of the figures."""
 
+    follows = ("topic", "files", "connection", "scan", "evaluation")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
@@ -42,7 +43,7 @@ class HeaderFeature:
             or new.topic.intent is not old.topic.intent
             or new.files != old.files
             or new.connection != old.connection
-            or _scan_text(new.scan) != _scan_text(old.scan)
+            or (new.scan is not old.scan and _scan_text(new.scan) != _scan_text(old.scan))
             or (new.evaluation is not old.evaluation and _badge(new) != _badge(old))
         ):
             self.draw()
@@ -130,25 +131,23 @@ def _target(state: AppState) -> str:
 class MetricsFeature:
     """The dashboard, made of the shown evaluation and the session's iterations."""
 
+    follows = ("evaluation", "comparison", "figures", "iterations", "fit")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Show the newest figures if any changed."""
+        """Show the newest figures."""
         evaluation = new.evaluation
-        if evaluation is None or (
-            evaluation is old.evaluation
-            and new.comparison is old.comparison
-            and new.figures is old.figures
-            and new.iterations is old.iterations
-            and new.fit is old.fit
-        ):
+        if evaluation is None:
             return
         dashboard = self._dashboard(new, evaluation)
-        self._window.panes.metrics.dashboard = dashboard
-        self._window.panes.mark_focus()
+        pane = self._window.panes.metrics
+        heading = pane.heading
+        pane.dashboard = dashboard
+        if pane.heading != heading:
+            self._window.panes.mark_focus()
         self._window.panes.summary.update(themed(summary(dashboard)), layout=False)
 
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:

@@ -7,13 +7,13 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from guardtui.tui.registry.actions import TABLE, bindings
+from guardtui.tui.registry.actions import TABLE, TABLE_MOVES, bindings
 from guardtui.tui.table import messages as table_messages
 from guardtui.tui.table.columns import (
     PlacedColumn,
@@ -39,25 +39,7 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     the flexible one has 10 cells. While rows are marked the gutter has a second cell.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            key,
-            action,
-            description,
-            show=False,
-            tooltip=tooltip,
-            id=f"table.{action}",
-        )
-        for key, action, description, tooltip in (
-            ("up", "cursor_up", "Row up", "Select the row above"),
-            ("down", "cursor_down", "Row down", "Select the row below"),
-            ("pageup", "page_up", "Page up", "Select the row one screen above"),
-            ("pagedown", "page_down", "Page down", "Select the row one screen below"),
-            ("home", "first", "First row", "Select the first row"),
-            ("end", "last", "Last row", "Select the last row"),
-            ("enter", "activate_row", "Open row", "Open the selected row"),
-        )
-    ] + bindings(TABLE)
+    BINDINGS: ClassVar[list[BindingType]] = [*TABLE_MOVES, *bindings(TABLE)]
 
     RowSelected: TypeAlias = table_messages.RowSelected
     RowActivated: TypeAlias = table_messages.RowActivated

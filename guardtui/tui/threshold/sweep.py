@@ -290,6 +290,8 @@ class _DecisionThreshold:
 class ThresholdFeature:
     """Shows the sweep; the results follow the threshold."""
 
+    follows = ("topic", "prompts")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self.floors = Floors()

@@ -21,7 +21,8 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.recent_topics import forget_opened
-from guardtui.session.workspace import UnknownPromptsError, Workspace
+from guardtui.session.topic_places import UnknownPromptsError
+from guardtui.session.workspace import Workspace
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.inputs.paths import PathSuggester
 from guardtui.tui.kit.form import FormDialog

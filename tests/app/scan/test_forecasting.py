@@ -14,7 +14,7 @@ import pytest
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.session.session import Decision
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings, judge_settings
 

@@ -13,7 +13,7 @@ from guardtui.scanners.local.matrix import (
     COMPACT_FROM,
     PromptMatrix,
 )
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.examples import up_to
 
 

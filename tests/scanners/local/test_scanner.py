@@ -23,7 +23,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.examples import up_to
 
 PROMPTS: PromptSet = load_prompts(sample_folder() / "tax-advice.csv")

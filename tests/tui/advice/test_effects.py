@@ -15,7 +15,7 @@ __all__ = ["sample"]
 
 
 async def test_the_effect_of_each_part_is_shown(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         await pilot.press("ctrl+@", "a", "e")
@@ -25,7 +25,7 @@ async def test_the_effect_of_each_part_is_shown(sample: Path) -> None:
 
 
 async def test_a_part_can_be_left_out_from_the_list_of_effects(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main: MainScreen = await ready(pilot, app)
         before = main.services.session.topic
@@ -46,7 +46,7 @@ async def test_effects_need_no_split_and_count_every_prompt(sample: Path) -> Non
     path.write_text(
         "\n".join([f"{head},split", *(f"{line},other" for line in kept)]) + "\n", encoding="utf-8"
     )
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("show_effects")

@@ -53,7 +53,7 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, Ideas
 
 
 async def test_the_line_shows_the_step_and_the_menu_takes_it(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         best = steps.best
@@ -75,7 +75,7 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(sample: Path) -> No
 
 
 async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         second = steps.ranked[1].proposal
@@ -90,7 +90,7 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
 
 
 async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.services.ideas.pause = 86_400.0
@@ -105,7 +105,7 @@ async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
 
 
 async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         _, steps = await opened(pilot, app)
         assert steps.best is not None
@@ -130,7 +130,7 @@ async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
 
 
 async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.services.ideas.pause = 86_400.0  # no other steps come
@@ -158,7 +158,7 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
 async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
     sample: Path,
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         assert steps.best is not None
@@ -200,7 +200,7 @@ def told(app: GuardtuiApp) -> str:
 
 
 async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, known = await opened(pilot, app)
         main.perform("ideas")
@@ -227,7 +227,7 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path)
 
 @pytest.mark.exhaustive
 async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.perform("ideas")
@@ -241,7 +241,7 @@ async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
 
 
 async def test_the_page_says_why_there_are_no_ideas(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         edit(main, name="x" * 300)
@@ -286,7 +286,7 @@ async def test_a_search_is_ended_and_its_best_joins_the_ideas(
 ) -> None:
     monkeypatch.setattr(ideas, "Search", HeldAfterAnEdit)
     HeldAfterAnEdit.has_edits.clear()
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         before = edit(main, description="Tax")
@@ -308,7 +308,7 @@ async def test_a_search_is_ended_and_its_best_joins_the_ideas(
 async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
     sample: Path, held: threading.Event
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("ideas")
@@ -359,7 +359,7 @@ def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_edits_not_better_on_held_out_prompts_are_no_ideas(misleading: Path) -> None:
-    app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(misleading), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         before = main.services.session.topic

@@ -20,7 +20,8 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.feature import worth_showing
-from guardtui.tui.editor.lint_lines import LintLines, lint_line
+from guardtui.tui.editor.lint_lines import LintLines
+from guardtui.tui.editor.lint_text import lint_line
 from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
@@ -58,7 +59,7 @@ def measured(main: MainScreen) -> bool:
 async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text: str = BAD) -> None:
     path = write_topic(folder)
     path.write_text(text, "utf-8")
-    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)

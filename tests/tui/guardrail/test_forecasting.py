@@ -22,7 +22,7 @@ AIRS = airs_settings("[b]prod[/INST]\x1b", "3 (7f0c)")
 
 
 async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         shown = main.state.evaluation
@@ -45,7 +45,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
 async def test_an_edit_after_a_scan_shows_a_forecast(
     sample: Path,
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         assert "Metrics · ENGINE" in frame(app)

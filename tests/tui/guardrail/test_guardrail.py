@@ -55,7 +55,7 @@ async def playing(
     topic_path: Path, remote: RemoteOptions | None = None
 ) -> AsyncIterator[tuple[Pilot[int], GuardtuiApp, MainScreen]]:
     remote = remote or RemoteOptions(environment={}, config=NO_FILE)
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
     async with app.run_test(size=(120, 40)) as pilot:
         yield pilot, app, await ready(pilot, app)
 

@@ -20,7 +20,7 @@ SCAN = "".join("y" if label else "n" for _, label in ROWS)
 def app_of(tmp_path: Path, scan: str = SCAN) -> GuardtuiApp:
     workspace = Workspace.open(opened(tmp_path, TOPIC, ROWS))
     record(workspace, judged(workspace, "airs", scan))
-    return GuardtuiApp(workspace, LocalScanner("static"))
+    return GuardtuiApp.of(workspace, LocalScanner("static"))
 
 
 @pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24)))

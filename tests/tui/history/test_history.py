@@ -73,7 +73,7 @@ async def history_of(topic_path: Path, run: Run, size: tuple[int, int] = (120, 4
             workspace.write(evaluation(workspace, description, triggered), decision)
         )
     add_measured(workspace.store, measured())
-    app = GuardtuiApp(workspace, LocalScanner("static"))
+    app = GuardtuiApp.of(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: main.rows.results is not None)
@@ -174,7 +174,7 @@ async def test_an_iteration_is_pinned(topic_path: Path) -> None:
 
 @pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_without_iterations_it_says_so(topic_path: Path, size: tuple[int, int]) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: settled(main))

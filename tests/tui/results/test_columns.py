@@ -78,7 +78,7 @@ def test_widths_are_within_the_limits(widths: dict[str, int]) -> None:
 
 
 async def test_widths_are_restored(topic_path: Path) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         saved = {"results_columns": [{"key": "score", "shown": False, "width": 9}]}

@@ -68,7 +68,7 @@ async def play(
     record(workspace, judged(workspace, "judge", JUDGE, settings=settings, reasons=reasons))
     scanner = Fixed("static")
     scanner.answers = engine
-    app = GuardtuiApp(workspace, scanner)
+    app = GuardtuiApp.of(workspace, scanner)
     async with app.run_test(size=size) as pilot:
         main = await ready(pilot, app)
         await pilot.press("escape")

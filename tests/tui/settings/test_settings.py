@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def make(topic_path: Path, config: Config) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), config)
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> SettingsScreen:

@@ -219,7 +219,7 @@ def _has_text(text: str) -> bool:
 @pytest.mark.parametrize("theme", first_is_fast(*THEMES), ids=lambda theme: theme.name)
 async def test_everything_drawn_can_be_read(topic_path: Path, theme: Theme) -> None:
     config = Config(file={"theme": theme.name})
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), config)
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         assert list(low_contrast(app)) == []
