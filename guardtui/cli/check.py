@@ -21,7 +21,7 @@ from guardtui.cli.inputs import agreed_topic, disagreement, path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
-from guardtui.cli.output_options import format_for
+from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
@@ -83,12 +83,7 @@ class Remark:
     "definitions alone are checked.",
 )
 @reading_options
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(_FORMATS),
-    help="Format of the result (default: that of the file's ending, or table).",
-)
+@format_choice(_FORMATS)
 @click.option(
     "--for",
     "target",

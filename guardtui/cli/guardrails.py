@@ -12,19 +12,17 @@ import click
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
-from guardtui.cli.options import FILE, output_option
+from guardtui.cli.options import FILE, json_option, output_option
 from guardtui.cli.output import write
 from guardtui.cli.output_options import TEMPLATES, format_for
 
 SCHEMA_VERSION = 1
 _KINDS = ("engine", "airs", "judge", "decision")
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
 
 @click.group("guardrails", invoke_without_command=True)
 @click.option("--keys", "kind", type=click.Choice(_KINDS), help="List the keys of this kind.")
-@_json_option
+@json_option
 @click.pass_context
 def command(context: click.Context, kind: str | None, as_json: bool) -> None:
     """List the guardrails that --guardrail can name, check one, or print a template.
@@ -43,7 +41,7 @@ def command(context: click.Context, kind: str | None, as_json: bool) -> None:
 
 @command.command("list")
 @click.argument("topic", type=FILE, required=False)
-@_json_option
+@json_option
 def list_(topic: Path | None, as_json: bool) -> None:
     """List the guardrails: name, kind, what each is made of, and where it comes from.
 
@@ -129,7 +127,7 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
 @command.command("check")
 @guardrail_option("Guardrail to check, instead of NAME.")
 @click.argument("name", required=False)
-@_json_option
+@json_option
 def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
     """Send a guardrail one or two plain prompts, and report whether it answers.
 

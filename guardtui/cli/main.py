@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
-        "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
+        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
     },
     "Measure": {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),
@@ -56,14 +56,6 @@ COMMANDS: dict[str, str] = {
     name: module for group in GROUPS.values() for name, (module, _) in group.items()
 } | {"completion": "completion"}
 """Module in this package, by the name of a command; `completion` is not listed."""
-
-FORMER_COMMANDS = {
-    "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
-    "merge": "guardtui eval TOPIC --prompts FILE --jobs N",
-    "judge-template": "guardtui guardrails template judge",
-    "decision-template": "guardtui guardrails template decision",
-}
-"""Commands of former versions, and what does their work now."""
 
 _EXAMPLES = (
     ("guardtui tax.yaml", "write a topic, with its effect at once"),
@@ -125,13 +117,13 @@ def require_topic(word: str, *others: str) -> None:
         return
     from difflib import get_close_matches
 
-    from guardtui.cli import airs_cli
+    from guardtui.cli import airs_cli, old_options
     from guardtui.domain.text import display_start
 
     if word == airs_cli.GROUP:
         raise click.UsageError(airs_cli.explained(others))
-    if word in FORMER_COMMANDS:
-        raise click.UsageError(f"'guardtui {word}' is now '{FORMER_COMMANDS[word]}'")
+    if word in old_options.COMMANDS:
+        raise click.UsageError(f"'guardtui {word}' {old_options.COMMANDS[word]}")
     shown = display_start(word, 200)
     similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (

@@ -1,4 +1,4 @@
-"""Options of former versions, and how they are spelled now."""
+"""Commands, options and formats of former versions, and how each is spelled now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from guardtui.domain.text import display_start
 
 _SHOWN = 200  # characters of a value
 
-REPLACEMENTS = {
+COMMANDS = {
+    "sweep": "is now 'guardtui eval TOPIC --prompts FILE --thresholds'",
+    "merge": "is gone: 'guardtui eval TOPIC --prompts FILE --jobs N' evaluates a whole set",
+    "import-results": "is gone: 'guardtui export' writes results.tsv, and nothing reads it",
+    "judge-template": "is now 'guardtui guardrails template judge'",
+    "decision-template": "is now 'guardtui guardrails template decision'",
+}
+"""What became of each command."""
+
+FORMATS = {"csv-excel": "csv --excel", "junit-regressions": "junit --only-regressions"}
+"""What follows --format now, by the name of a format."""
+
+OPTIONS = {
     "--scanner": "--guardrail {value}",
     "--profile": "--guardrail airs:{value}",
     "--model": "--guardrail {kind}:{value}",
@@ -31,6 +43,10 @@ REPLACEMENTS = {
     "--price-in": "--set price-in={value}",
     "--price-out": "--set price-out={value}",
     "--answer-tokens": "--set answer-tokens={value}",
+    "--budget": "--set budget={value}",
+    "--max-tokens": "--set max-tokens={value}",
+    "--shards": "--jobs {value}",
+    "--shard": "--jobs N",
     "--executor": "--jobs N, or --ray [ADDRESS]",
     "--address": "--ray {value}",
 }
@@ -61,7 +77,7 @@ def explained(words: Sequence[str], known: Collection[str]) -> str:
             if _NAMED_BY.get(value) in values:
                 continue  # the other one names the guardrail
             shown = _SCANNERS.get(value, shown)
-        template = REPLACEMENTS[option]
+        template = OPTIONS[option]
         if template.partition(" ")[0] not in known:
             continue
         new = template.format(value=shown or "VALUE", kind=kind)
@@ -76,6 +92,6 @@ def _given(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if word == "--":
             return
         option, sign, value = word.partition("=")
-        if option in REPLACEMENTS:
+        if option in OPTIONS:
             after = words[index + 1] if index + 1 < len(words) else ""
             yield option, value if sign else "" if after.startswith("--") else after

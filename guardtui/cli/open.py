@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ from guardtui.cli.expressions import (
     plugin_option,
 )
 from guardtui.cli.guardrail_options import (
-    DECISION,
-    JUDGE,
     Function,
     GuardrailFlags,
     guardrail_option,
@@ -31,20 +29,23 @@ from guardtui.cli.guardrail_options import (
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
-    RunOptions,
-    budget_options,
     reading_options,
     threshold_option,
     writer_option,
 )
-from guardtui.scanners.configuration import AirsConfiguration
+from guardtui.scanners.configuration import (
+    AirsConfiguration,
+    Configuration,
+    DecisionConfiguration,
+    JudgeConfiguration,
+)
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.app.guardrails.remote import ModelOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.models.decision import DecisionOptions
     from guardtui.scanners.models.judge import JudgeOptions
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
@@ -78,7 +79,6 @@ def app_options(function: Function) -> Function:
                 help="Scan with an imitation of AIRS on this machine, for practice.",
             ),
             click.option("--fresh", is_flag=True, help="Ignore cached verdicts."),
-            budget_options,
             writer_option(
                 "A language model that proposes wordings; called only after you agree (default: "
                 "the judge)."
@@ -118,8 +118,6 @@ def prepared(
     threshold: Wanted,
     sandbox: bool,
     fresh: bool,
-    budget: float | None,
-    max_tokens: int | None,
     writer: str | None,
     epochs: int | None,
     reducer: str | None,
@@ -145,9 +143,8 @@ def prepared(
         )
     request = parse_epochs(EpochFlags(epochs, reducer))
     chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
-    limits = RunOptions(budget=budget, max_tokens=max_tokens)
     allow_http = str(beside.get("allow-http")) == "true"
-    models = _models(chosen, limits, writer, allow_http=allow_http)
+    model, writes = _models(chosen.configuration, writer, allow_http=allow_http)
     airs = _airs_flags(chosen, sandbox=sandbox)
     load_plugins(plugins)
     measures = own_metrics(metrics)
@@ -165,12 +162,9 @@ def prepared(
             rate=getattr(configuration, "rate", None),
             fresh=fresh,
             batches=getattr(configuration, "batch", False),
-            most_tokens=max_tokens,
-            most_cost=budget,
             guardrail=None if guardrail.name is None else chosen,
-            judge=models.judge,
-            decision=models.decision,
-            writer=models.writer,
+            model=model,
+            writer=writes,
             epochs=request,
         )
         if not sandbox:
@@ -196,43 +190,26 @@ def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | 
     return configuration.flags
 
 
-@dataclass(frozen=True)
-class _Models:
-    """The judge or decision model of scans, and the writer of wordings; each may be None."""
-
-    judge: JudgeOptions | None = None
-    decision: DecisionOptions | None = None
-    writer: JudgeOptions | None = None
-
-
 def _models(
-    guardrail: NamedGuardrail, limits: RunOptions, writer: str | None, *, allow_http: bool
-) -> _Models:
-    """Return the requested models. Raises UsageError and InputError."""
-    kind, configuration = guardrail.kind, guardrail.configuration
-    if kind not in (JUDGE, DECISION):
-        if limits != RunOptions():
-            raise click.UsageError("--budget and --max-tokens need a judge or a decision model")
-        if writer is None:
-            return _Models()
-    from guardtui.cli.writers import models_and_writer
+    configuration: Configuration, writer: str | None, *, allow_http: bool
+) -> tuple[ModelOptions | None, JudgeOptions | None]:
+    """Return the judge or decision model of scans and the writer of wordings, each if requested.
+
+    Raises UsageError, InputError and GuardrailError.
+    """
+    calls_models = isinstance(configuration, JudgeConfiguration | DecisionConfiguration)
+    if not calls_models and writer is None:
+        return None, None
+    from guardtui.cli.scans.models import configured_model, models_and_writer
 
     models, writes = models_and_writer(
         getattr(configuration, "model", ()),
         writer,
         allow_http=getattr(configuration, "allow_http", allow_http),
         retries=getattr(configuration, "retries", None),
-        max_tokens=limits.max_tokens,
+        max_tokens=getattr(configuration, "max_tokens", None),
     )
-    if kind == DECISION:
-        from guardtui.cli.model_scans import decision_options
-
-        return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
-    if kind == JUDGE:
-        from guardtui.cli.model_scans import judge_options
-
-        return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
-    return _Models(writer=writes)
+    return configured_model(configuration, models) if calls_models else None, writes
 
 
 def _require_terminal() -> None:

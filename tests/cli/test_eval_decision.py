@@ -147,8 +147,8 @@ def test_an_edited_question_is_sent_in_the_other_format(
             "unknown key of decision (a key of judge)",
         ),
         (
-            ("--guardrail", "decision:https://a.example/v1#m", "--budget", "1"),
-            "--budget needs prices",
+            ("--guardrail", "decision:https://a.example/v1#m", "--set", "budget=1"),
+            "budget: needs prices",
         ),
         (
             ("--guardrail", "decision:https://a.example/v1#m,n"),

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from guardtui.app.guardrails.named import find_guardrail
-from guardtui.cli.model_scans import judge_options
+from guardtui.cli.scans.models import configured_model
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings
 from tests.scanners.models.judges import fenced_in
@@ -57,6 +58,12 @@ def serving(judge: Any) -> Any:
 
 def named(server: GradingServer, name: str = "m") -> tuple[str, str]:
     return ("--guardrail", f"judge:{server.url}#{name}")
+
+
+def settings_of(server: GradingServer) -> ScannerSettings:
+    """The settings of the judge of a server."""
+    configuration = find_guardrail(named(server)[1]).configuration
+    return configured_model(configuration).scanner().settings
 
 
 @pytest.fixture
@@ -165,9 +172,9 @@ def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("limit", "told"),
     [
-        (("--max-tokens", "3400"), "the budget of 3400 tokens is reached"),
+        (("--set", "max-tokens=3400"), "the budget of 3400 tokens is reached"),
         (
-            ("--budget", "0.0034", "--set", "price-in=1", "--set", "price-out=1"),
+            ("--set", "budget=0.0034", "--set", "price-in=1", "--set", "price-out=1"),
             "the budget of 0.0034 is reached",
         ),
     ],
@@ -301,13 +308,13 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
             ),
             "model-option.x: given twice",
         ),
-        (("--guardrail", f"judge:{DEAD}", "--budget", "1"), "--budget needs prices"),
+        (("--guardrail", f"judge:{DEAD}", "--set", "budget=1"), "budget: needs prices"),
         (
-            ("--guardrail", f"judge:{DEAD}", "--budget", "0", "--set", "price-in=1"),
-            "'0' is not a number above 0",
+            ("--guardrail", f"judge:{DEAD}", "--set", "budget=0", "--set", "price-in=1"),
+            "budget: '0' is not valid",
         ),
         (("--guardrail", f"judge:{DEAD}", "--set", "price-in=nan"), "price-in: 'nan' is not valid"),
-        (("--guardrail", f"judge:{DEAD}", "--max-tokens", "0"), "--max-tokens"),
+        (("--guardrail", f"judge:{DEAD}", "--set", "max-tokens=0"), "max-tokens: '0'"),
         (
             ("--guardrail", f"judge:{DEAD}", "--set", "concurrency=513"),
             "concurrency: '513' is not valid",
@@ -335,7 +342,7 @@ def test_bad_input_is_named(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--budget", "1"), "--budget does not fit {}"),
+        (("--set", "budget=1"), "budget: unknown key of {} (a key of judge, decision)"),
         (("--set", "form=graded"), "form: unknown key of {} (a key of judge)"),
         (("--set", "allow-http=true"), "allow-http: unknown key of {} (a key of judge, decision)"),
     ],
@@ -519,7 +526,7 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     judge = Judge()
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     with serving(judge) as server:
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
         other = run(*command, *named(server, "another"), **home)
@@ -549,7 +556,7 @@ def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     judge = Judge()
     with serving(judge) as server:
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         first = run(*command, *named(server), "--max-calls", "8", "--format", "json", **home)
         assert len(judge.prompts) == 8
@@ -583,7 +590,7 @@ def test_a_report_has_what_was_forecast_before_the_scan(
     with serving(Judge()) as server:
         scanned.scan("Tax", judge_settings("another"))
         none = run(*command, *named(server), "--format", "json", **home)
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
     assert json.loads(none.out)["forecast_before"] is None

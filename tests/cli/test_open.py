@@ -15,8 +15,8 @@ from .conftest import Run
         (("--writer", "https://a.example/v1"), "--writer: 'https://a.example/v1' has no model"),
         (("--writer", "http://a.example/v1#m"), "--writer: http://a.example would send"),
         (
-            ("--writer", "https://a.example#m", "--budget", "1"),
-            "--budget and --max-tokens need a judge",
+            ("--writer", "https://a.example#m", "--set", "budget=1"),
+            "budget: unknown key of engine (a key of judge, decision)",
         ),
         (("--writer", "https://a.example#m", "--set", "price-in=1"), "price-in: unknown key"),
         (("--set", "allow-http=true"), "allow-http: unknown key"),

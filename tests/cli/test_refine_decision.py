@@ -294,11 +294,15 @@ def test_the_tokens_of_the_writer_count_in_the_budget(
 ) -> None:
     with writing(said(PROPOSALS)) as server:
         variables = keys(home, service, server.url)
-        few = run(*with_writer(service, server.url, "--yes", "--max-tokens", "2000"), **variables)
+        few = run(
+            *with_writer(service, server.url, "--yes", "--set", "max-tokens=2000"), **variables
+        )
         assert "could exceed the budget of 2000 tokens" in few.err
         assert server.requests == []
         # No tokens were reported, so that the call counts with its upper limit.
-        rest = run(*with_writer(service, server.url, "--yes", "--max-tokens", "7000"), **variables)
+        rest = run(
+            *with_writer(service, server.url, "--yes", "--set", "max-tokens=7000"), **variables
+        )
         assert len(server.requests) == 1
         assert "answers are missing" in rest.err
 

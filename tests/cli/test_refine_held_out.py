@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.refine.command import command
+from guardtui.cli.refine import command
 
 from .conftest import NEGATIVE, POSITIVE, TOPIC
 

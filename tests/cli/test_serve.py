@@ -475,7 +475,7 @@ def test_the_app_gets_the_options_word_by_word(
     monkeypatch.chdir(folder)
     options = [
         *("--prompts=$(touch pwned)\n`x`", "--set=encoder=static", "--threshold=0.6", "--fresh"),
-        *("--guardrail=judge:http://localhost:1/v1#m,n", "--set=price-in=0.5", "--budget=1.5"),
+        *("--guardrail=judge:http://localhost:1/v1#m,n", "--set=price-in=0.5", "--set=budget=1.5"),
         *("--set=model-option.seed=7", "--epochs=3", "--metric=accuracy()"),
     ]
     words = app_command(command.make_context("serve", [*options, "--port=0", "--", "-x'; #"]))
@@ -486,6 +486,7 @@ def test_the_app_gets_the_options_word_by_word(
     assert open_command.make_context("open", words[5:]).params["settings"] == (
         "encoder=static",
         "price-in=0.5",
+        "budget=1.5",
         "model-option.seed=7",
     )
 

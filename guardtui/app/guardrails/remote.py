@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -32,10 +32,10 @@ class RemoteOptions:
 
     `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
     sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
-    API of AIRS. Models use at most `most_tokens` and `most_cost` in a run. `guardrail` was named on
-    the command line. With a `judge` or a `decision` model, scans use it instead of AIRS; `epochs`
-    are the scans of each prompt. A `writer` writes wordings, and only its first model is asked.
-    `keys` were typed or are from a keyring and take precedence.
+    API of AIRS. `guardrail` was named on the command line. With a `model`, a judge or a decision
+    model, scans use it instead of AIRS; `epochs` are the scans of each prompt. A `writer` writes
+    wordings, and only its first model is asked. `keys` were typed or are from a keyring and take
+    precedence.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -44,11 +44,8 @@ class RemoteOptions:
     rate: float | None = None
     fresh: bool = False
     batches: bool = False
-    most_tokens: int | None = None
-    most_cost: float | None = None
     guardrail: NamedGuardrail | None = None
-    judge: JudgeOptions | None = None
-    decision: DecisionOptions | None = None
+    model: ModelOptions | None = None
     writer: JudgeOptions | None = None
     epochs: Epochs | None = None
     keys: SessionKeys = field(default_factory=SessionKeys)
@@ -63,20 +60,17 @@ class RemoteOptions:
         return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
 
     @property
-    def model(self) -> ModelOptions | None:
-        """The decision model or the judge used by scans; None for AIRS."""
-        return self.decision or self.judge
-
-    @property
     def allow_http(self) -> bool:
         """Whether unencrypted http is allowed to models on other machines."""
-        known = (self.judge, self.decision, self.writer)
+        known = (self.model, self.writer)
         return any(options.calls.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:
         """The language model that writes wordings: the writer, or the judge's first model."""
-        known = self.writer or self.judge
+        known = self.writer
+        if known is None and self.model is not None and self.model.scanner_name == JUDGE:
+            known = cast("JudgeOptions", self.model)
         return None if known is None else replace(known, models=known.models[:1])
 
     def settings(self) -> AirsSettings:
@@ -90,14 +84,11 @@ class RemoteOptions:
 
         Other variables with names like secrets are not included.
         """
-        keys = self.judge.keys if self.judge is not None else ()
-        secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
+        keys = self.model.keys if self.model is not None else ()
+        secrets = {f"the key of model {number}": key.reveal() for number, key in enumerate(keys, 1)}
         secrets |= self.keys.secrets()
         for key in self.writer.keys if self.writer is not None else ():
             secrets["the key of the writer"] = key.reveal()
-        if self.decision is not None:
-            for key in self.decision.keys:
-                secrets["the key of the decision model"] = key.reveal()
         with contextlib.suppress(AirsError):  # unreadable settings are never sent
             settings = self.configured()
             of_airs = {

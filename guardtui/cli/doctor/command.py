@@ -22,6 +22,7 @@ from guardtui.cli.guardrail_options import (
     GuardrailFlags,
     guardrail_option,
 )
+from guardtui.cli.options import json_option
 from guardtui.cli.output import write
 
 BAD = ("missing", "failed")
@@ -42,7 +43,7 @@ _DEPENDENCIES = (
 
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @guardrail_option(
     "Check this guardrail instead, in depth: airs, airs:PROFILE, judge:URL#MODEL, "
     "decision:URL#MODEL, or a name."

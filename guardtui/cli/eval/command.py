@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
     FILE,
-    Fraction,
+    INSIDE,
+    SHARE,
     RunOptions,
-    budget_options,
+    prompts_option,
     reading_options,
     threshold_option,
 )
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _UNFIT = {
     "--threshold": ("airs", "judge"),
     "--fresh": ("engine",),
-    "--budget": ("engine", "airs"),
-    "--max-tokens": ("engine", "airs"),
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
@@ -78,8 +76,6 @@ class EvalRequest:
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
-        if values["within"] is not None and math.isnan(values["within"]):
-            raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
         if values["within"] is not None and repeats.repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         variants = variants_of(values)
@@ -100,8 +96,6 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     given = {
         "--threshold": options.threshold is not None,
         "--fresh": options.fresh,
-        "--budget": options.budget is not None,
-        "--max-tokens": options.max_tokens is not None,
         "--with": bool(options.companion_paths),
     }
     for option, kinds in _UNFIT.items():
@@ -119,13 +113,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 
 @click.command("eval")
 @click.argument("topic", type=FILE)
-@click.option(
-    "--prompts",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
-)
+@prompts_option
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
@@ -153,7 +141,6 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     "(repeatable).",
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
-@budget_options
 @click.option(
     "--thresholds",
     is_flag=True,
@@ -161,13 +148,13 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 @click.option(
     "--min-tpr",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="With --thresholds: minimum TPR of the best threshold.",
 )
 @click.option(
     "--min-tnr",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="With --thresholds: minimum TNR of the best threshold.",
 )
@@ -179,7 +166,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 @click.option(
     "--within",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=INSIDE,
     metavar="X",
     help="With --flips: scan in rounds, the most informative prompts first, until the 95 % "
     "interval of coverage is at most ± X (such as 0.02).",

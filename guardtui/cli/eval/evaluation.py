@@ -18,7 +18,7 @@ from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_
 from guardtui.cli.expressions import load_plugins, own_metrics, parse_epochs, repeated_rows
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
-from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
+from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED
@@ -121,14 +121,19 @@ def _report(
     say_findings(prompts)
     say_blank_texts(request.topic, topic)
     _require_cluster(request, prompts)
-    repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
-    run = run.settled(request.topic, topic, prompts, before)
     rounds = _flip_rounds(request, topic, prompts)
-    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
-    begin = None if rounds is None else rounds.begin
-    repetition = Repetition(epochs, repeated, rows, begin)
-    evaluation = run.evaluate(topic, prompts, companions, repetition)
-    evaluation, fit = run.fitted(evaluation)
+    job = ScanJob(
+        request.topic,
+        topic,
+        prompts,
+        companions,
+        before,
+        epochs,
+        repeated=repeated_rows(request.repeats, before, lambda: _scores(topic, prompts)),
+        rows=None if rounds else _rows_in_doubt(request, run, epochs, topic, prompts),
+        begin=None if rounds is None else rounds.begin,
+    )
+    evaluation, fit = run.evaluate(job)
     settings = evaluation.settings.titled(request.guardrail.name)
     evaluation = replace(evaluation, settings=settings)
     say_notes(prompts, evaluation)
@@ -147,7 +152,7 @@ def _report(
         comparison=comparison,
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
-        profile=run.profile,
+        profile=evaluation.settings.guardrail.profile,
         baseline_number=number,
         companions=companions.topics,
         cluster=request.cluster or "",
@@ -185,7 +190,7 @@ def _rows_in_doubt(
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.session.scan_order import forecast_order
 
-    wanted = measured_with(run.settings.guardrail, epochs)
+    wanted = measured_with(run.guardrail, epochs)
     guardrail = recorded_guardrail(request.topic, wanted)
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
     rows = forecast_order(recorded.forecast.changes).likely_rows

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
-from guardtui.cli.options import FILE, reading_options
-from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.cli.options import FILE, prompts_option, reading_options
+from guardtui.cli.output_options import check_outputs, choose, format_choice, outputs_option
 from guardtui.reports.formats import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("forecast")
 @click.argument("topic", type=FILE)
-@click.option(
-    "--prompts",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
-)
+@prompts_option
 @reading_options
 @guardrail_option(
     "Guardrail to forecast: a name, airs:PROFILE, judge:URL#MODEL or decision:URL#MODEL "
@@ -40,12 +34,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Compare every recorded scan after the first with the forecast from those before it.",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(DOCUMENT_FORMATS),
-    help="Format of the forecast (default: by the file's ending, else table).",
-)
+@format_choice(DOCUMENT_FORMATS)
 @outputs_option
 def command(
     topic: Path,

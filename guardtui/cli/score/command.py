@@ -22,9 +22,9 @@ from guardtui.cli.expressions import (
     named_scorers,
     plugin_option,
 )
-from guardtui.cli.options import FILE, output_option
+from guardtui.cli.options import FILE, Number, output_option
 from guardtui.cli.output import check_output, write
-from guardtui.cli.output_options import format_for
+from guardtui.cli.output_options import format_choice, format_for
 from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
@@ -79,12 +79,7 @@ _BAR = 24
 @click.option(
     "--group", metavar="COLUMN", help="Also report metrics for each value of this column."
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(FORMATS),
-    help="Format of the report (default: that of the file's ending, or table).",
-)
+@format_choice(FORMATS)
 @output_option
 @click.option(
     "--model",
@@ -112,7 +107,7 @@ _BAR = 24
 )
 @click.option(
     "--sample-timeout",
-    type=click.FloatRange(0.1, 86_400),
+    type=Number(0.1, 86_400),
     default=5.0,
     metavar="SECONDS",
     help="Time for one scorer to compute the score of one row, without the time that it waits for "

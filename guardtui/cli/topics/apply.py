@@ -10,7 +10,6 @@ import click
 
 from guardtui.app.airs.profile_changes import Placement, ProfileChanges, ShowChanges
 from guardtui.cli import diagnostics
-from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
     agreement_options,
     airs_option,
@@ -23,6 +22,7 @@ from guardtui.cli.airs_service import (
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
+from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.topics.author import TerminalAuthor
 from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.domain.topic import Topic

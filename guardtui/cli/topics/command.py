@@ -11,7 +11,6 @@ import click
 
 from guardtui.app.airs.tenant_topics import TenantTopics, read_listing
 from guardtui.cli import diagnostics
-from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
     airs_option,
     failures_told,
@@ -21,8 +20,9 @@ from guardtui.cli.airs_service import (
     table,
 )
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, json_option
 from guardtui.cli.output import write
+from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.topics.apply import apply_
 from guardtui.cli.topics.delete import delete, named
 from guardtui.cli.topics.revert import revert
@@ -51,7 +51,7 @@ command.add_command(delete)
 
 @command.command("list")
 @airs_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_(guardrail: GuardrailFlags, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 

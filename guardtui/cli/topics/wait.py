@@ -11,7 +11,7 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import failures_told
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import Seconds
+from guardtui.cli.options import Number
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.models import SecurityProfile
@@ -26,7 +26,7 @@ def wait_options(function: Function) -> Function:
     """Add --no-wait and --wait-limit."""
     function = click.option(
         "--wait-limit",
-        type=Seconds(),
+        type=Number(0, 3600),
         default=WAIT,
         metavar="SECONDS",
         help="Maximum time to wait (default: 60).",

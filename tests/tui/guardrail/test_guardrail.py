@@ -361,7 +361,7 @@ async def test_a_guardrail_beside_the_topic_is_listed_and_edited_there(
         await fill(shown, **{"model-option": 'seed=7 effort="low"'})
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.screen is main)
-        assert main.services.connections.options.judge is not None
+        assert main.services.connections.options.model is not None
     assert team.read_text("utf-8") == (
         "# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n"
         "  model-option:\n    seed: 7\n    effort: low\n"

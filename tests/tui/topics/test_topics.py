@@ -396,7 +396,7 @@ async def test_a_running_scan_leads_to_a_question(topic_path: Path, other: Path)
     """Escape lets it go on; otherwise it ends with the topic."""
     async with Server(lambda _: sends(then_wait=True)) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        remote = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
+        remote = RemoteOptions(environment={}, config=topic_path / "none", model=judge)
         app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
         async with app.run_test(size=(120, 40)) as pilot:
             main = await ready(pilot, app)
