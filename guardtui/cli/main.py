@@ -28,7 +28,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),
         "audit": ("audit.command", "Evaluate the topics of one profile together."),
         "forecast": (
-            "forecast.command",
+            "forecast",
             "Forecast the verdicts of a guardrail from recorded ones.",
         ),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +13,8 @@ from guardtui.cli.output_options import check_outputs, choose, format_choice, ou
 from guardtui.reports.formats import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
-    from guardtui.app.scan.recorded_forecast import RecordedGuardrail
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
+    from guardtui.reports.forecast import RecordedForecast, RecordedTrust
 
 
 @click.command("forecast")
@@ -51,10 +47,20 @@ def command(
     has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
     definition, need a full scan. --trust compares earlier scans with their forecasts.
     """
-    from guardtui.app.scan.recorded_forecast import names_of, recorded_guardrail
+    # Imported late, so that the help is quick.
+    from guardtui.app.scan.recorded_forecast import (
+        check_recorded,
+        forecast_recorded,
+        names_of,
+        recorded_guardrail,
+    )
     from guardtui.cli.delivery import write_all
-    from guardtui.cli.diagnostics import warn
+    from guardtui.cli.diagnostics import progress, warn
     from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.operating_point import settled_engine, show_progress
+    from guardtui.reports.forecast import render
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.report_reader import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
@@ -64,52 +70,18 @@ def command(
     wanted, encoder, _ = guardrail.with_encoder(topic)
     stated = None if guardrail.name is None else wanted.guardrail
     recorded = recorded_guardrail(topic, stated)
-    make = _trust if trust else _forecast
-    render = make(topic, definition, prompt_set, recorded, encoder)
+    report: RecordedForecast | RecordedTrust
+    try:
+        if trust:
+            engine = settled_engine(encoder, None, definition, prompt_set)
+            report = check_recorded(topic, prompt_set, recorded, engine, show_progress)
+        else:
+            engine = LocalScanner(encoder or ENCODERS[0])
+            report = forecast_recorded(
+                topic, definition, prompt_set, recorded, engine, show_progress
+            )
+    finally:
+        progress("")
     if recorded.others:
         warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
-    return write_all((output, render(output.format_name)) for output in chosen)
-
-
-def _forecast(
-    path: Path,
-    topic: Topic,
-    prompts: PromptSet,
-    guardrail: RecordedGuardrail,
-    encoder: str | None,
-) -> Callable[[str], str]:
-    """Forecast a definition; return a renderer by the name of a format."""
-    from guardtui.app.scan.recorded_forecast import forecast_recorded
-    from guardtui.cli.diagnostics import progress
-    from guardtui.cli.forecast.report import render
-    from guardtui.cli.operating_point import show_progress
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-
-    engine = LocalScanner(encoder or ENCODERS[0])
-    try:
-        forecast = forecast_recorded(path, topic, prompts, guardrail, engine, show_progress)
-    finally:
-        progress("")
-    return partial(render, forecast)
-
-
-def _trust(
-    path: Path,
-    topic: Topic,
-    prompts: PromptSet,
-    guardrail: RecordedGuardrail,
-    encoder: str | None,
-) -> Callable[[str], str]:
-    """Compare scans with their forecasts; return a renderer by the name of a format."""
-    from guardtui.app.scan.recorded_forecast import check_recorded
-    from guardtui.cli.diagnostics import progress
-    from guardtui.cli.forecast.trust import render
-    from guardtui.cli.operating_point import settled_engine, show_progress
-
-    engine = settled_engine(encoder, None, topic, prompts)
-    try:
-        trust = check_recorded(path, prompts, guardrail, engine, show_progress)
-    finally:
-        progress("")
-    return partial(render, trust)
+    return write_all((output, render(report, output.format_name)) for output in chosen)
