@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.audit.inputs import AuditInputs, AuditTopic, find_inputs
+from guardtui.cli.audit.inputs import AuditInputs, AuditTopic
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
@@ -101,7 +101,7 @@ def command(
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 129, 130, 143: ended by a signal.
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
-    inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
+    inputs = AuditInputs(topics, prompts, reading or AS_WRITTEN)
     sessions = {session_file(topic.path) for topic in inputs.topics}
     check_outputs(outputs, *inputs.files, *sorted(sessions))
     _say_findings(inputs)
