@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE, json_option, output_option
-from guardtui.cli.output import write
+from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
 
-SCHEMA_VERSION = 1
 _KINDS = ("engine", "airs", "judge", "decision")
 
 
@@ -53,7 +51,6 @@ def list_(topic: Path | None, as_json: bool) -> None:
 
 def _list(topic: Path | None, *, as_json: bool) -> None:
     from guardtui.app.guardrails.named import load_guardrails
-    from guardtui.cli.airs_service import table
     from guardtui.domain.text import display_text
 
     known = load_guardrails(topic)
@@ -69,7 +66,9 @@ def _list(topic: Path | None, *, as_json: bool) -> None:
             }
             for each in known
         ]
-        _print({"guardrails": guardrails})
+        from guardtui.reports.json_data import encode
+
+        write(encode("guardrails", {"guardrails": guardrails}))
         return
     rows = [
         [
@@ -113,13 +112,14 @@ def shown_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list_keys(kind: str, *, as_json: bool) -> None:
-    from guardtui.cli.airs_service import table
     from guardtui.scanners.configuration import keys_of
 
     keys = keys_of(kind)
     if as_json:
+        from guardtui.reports.json_data import encode
+
         rows = [{"name": key.name, "values": key.values, "help": key.help} for key in keys]
-        _print({"kind": kind, "keys": rows})
+        write(encode("keys", {"of": kind, "keys": rows}))
     else:
         write(table([[key.name, key.values, key.help] for key in keys], ("key", "values", "help")))
 
@@ -138,7 +138,9 @@ def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
     flags = GuardrailFlags(name or guardrail.name, guardrail.settings)
     result = check_guardrail(flags.select())
     if as_json:
-        _print({"ok": result.state == "ok", "fact": asdict(result)})
+        from guardtui.reports.json_data import encode
+
+        write(encode("check", {"ok": result.state == "ok", "fact": result}))
     else:
         from guardtui.domain.text import display_text
 
@@ -171,7 +173,3 @@ def template(kind: str, output: Path | None) -> int:
     format_for(None, output, "md", TEMPLATES)
     write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
     return Exit.DONE
-
-
-def _print(document: dict[str, Any]) -> None:
-    write(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2) + "\n")

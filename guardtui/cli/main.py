@@ -117,13 +117,13 @@ def require_topic(word: str, *others: str) -> None:
         return
     from difflib import get_close_matches
 
-    from guardtui.cli import airs_cli, old_options
+    from guardtui.cli import spellings
     from guardtui.domain.text import display_start
 
-    if word == airs_cli.GROUP:
-        raise click.UsageError(airs_cli.explained(others))
-    if word in old_options.COMMANDS:
-        raise click.UsageError(f"'guardtui {word}' {old_options.COMMANDS[word]}")
+    if word == spellings.AIRS_CLI:
+        raise click.UsageError(spellings.airs_cli_explained(others))
+    if word in spellings.COMMANDS:
+        raise click.UsageError(f"'guardtui {word}' {spellings.COMMANDS[word]}")
     shown = display_start(word, 200)
     similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (
@@ -166,7 +166,7 @@ def cli() -> None:
 
 def _now_spelled(error: click.NoSuchOption, words: list[str]) -> click.UsageError:
     """Return the error of an unknown option; of a former one, with its spelling of today."""
-    from guardtui.cli.old_options import explained
+    from guardtui.cli.spellings import explained
 
     known = [] if error.ctx is None else error.ctx.command.params
     options = {option for parameter in known for option in parameter.opts}

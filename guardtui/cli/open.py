@@ -13,7 +13,6 @@ import click
 
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.expressions import (
-    EpochFlags,
     epoch_options,
     load_plugins,
     own_metric_option,
@@ -121,7 +120,6 @@ def prepared(
     writer: str | None,
     epochs: int | None,
     reducer: str | None,
-    repeat: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
 ) -> Callable[[], int]:
@@ -132,16 +130,13 @@ def prepared(
     if topic is not None:
         require_topic(str(topic))
     if str(prompts) == "-":
-        from guardtui.cli.inputs import refuse_standard_input
-
-        refuse_standard_input(Path("-"))
+        raise InputError(
+            "--prompts -: the app cannot read prompts from standard input\n"
+            "  save them to a file and name that, or use 'guardtui eval'"
+        )
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    if repeat is not None:
-        raise click.UsageError(
-            "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
-        )
-    request = parse_epochs(EpochFlags(epochs, reducer))
+    scans = parse_epochs(epochs, reducer)
     chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
     allow_http = str(beside.get("allow-http")) == "true"
     model, writes = _models(chosen.configuration, writer, allow_http=allow_http)
@@ -165,7 +160,7 @@ def prepared(
             guardrail=None if guardrail.name is None else chosen,
             model=model,
             writer=writes,
-            epochs=request,
+            epochs=scans,
         )
         if not sandbox:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)

@@ -70,7 +70,7 @@ def _refuse_former(
     _context: click.Context, _option: click.Parameter, name: str | None
 ) -> str | None:
     """Return the name of a format. Raises UsageError for one that is a variant of another now."""
-    from guardtui.cli.old_options import FORMATS
+    from guardtui.cli.spellings import FORMATS
 
     if name in FORMATS:
         raise click.UsageError(f"--format {name} is now --format {FORMATS[name]}")

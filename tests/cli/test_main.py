@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli import old_options
+from guardtui.cli import spellings
 from guardtui.cli.main import COMMANDS, GROUPS
 
 from .conftest import Run
@@ -142,9 +142,9 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
     assert "plain,--max-regressions" in options_
 
 
-@pytest.mark.parametrize("option", old_options.OPTIONS)
+@pytest.mark.parametrize("option", spellings.OPTIONS)
 def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: str) -> None:
-    new = old_options.OPTIONS[option]
+    new = spellings.OPTIONS[option]
     typed = (option, "seed=7") if "{value}" in new else (option,)
     result = run("eval", *FILES, *typed)
     assert (result.code, result.out) == (2, "")
@@ -171,7 +171,7 @@ def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: s
         ),
     ],
 )
-def test_all_old_options_of_a_line_are_told_at_once(
+def test_all_spellings_of_a_line_are_told_at_once(
     run: Run, command: str, words: list[str], lines: list[str]
 ) -> None:
     result = run(command, *FILES, *words)
@@ -187,15 +187,15 @@ def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
     assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
 
 
-@pytest.mark.parametrize("command", old_options.COMMANDS)
+@pytest.mark.parametrize("command", spellings.COMMANDS)
 def test_a_former_command_is_refused_with_what_does_its_work(run: Run, command: str) -> None:
     result = run(command)
     assert (result.code, result.out) == (2, "")
-    assert f"'guardtui {command}' {old_options.COMMANDS[command]}" in result.err
+    assert f"'guardtui {command}' {spellings.COMMANDS[command]}" in result.err
 
 
-@pytest.mark.parametrize("name", old_options.FORMATS)
+@pytest.mark.parametrize("name", spellings.FORMATS)
 def test_a_former_format_is_refused_with_its_option(run: Run, name: str) -> None:
     result = run("eval", *FILES, "--format", name)
     assert (result.code, result.out) == (2, "")
-    assert f"--format {name} is now --format {old_options.FORMATS[name]}\n" in result.err
+    assert f"--format {name} is now --format {spellings.FORMATS[name]}\n" in result.err

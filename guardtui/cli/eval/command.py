@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.expressions import EpochFlags, epoch_options, own_metric_option, plugin_option
+from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
@@ -25,6 +25,7 @@ from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.session.epochs import Epochs
 
 
 _UNFIT = {
@@ -44,7 +45,8 @@ class EvalRequest:
     guardrail: NamedGuardrail
     options: RunOptions
     gates: Gates
-    repeats: EpochFlags
+    epochs: Epochs | None
+    repeat: str | None
     format_name: str | None
     outputs: tuple[Path, ...]
     variants: frozenset[str]
@@ -66,8 +68,12 @@ class EvalRequest:
         """Parse the values of the command's options. Raises UsageError and `ConfigError`."""
         gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
-        repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
-        repeats.check_usage(baseline=values["baseline"] is not None)
+        repeat = values["repeat"]
+        if repeat == "flipped" and values["baseline"] is None:
+            raise click.UsageError("--repeat flipped needs --baseline")
+        epochs = parse_epochs(values.pop("epochs"), values.pop("reducer"))
+        if repeat is not None and epochs is None:
+            raise click.UsageError("--repeat needs --epochs of at least 2")
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
         guardrail = values.pop("guardrail").select(values["topic"])
@@ -76,7 +82,7 @@ class EvalRequest:
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
-        if values["within"] is not None and repeats.repeat is not None:
+        if values["within"] is not None and repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         variants = variants_of(values)
         if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
@@ -85,7 +91,7 @@ class EvalRequest:
             guardrail=guardrail,
             options=options,
             gates=gates,
-            repeats=repeats,
+            epochs=epochs,
             variants=variants,
             **values,
         )
@@ -178,6 +184,12 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="With --flips: scan in rounds, with at most N calls.",
 )
 @epoch_options
+@click.option(
+    "--repeat",
+    type=click.Choice(("all", "flipped", "near")),
+    help="With --epochs, the prompts to scan again: all (default), flipped (since the baseline) "
+    "or near (the embedded engine's threshold).",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1, 512),
