@@ -33,7 +33,7 @@ from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
-from guardtui.session.report_reader import RecordedError, session_file
+from guardtui.session.report_reader import session_file
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
@@ -212,13 +212,10 @@ def _companions(request: EvalRequest, topic: Topic) -> Companions:
 
 
 def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
-    """Return the baseline, and the number of its iteration. Raises `InputError`."""
+    """Return the baseline, and the number of its iteration. Raises `RecordedError`."""
     if request.baseline is None:
         return None, None
-    try:
-        named = find_baseline(request.baseline, request.topic)
-    except RecordedError as error:
-        raise InputError(str(error)) from error
+    named = find_baseline(request.baseline, request.topic)
     return named.evaluation, named.number
 
 

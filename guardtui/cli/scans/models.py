@@ -11,7 +11,6 @@ import click
 from guardtui.app.guardrails.choice import model_options
 from guardtui.app.guardrails.remote import ModelOptions
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.diagnostics import InputError
 from guardtui.cli.operating_point import unfittable
 from guardtui.cli.options import RunOptions
 from guardtui.cli.scans.run import ScanJob, evaluated
@@ -28,7 +27,6 @@ from guardtui.domain.operating_point import (
     fit_threshold,
 )
 from guardtui.http.address import AddressError
-from guardtui.http.model_keys import ModelKeyError
 from guardtui.scanners.configuration import (
     Configuration,
     DecisionConfiguration,
@@ -156,12 +154,10 @@ def configured_model(
 
 
 def parse_models(models: Sequence[str], *, allow_http: bool) -> list[ModelAddress]:
-    """Return models with their keys. Raises UsageError and `InputError`."""
+    """Return models with their keys. Raises UsageError and ModelKeyError."""
     try:
         return ModelAddress.parse_all(models, allow_http=allow_http)
-    except ModelKeyError as error:
-        raise InputError(str(error)) from error
-    except ValueError as error:
+    except AddressError as error:
         raise click.UsageError(f"model: {error}") from error
 
 

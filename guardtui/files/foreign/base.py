@@ -39,6 +39,8 @@ _IF_NO_OTHER = ("table", "lines")
 class ForeignError(GuardtuiError):
     """All problems of the input: the first 20, and the number of the others."""
 
+    exit_code = 2
+
 
 class Problems:
     """Collects problems, each with file and line."""
