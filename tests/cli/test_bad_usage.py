@@ -1,4 +1,4 @@
-"""Command lines that are refused: exit code 2 before the work, a message, and nothing is written."""
+"""Command lines that are refused: exit code 2 before the work, a message, nothing written."""
 
 from __future__ import annotations
 

@@ -259,110 +259,6 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
         assert "sk-mine" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--guardrail", "judge"), "'judge' is not an address of a guardrail"),
-        (("--guardrail", "judge:http://127.0.0.1/v1"), "'http://127.0.0.1/v1' has no model"),
-        (("--guardrail", "judge:http://example.com/v1#m"), "model: http://example.com would send"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "form=word"),
-            "form: unknown form of answer 'word'",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "form=pattern:("),
-            "form: '(' is not an expression",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "template=none.txt"),
-            "none.txt: is not a regular file",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "template=bad.txt"),
-            "bad.txt:2: unknown placeholder",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.seed"),
-            "'model-option.seed' is not of the form KEY=VALUE",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=low"),
-            "model-option: x needs JSON after the =",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=NaN"),
-            "the value of an option is not valid JSON",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.n=3"),
-            "model-option: n cannot be set: guardtui sets it",
-        ),
-        (
-            (
-                "--guardrail",
-                f"judge:{DEAD}",
-                "--set",
-                "model-option.x=1",
-                "--set",
-                "model-option.x=2",
-            ),
-            "model-option.x: given twice",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--set", "budget=1"), "budget: needs prices"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "budget=0", "--set", "price-in=1"),
-            "budget: '0' is not valid",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--set", "price-in=nan"), "price-in: 'nan' is not valid"),
-        (("--guardrail", f"judge:{DEAD}", "--set", "max-tokens=0"), "max-tokens: '0'"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "concurrency=513"),
-            "concurrency: '513' is not valid",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--threshold", "0.5"), "--threshold does not fit judge:"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "region=de"),
-            "region: unknown key of judge (a key of airs)",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--with", "topic.yaml"), "--with does not fit judge:"),
-        (("--guardrail", f"judge:{DEAD}", "-o", "bad.txt", "--set", "template=bad.txt"), "bad.txt"),
-    ],
-)
-def test_bad_input_is_named(
-    run: Run, folder: Path, home: dict[str, str], arguments: tuple[str, ...], told: str
-) -> None:
-    (folder / "bad.txt").write_text("[user]\n{topic} {prompt}\n", "utf-8")
-    done = run(*JUDGE, *arguments, **home)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-    assert (folder / "bad.txt").read_text("utf-8").startswith("[user]")
-
-
-@pytest.mark.parametrize("guardrail", ["engine", "airs"])
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--set", "budget=1"), "budget: unknown key of {} (a key of judge, decision)"),
-        (("--set", "form=graded"), "form: unknown key of {} (a key of judge)"),
-        (("--set", "allow-http=true"), "allow-http: unknown key of {} (a key of judge, decision)"),
-    ],
-)
-def test_options_of_the_judge_fit_no_other_guardrail(
-    run: Run, guardrail: str, arguments: tuple[str, ...], told: str
-) -> None:
-    done = run(*JUDGE, "--guardrail", guardrail, *arguments)
-    assert done.code == 2
-    assert told.format(guardrail) in done.err
-
-
-def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> None:
-    done = run(*JUDGE, "--guardrail", "airs", "--set", "concurrency=21")
-    assert done.code == 2
-    assert "values: a whole number from 1 to 20" in done.err
-    with serving(Judge()) as server:
-        assert run(*JUDGE, *named(server), "--set", "concurrency=512", **home).code == 0
-
-
 @pytest.mark.process
 def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str]) -> None:
     pytest.importorskip("pty")
@@ -508,17 +404,6 @@ def test_doctor_of_a_judge_that_cannot_judge(run: Run, home: dict[str, str]) -> 
     assert "nothing could be scanned: cannot connect to 127.0.0.1:9" in done.out
 
 
-def test_doctor_names_what_does_not_fit(run: Run) -> None:
-    for arguments, told in (
-        (("--judge",), "--judge is now --guardrail judge:URL#MODEL"),
-        (("--guardrail", f"judge:{DEAD}", "--all-regions"), "--all-regions is for AIRS"),
-        (("--guardrail", "judge:m"), "'m' has no model"),
-    ):
-        done = run("doctor", *arguments)
-        assert (done.code, done.out) == (2, "")
-        assert told in done.err
-
-
 def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
@@ -541,12 +426,6 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     assert answered == asked
     assert other.code == 2
     assert "no verdicts of judge another, template " in other.err
-
-
-def test_flips_need_a_guardrail(run: Run, folder: Path) -> None:
-    result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
-    assert result.code == 2
-    assert "--flips needs a guardrail: add --guardrail NAME" in result.err
 
 
 def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
@@ -618,16 +497,6 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
         nothing = run(*flips, **home)
         scanned.scan("Tax", judge_settings("m"))
         other = run(*flips, **home)
-        for wrong, told in (
-            (("--within", "0.02"), "--within and --max-calls are for --flips"),
-            (("--max-calls", "9"), "--within and --max-calls are for --flips"),
-            (("--flips", "--within", "0"), "--within"),
-            (("--flips", "--within", "nan"), "--within"),
-            (("--flips", "--max-calls", "0"), "--max-calls"),
-        ):
-            result = run(*command, *named(server), *wrong, **home)
-            assert result.code == 2
-            assert told in result.err
     assert (nothing.code, other.code) == (2, 2)
     assert "no verdicts of judge m, template" in other.err
     assert "recorded are those of: judge m, template 1a2b" in other.err

@@ -310,26 +310,6 @@ def test_labels_that_changed_since_are_not_compared(
     assert found["probability_better"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("topic.yaml",), "Missing option '--prompts'"),
-        (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
-        (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
-        (
-            ("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"),
-            "there is no guardrail 'local'",
-        ),
-        (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
-    ],
-)
-def test_bad_usage(run: Run, scanned: Scanned, arguments: tuple[str, ...], said: str) -> None:
-    scanned.scan("Tax")
-    result = run("forecast", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
 def test_a_damaged_session_is_an_error(run: Run, scanned: Scanned, folder: Path) -> None:
     scanned.scan("Tax")
     for part in (folder / ".guardtui").glob("sessions.sqlite3*"):

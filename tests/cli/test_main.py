@@ -92,37 +92,6 @@ def test_version(run: Run) -> None:
     assert (result.code, result.out, result.err) == (0, f"guardtui {__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["evl"], "error: no topic file 'evl'; did you mean 'guardtui eval'?\n"),
-        (["evl", "topic.yaml", "--prompts", "x"], "did you mean 'guardtui eval'?"),
-        (["--prompts", "prompts.csv", "chek"], "did you mean 'guardtui check'?"),
-        (
-            ["runtime", "topics", "eval", "--profile", "p"],
-            "'runtime topics eval' of airs-cli is 'guardtui eval FILE --prompts FILE --guard",
-        ),
-        (["runtime", "topics", "sample"], "'guardtui sample' here; see 'For users of airs-cli'"),
-        (["runtime", "bulk-scan", "--input", "x"], "--guardrail airs --set batch=true' here"),
-        (["runtime", "scan", "hello"], "'runtime' is a command of airs-cli: see 'For users"),
-        (["runtime"], "'runtime' is a command of airs-cli: see"),
-        (["runtime", "\x1b[31m", "--help"], "'runtime' is a command of airs-cli: see"),
-        (["other.yaml"], "no topic file 'other.yaml'; give the path of a topic file"),
-        (["\x1b[31mred"], "no topic file '␛[31mred'"),
-        (["--nonsense"], "No such option"),
-        (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: no such file"),
-        (["topic.yaml"], "the app needs a terminal"),
-        ([], "the app needs a terminal"),
-        (["topic.yaml", "--threshold", "1"], "is not a number between 0 and 1"),
-    ],
-)
-def test_an_unknown_command_is_explained(run: Run, arguments: list[str], said: str) -> None:
-    result = run(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert "\x1b" not in result.err
-
-
 def test_a_file_called_like_a_near_miss_is_a_topic(run: Run, folder: Path) -> None:
     (folder / "evl").write_text("name: x\n", "utf-8")
     assert "the app needs a terminal" in run("evl").err

@@ -243,34 +243,6 @@ def test_options_alone(run: Run, folder: Path) -> None:
     assert "tea.yaml: the file exists" in again.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "--name, --description, --intent, --example: missing"),
-        (["Tea", *OPTIONS[:4]], "--example: missing, and there is no terminal to ask for it"),
-        (["Tea", *OPTIONS[:-2]], "1 example: at least 2 are needed"),
-        (["Tea", *OPTIONS, *["--example", "a"]], "--example 3 is the same as one before it"),
-        (["", *OPTIONS], "name is empty"),
-        (["\x1b]52;c;x\x07", *OPTIONS], "--name holds a control character ('\\x1b')"),
-        (["x" * 10240, *OPTIONS], "name has 10240 bytes, 10140 more than the 100 allowed"),
-        (["caf\udce9", *OPTIONS], "--name holds bytes that are not UTF-8"),
-        (["Tea", *OPTIONS[:-1], "y\ny"], "--example 2 holds a control character"),
-        (["Tea", "--name", "Coffee", *OPTIONS], "NAME and --name differ"),
-        (["Tea", *OPTIONS, "--folder", "gone"], "gone: no such folder"),
-        (["Tea", *OPTIONS, "--intent", "deny"], "'deny' is not one of"),
-    ],
-)
-def test_invalid_options_are_rejected(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    before = sorted(folder.iterdir())
-    result = run("new", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert result.err.replace("\n", "").isprintable()
-    assert sorted(folder.iterdir()) == before
-
-
 def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> None:
     (folder / "tea.yaml").symlink_to(folder / "elsewhere.yaml")
     assert run("new", "Tea", *OPTIONS).code == 2

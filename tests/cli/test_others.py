@@ -88,52 +88,11 @@ def test_export_without_the_prompt_file_warns(
     assert "(no longer in the prompt file)" in result.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["export"], "there is no session in this folder"),
-        (["export", "topic.yaml"], "no iterations are recorded"),
-        (["export", "gone.yaml"], "gone.yaml: no such file"),
-        (["export", "topic.yaml", "--format", "pdf"], "unknown report format 'pdf'"),
-    ],
-)
-def test_export_without_iterations_fails(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    result = run(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert not (folder / ".guardtui").exists()
-
-
 @pytest.mark.parametrize(("which", "said"), [("7", "no iteration 7"), ("x", "'x' is not a number")])
 def test_export_of_an_unknown_iteration(
     run: Run, session: SessionStore, which: str, said: str
 ) -> None:
     result = run("export", "topic.yaml", "--iteration", which)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
-        (
-            ("guardrails", "template", "judge", "-o", "none/x.txt"),
-            "none/x.txt: no folder none\n  create it first",
-        ),
-        (
-            ("eval", "topic.yaml", "--prompts", "twice.csv"),
-            "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",
-        ),
-    ],
-)
-def test_errors_of_files_name_what_where_and_remedy(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    (folder / "twice.csv").write_text("prompt,prompt,expected\na,b,true\n", "utf-8")
-    result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
 
@@ -145,16 +104,6 @@ def test_export_of_a_damaged_store(run: Run, session: SessionStore) -> None:
     result = run("export", "topic.yaml")
     assert (result.code, result.out) == (2, "")
     assert "sessions.sqlite3" in result.err
-
-
-def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> None:
-    line = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
-    result = run(*line, "--baseline", "last", "--format", "json")
-    comparison = json.loads(result.out)["comparison"]
-    assert (result.code, comparison["baseline_iteration"]) == (0, 1)
-    assert "different guardrails" in comparison["caveats"][0]
-    numbered = run(*line, "--baseline", "2", "--format", "json")
-    assert json.loads(numbered.out)["comparison"]["baseline_iteration"] == 2
 
 
 def test_check_of_good_files(run: Run, folder: Path) -> None:
