@@ -20,7 +20,7 @@ from tests.guardrails import judge_settings
 from tests.scanners.models.judges import fenced_in
 from tests.sessions import Scanned
 
-from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv
+from .conftest import NEGATIVE, POSITIVE, Run
 from .grading_server import Answer, GradingServer, failed, grading_server
 
 JUDGE = ("eval", "topic.yaml", "--prompts", "prompts.csv")
@@ -234,15 +234,6 @@ def test_given_options_reach_the_model(run: Run, folder: Path, home: dict[str, s
     assert options == {
         "temperature": 0, "seed": 7, "reasoning_effort": "low", "max_tokens": 33
     }  # fmt: skip
-
-
-def test_an_intent_of_allow(run: Run, folder: Path, home: dict[str, str]) -> None:
-    text = (folder / "topic.yaml").read_text("utf-8").replace("intent: block", "intent: allow")
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    (folder / "prompts.csv").write_text(prompts_csv("allow"), "utf-8")
-    with serving(Judge()) as server:
-        done = run(*JUDGE, *named(server), "--format", "json", "--min-coverage", "1", **home)
-    assert done.code == 0
 
 
 def test_an_unreachable_model_and_a_rejected_key_are_reported(

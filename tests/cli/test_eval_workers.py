@@ -29,7 +29,7 @@ def test_ray_that_is_not_installed_is_named(
 
 
 def test_one_job_is_this_process(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(workers, "Processes")
+    monkeypatch.delattr(workers, "processes")
     assert run(*EVAL, "--jobs", "1").out == run(*EVAL).out != ""
 
 

@@ -15,14 +15,6 @@ from guardtui.reports.formats import FORMATS
 from .conftest import Run
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_bytes())
-BAD = """\
-# a comment
-name: Tax advice
-description: Not about stories, except [x](http://e) and {0}
-intent: block
-examples:
-  - How do I deduct my home office?
-"""
 
 
 @pytest.mark.parametrize(
@@ -144,56 +136,3 @@ def test_one_run_writes_the_forms_of_the_endings(run: Run, folder: Path) -> None
         prompt = result["message"]["text"].rpartition("): ")[2]
         assert prompt in lines[place["region"]["startLine"] - 1]
         assert place["artifactLocation"]["uri"] == "prompts.csv"
-
-
-def test_findings_of_check_as_sarif_at_the_lines_of_the_fields(run: Run, folder: Path) -> None:
-    (folder / "topic.yaml").write_text(BAD, "utf-8")
-    done = run("check", "topic.yaml", "--format", "sarif")
-    assert done.code == 2
-    document = json.loads(done.out)
-    Draft7Validator(SCHEMA).validate(document)
-    (log,) = document["runs"]
-    rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
-    results = {one["ruleId"]: one for one in log["results"]}
-    assert set(results) == set(rules)
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in log["results"])
-    positions = {
-        rule: one["locations"][0]["physicalLocation"]["region"]["startLine"]
-        for rule, one in results.items()
-    }
-    assert positions["limit.examples"] == 5
-    assert positions["lint.exclusion"] == 3
-    assert results["limit.examples"]["level"] == "error"
-    assert results["lint.exclusion"]["level"] == "warning"
-    assert "\\[x\\]" in done.out or "[x]" not in done.out
-
-
-def test_check_as_sarif_points_at_lines_of_prompts(run: Run, folder: Path) -> None:
-    text = (folder / "prompts.csv").read_text("utf-8")
-    (folder / "prompts.csv").write_text(text + text.splitlines()[1] + "\n", "utf-8")
-    done = run(
-        "check", "topic.yaml", "--prompts", "prompts.csv", "--format", "sarif", "-o", "c.sarif"
-    )
-    assert done.code == 0
-    document = json.loads((folder / "c.sarif").read_bytes())
-    Draft7Validator(SCHEMA).validate(document)
-    twice = [one for one in document["runs"][0]["results"] if "duplicate" in one["ruleId"]]
-    (one,) = twice
-    lines = [
-        place["physicalLocation"]["region"]["startLine"]
-        for place in (*one["locations"], *one.get("relatedLocations", ()))
-    ]
-    assert lines == [2, 12]
-    assert one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "prompts.csv"
-
-
-def test_several_topics_and_a_broken_one(run: Run, folder: Path) -> None:
-    (folder / "broken.yaml").write_text("name: [\n", "utf-8")
-    done = run("check", "topic.yaml", "broken.yaml", "--format", "sarif")
-    assert done.code == 2
-    document = json.loads(done.out)
-    Draft7Validator(SCHEMA).validate(document)
-    (one,) = [one for one in document["runs"][0]["results"] if one["ruleId"] == "file"]
-    place = one["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "broken.yaml"
-    assert place["region"]["startLine"] >= 1

@@ -64,22 +64,6 @@ def code(report: ReportInput, asked: Gates) -> int:
     return gates.exit_code(asked.results(report))
 
 
-def test_coverage_that_may_be_below_by_chance_is_not_enough_evidence() -> None:
-    few, many = evaluation_of([True] * 20), evaluation_of([True] * 2000)
-    asked = Gates(min_coverage=0.9, require_significant=True)
-    assert states(report_of(few), asked) == [
-        ("--min-coverage", "passed"),
-        ("--require-significant", "unsure"),
-    ]
-    assert code(report_of(few), asked) == 4
-    assert code(report_of(few), Gates(min_coverage=0.9)) == 0
-    assert code(report_of(many), asked) == 0
-    # Coverage itself is below: that is no lack of evidence.
-    wrong = evaluation_of([True, True, False, False] * 5)
-    assert states(report_of(wrong), asked) == [("--min-coverage", "failed")]
-    assert code(report_of(wrong), asked) == 1
-
-
 @settings(max_examples=up_to(60), deadline=None)
 @given(st.lists(st.booleans(), min_size=2, max_size=80), st.floats(0, 1))
 def test_the_whole_interval_must_be_above(right: list[bool], least: float) -> None:

@@ -19,7 +19,7 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 from tests.guardrails import engine_settings
 
-from .conftest import POSITIVE, TOPIC, Run, prompts_csv
+from .conftest import POSITIVE, Run
 
 
 @pytest.fixture
@@ -106,46 +106,6 @@ def test_export_of_a_damaged_store(run: Run, session: SessionStore) -> None:
     assert "sessions.sqlite3" in result.err
 
 
-def test_check_of_good_files(run: Run, folder: Path) -> None:
-    with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
-        file.write("Who invented the income tax return?,false,block,other\n")
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (0, "")
-    assert result.out == "nothing is wrong or doubtful\n"
-
-
-def test_check_lists_everything(run: Run, folder: Path) -> None:
-    text = TOPIC.replace("Advice on", "Advice " * 50).replace(
-        "  - When is my tax return due?\n", ""
-    )
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    (folder / "prompts.csv").write_text(prompts_csv("allow") + f'"{POSITIVE[0]}",false,allow,x\n')
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
-    document = json.loads(result.out)
-    assert (result.code, result.err) == (2, "")
-    codes = [one["code"] for one in document["findings"]]
-    assert {"limit.description", "limit.examples"} <= set(codes)
-    assert document["errors"] == sum(one["severity"] == "error" for one in document["findings"])
-    assert any(2 in one["lines"] and 12 in one["lines"] for one in document["findings"])
-
-
-def test_check_says_where(run: Run, folder: Path) -> None:
-    (folder / "prompts.csv").write_text(prompts_csv() + f'"{POSITIVE[1]}",true,block,tax\n')
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("warning: prompts.csv:3: ")
-    assert "(lines 3, 12)\n" in result.out
-    assert "\n0 errors, 2 warnings\n" in result.out  # all its negatives are far away, too
-    assert "Near-duplicates (cosine 0.92 or more): 1 pair, 0 with contradicting" in result.out
-
-
-def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:
-    (folder / "prompts.csv").write_text("prompt,expected,intent\nx,maybe,block\n,true,block\n")
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (2, "")
-    assert "maybe" in result.out
-
-
 def test_sample_is_a_prompt_set(run: Run, folder: Path) -> None:
     result = run("sample")
     assert (result.code, result.err) == (0, "")
@@ -177,12 +137,3 @@ def test_export_writes_over_nothing_it_reads(
     assert "it would be overwritten" in done.err
     assert (folder / name).read_bytes()[start] == before
     assert run("export", "topic.yaml").code == 0
-
-
-def test_check_points_out_line_breaks(run: Run, folder: Path) -> None:
-    topic = TOPIC.replace("name: Tax advice", 'name: "Tax\\u2028advice"')
-    (folder / "topic.yaml").write_text(topic, "utf-8")
-    done = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
-    (found,) = [one for one in json.loads(done.out)["findings"] if "line-break" in one["code"]]
-    assert (done.code, found["severity"], found["code"]) == (0, "warning", "line-break.name")
-    assert "U+2028" in found["message"]

@@ -81,13 +81,6 @@ def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
     assert held["gain"] == pytest.approx(held["after"]["coverage"] - held["before"]["coverage"])
 
 
-def test_markdown_says_it_too(work: Path) -> None:
-    code, out, _ = refine("worse.csv", "--format", "md")
-    assert code == Exit.NOT_ENOUGH_EVIDENCE
-    assert "## First proposal" not in out
-    assert "No proposal" in out
-
-
 def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     code, out, err = refine("better.csv", "--write-topic", "new.yaml")
     assert code == Exit.DONE

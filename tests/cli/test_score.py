@@ -124,16 +124,6 @@ def test_epochs_reducers_and_clusters(here: Path, score: Run) -> None:
     assert "epochs by max\naccuracy   1.000\nstderr     0.000\n" in out
 
 
-def test_choices(here: Path, score: Run) -> None:
-    (here / "c.csv").write_text(
-        "input,target,output,choices\n"
-        'q,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,"[""x"",""y""]"\n'
-    )
-    code, out, _ = score("c.csv", "--scorer", "choice()")
-    assert code == 0
-    assert "accuracy   0.500" in out
-
-
 def test_rows_that_cannot_be_scored_are_named(here: Path, score: Run) -> None:
     (here / "c.csv").write_text(
         'input,target,output,choices\nq,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,\nq,A,x,\n'
@@ -146,20 +136,6 @@ def test_rows_that_cannot_be_scored_are_named(here: Path, score: Run) -> None:
     assert err.startswith("error: 2 of 3 rows could not be scored; the report has the other 1\n")
     assert "c.csv:3 (id 2, choice): the sample has no choices" in err
     assert "likewise lines 4 (2 rows)" in err
-
-
-def test_a_custom_pattern_with_escapes(here: Path, score: Run) -> None:
-    (here / "p.csv").write_text("input,target,output\nq,12,it is 12 of them\nq,1,none\n")
-    code, out, _ = score("p.csv", "--scorer", r'pattern("(\d+)", match_all=True)')
-    assert code == 0
-    assert "accuracy   0.500" in out
-
-
-def test_empty_targets_are_a_warning(here: Path, score: Run) -> None:
-    (here / "e.csv").write_text("input,target,output\nq,,o\n")
-    code, _, err = score("e.csv", "--scorer", "match()")
-    assert code == 0
-    assert err.startswith("warning: e.csv:2: 1 row has an empty target")
 
 
 @pytest.mark.parametrize(
@@ -340,13 +316,6 @@ def test_an_invalid_key_is_reported(
     assert "two words" not in err
 
 
-def test_models_may_stand_in_the_expression(here: Path, server: GradingServer, score: Run) -> None:
-    scorer = f'model_graded_fact(model=["{server.url}#a", "{server.url}#b"])'
-    code, out, err = score("outputs.csv", "--scorer", scorer)
-    assert (code, err, len(server.prompts)) == (0, "", 2 * ROWS)
-    assert f"model      {server.url}#b" in out
-
-
 def test_an_unreachable_model_is_reported(here: Path, score: Run) -> None:
     with grading_server(grade_by_number) as server:
         url = server.url
@@ -369,17 +338,6 @@ def test_one_row_that_fails_does_not_end_the_run(here: Path, score: Run) -> None
         server.prompts.clear()
         assert score(*graded(server.url))[0] == 0
         assert len(server.prompts) == 1
-
-
-def test_a_request_to_a_failing_service_is_retried(here: Path, score: Run) -> None:
-    def respond(prompt: str, before: int) -> Answer:
-        if before < 2:
-            return failed(429, **{"Retry-After": "0"})
-        return grade_by_number(prompt, before)
-
-    with grading_server(respond) as server:
-        code, _, err = score(*graded(server.url, "--retries", "3", "--concurrency", "1"))
-        assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
 NAMES = """

@@ -16,11 +16,6 @@ from guardtui.scorer import Score, Target, accuracy, registry, scorer
 from .conftest import Run
 from .grading_server import Answer, GradingServer, grading_server, said
 
-EPOCHS = (
-    "id,epoch,input,target,output\n"
-    "a,1,q,yes,yes\na,2,q,yes,no\na,3,q,yes,yes\nb,1,q,yes,yes\nb,2,q,yes,yes\n"
-)
-
 
 def graded(_: str, before: int) -> Answer:
     return said("=1+1\x1b[2J\nGRADE: " + "CIC"[before % 3])
@@ -39,7 +34,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load_own()  # once in a process: not into the copy, which goes with the test
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
     Path("o.csv").write_text("input,target,output\nq,yes,yes\n", "utf-8")
-    Path("epochs.csv").write_text(EPOCHS, "utf-8")
 
 
 def test_the_votes_of_a_panel_are_in_the_reports(server: GradingServer, score: Run) -> None:
@@ -89,17 +83,6 @@ def test_a_score_without_metadata_has_none(score: Run) -> None:
     _, out, _ = score("o.csv", "--scorer", "match()", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert (row["score_metadata"], row["scorer_metadata"]) == ("", "")
-
-
-@pytest.mark.parametrize("reducer", ["pass_at(5)", "pass_k(5)", "at_least_5"])
-def test_a_reducer_that_needs_more_epochs_is_an_error_before_the_work(
-    reducer: str, server: GradingServer, score: Run
-) -> None:
-    words = ("--scorer", "model_graded_qa()", "--model", f"{server.url}#m")
-    code, out, err = score("epochs.csv", *words, "--reducer", reducer)
-    assert (code, out) == (2, "")
-    assert "needs 5 epochs, but epochs.csv has 3 at most of a sample" in err
-    assert not server.prompts
 
 
 def test_a_role_without_a_model_is_an_error(server: GradingServer, score: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ from guardtui.cli.scans.run import ScanJob, evaluated
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
-from guardtui.large_sets.workers import Workers, make_workers
-from guardtui.scanners.local.vectors import encode_chunks
+from guardtui.large_sets.workers import make_workers
+from guardtui.scanners.local.vectors import EncodeChunks, encode_chunks
 from guardtui.session.profile_scans import WithCompanions
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ def make_run(guardrail: NamedGuardrail, options: RunOptions) -> EngineRun:
     Raises `WorkersError` if their package is not installed.
     """
     encoder = getattr(guardrail.configuration, "encoder", None)
-    alone = options.ray is None and options.jobs in (None, 1)
-    workers = None if alone else make_workers(options.jobs, options.ray)
+    workers: AbstractContextManager[EncodeChunks] = nullcontext(encode_chunks)
+    if options.ray is not None or options.jobs not in (None, 1):
+        workers = make_workers(options.jobs, options.ray)
     return EngineRun(guardrail.guardrail, encoder, options.threshold, workers)
 
 
@@ -39,7 +40,7 @@ class EngineRun:
     guardrail: Guardrail
     encoder: str | None
     threshold: Wanted
-    workers: Workers | None = None
+    workers: AbstractContextManager[EncodeChunks]
     remote = False
     template = ""
 
@@ -48,10 +49,9 @@ class EngineRun:
 
         Raises `OperatingPointError`, ScannerError and `WorkersError`.
         """
-        encode = encode_chunks if self.workers is None else self.workers.encode_chunks
-        engine = settled_engine(self.encoder, self.threshold, job.topic, job.prompts, encode)
-        together = WithCompanions(engine, job.companions.topics, job.companions.closed)
-        with self.workers or contextlib.nullcontext():
+        with self.workers as encode:
+            engine = settled_engine(self.encoder, self.threshold, job.topic, job.prompts, encode)
+            together = WithCompanions(engine, job.companions.topics, job.companions.closed)
             evaluation = signals.run(evaluated(together, job))
         return evaluation, own_fit(evaluation, engine.shipped_threshold)
 
