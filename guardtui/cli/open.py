@@ -41,7 +41,6 @@ from guardtui.scanners.configuration import (
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
-    from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.app.guardrails.remote import ModelOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
@@ -140,7 +139,7 @@ def prepared(
     chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
     allow_http = str(beside.get("allow-http")) == "true"
     model, writes = _models(chosen.configuration, writer, allow_http=allow_http)
-    airs = _airs_flags(chosen, sandbox=sandbox)
+    airs = _profile(chosen.configuration, sandbox=sandbox)
     load_plugins(plugins)
     measures = own_metrics(metrics)
     from guardtui.config import load_config
@@ -151,12 +150,9 @@ def prepared(
         from guardtui.app.guardrails.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
-        configuration = chosen.configuration
         remote = RemoteOptions(
             airs,
-            rate=getattr(configuration, "rate", None),
             fresh=fresh,
-            batches=getattr(configuration, "batch", False),
             guardrail=None if guardrail.name is None else chosen,
             model=model,
             writer=writes,
@@ -174,15 +170,14 @@ def prepared(
     return start
 
 
-def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | int | None]:
-    """Return the settings of AIRS that a guardrail names. Raises UsageError in a sandbox."""
-    configuration = guardrail.configuration
+def _profile(configuration: Configuration, *, sandbox: bool) -> AirsConfiguration:
+    """Return the profile of AIRS that a guardrail names, if any. Raises UsageError in a sandbox."""
     if not isinstance(configuration, AirsConfiguration):
-        return {}
+        return AirsConfiguration.model_validate({})
     for key in ("region", "scan-endpoint", "tenant"):
         if sandbox and key in configuration.given():
             raise click.UsageError(f"{key} does not fit --sandbox: omit it")
-    return configuration.flags
+    return configuration
 
 
 def _models(

@@ -152,7 +152,7 @@ def key_origin(options: RemoteOptions, guardrail: NamedGuardrail) -> str:
     configuration = guardrail.configuration
     try:
         if isinstance(configuration, AirsConfiguration):
-            return _airs_key_origin(with_flags(options, configuration))
+            return _airs_key_origin(replace(options, airs=configuration))
         if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
             models, options = _models(configuration.model, options, allow_http=True)
             for model in models:
@@ -192,16 +192,10 @@ def with_guardrail(
     """
     configuration = guardrail.configuration
     if isinstance(configuration, AirsConfiguration):
-        return _with_account(with_flags(options, configuration), key)
+        return _with_account(replace(options, airs=configuration), key)
     if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
         return _with_model(options, configuration, key)
     return options
-
-
-def with_flags(options: RemoteOptions, configuration: AirsConfiguration) -> RemoteOptions:
-    """Return the options with a profile of AIRS, without looking for its key."""
-    flags = {name: value for name, value in configuration.flags.items() if value is not None}
-    return replace(options, flags=flags, rate=configuration.rate, batches=configuration.batch)
 
 
 def _with_account(options: RemoteOptions, typed: str) -> RemoteOptions:

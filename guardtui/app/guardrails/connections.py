@@ -10,7 +10,6 @@ from guardtui.app.guardrails.choice import (
     MODELS,
     SETTING,
     read_choice,
-    with_flags,
     write_choice,
 )
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -75,7 +74,7 @@ class Connections:
         if before.kind == ENGINE:
             self._chosen = before
         elif before.name and isinstance(before.configuration, AirsConfiguration):
-            self._options = with_flags(self._options, before.configuration)
+            self._options = replace(self._options, airs=before.configuration)
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -168,7 +167,7 @@ class Connections:
     @property
     def _named_by_flags(self) -> bool:
         named = self._options.guardrail is not None or self._options.model is not None
-        return named or bool(self._options.flags.get("profile"))
+        return named or bool(self._options.airs.profile)
 
     def _read_choice(self) -> NamedGuardrail | None:
         try:

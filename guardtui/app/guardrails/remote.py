@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.session_keys import SessionKeys
 
 if TYPE_CHECKING:
@@ -25,25 +26,24 @@ JUDGE = "judge"
 ModelOptions: TypeAlias = "JudgeOptions | DecisionOptions"
 """Options of a guardrail that is a model."""
 
+NO_PROFILE = AirsConfiguration.model_validate({})
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
     """Options of remote guardrails; the others come from the environment and its file.
 
-    `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
-    sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
-    API of AIRS. `guardrail` was named on the command line. With a `model`, a judge or a decision
-    model, scans use it instead of AIRS; `epochs` are the scans of each prompt. A `writer` writes
-    wordings, and only its first model is asked. `keys` were typed or are from a keyring and take
-    precedence.
+    `airs` is the profile of AIRS. `environment` and `config` replace those of the process, for a
+    sandbox. `fresh` ignores cached verdicts. `guardrail` was named on the command line. With a
+    `model`, a judge or a decision model, scans use it instead of AIRS; `epochs` are the scans of
+    each prompt. A `writer` writes wordings, and only its first model is asked. `keys` were typed or
+    are from a keyring and take precedence.
     """
 
-    flags: Mapping[str, str | int | None] = field(default_factory=dict)
+    airs: AirsConfiguration = NO_PROFILE
     environment: Mapping[str, str] | None = None
     config: Path | None = None
-    rate: float | None = None
     fresh: bool = False
-    batches: bool = False
     guardrail: NamedGuardrail | None = None
     model: ModelOptions | None = None
     writer: JudgeOptions | None = None
@@ -57,7 +57,7 @@ class RemoteOptions:
 
     def configured(self) -> AirsSettings:
         """Load the settings of AIRS, even if incomplete. Raises AirsError."""
-        return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
+        return self.keys.for_airs(AirsSettings.load(self.airs.flags, self.environment, self.config))
 
     @property
     def allow_http(self) -> bool:
@@ -108,7 +108,7 @@ class RemoteOptions:
 
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(
-            replace(settings, profile=profile), rate=self.rate, revisions=revisions
+            replace(settings, profile=profile), rate=self.airs.rate, revisions=revisions
         )
 
 

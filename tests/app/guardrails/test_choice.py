@@ -105,7 +105,7 @@ def test_the_values_of_a_guardrail_win_over_variables_and_missing_ones_are_their
     start = options(PANW_AI_SEC_API_KEY="k", PANW_AI_SEC_PROFILE_NAME="other", SCAN_CONCURRENCY="7")
     chosen = with_guardrail(start, unnamed("airs", profile="prod", region="de", batch="true"))
     settings = chosen.settings()
-    assert (settings.profile, settings.concurrency, chosen.batches) == ("prod", 7, True)
+    assert (settings.profile, settings.concurrency, chosen.airs.batch) == ("prod", 7, True)
     assert settings.scan_endpoint.host.startswith("service-de.")
     assert with_guardrail(start, unnamed("airs")).settings().profile == "other"
 

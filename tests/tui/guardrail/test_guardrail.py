@@ -18,6 +18,7 @@ from guardtui.app.guardrails.choosing import Guardrails
 from guardtui.app.guardrails.named import FILE
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.sandbox.judging import TopicMatcher
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
@@ -263,9 +264,8 @@ async def test_flags_override_saved_settings(topic_path: Path) -> None:
     workspace.store.update_settings({"guardrail": {"kind": "engine"}})
     async with playing(topic_path) as (_, _, main):
         assert "embedded engine only" in main.services.connections.refusal
-    named = RemoteOptions(
-        {"profile": "p"}, environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE
-    )
+    airs = AirsConfiguration.model_validate({"profile": "p"})
+    named = RemoteOptions(airs, environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE)
     async with playing(topic_path, named) as (_, _, main):
         assert main.services.connections.refusal == ""
 
