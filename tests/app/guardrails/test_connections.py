@@ -93,3 +93,16 @@ def test_a_profile_with_a_name_is_used_again_with_all_its_values(workspace: Work
     assert "there is no guardrail 'prod'" in gone.refusal
     named = replace(options(**variables), guardrail=ENGINE)
     assert "engine only" in connected(workspace, named).refusal
+
+
+def test_a_message_is_titled_by_the_guardrail_unless_it_begins_with_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(
+        ScriptedAuthor, "notify", lambda _, message, *, title, **more: titles.append(title)
+    )
+    connections = connected(workspace, options())
+    for message in ("AIRS needs an API key", "This tenant has no security profile."):
+        connections.warn(message)
+    assert titles == ["", "AIRS"]
