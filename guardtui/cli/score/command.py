@@ -29,8 +29,8 @@ from guardtui.cli.score.graders import grader_maker, model_role_option, models_n
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputSet, load_outputs
-from guardtui.reports.score_base import ScoreReport
 from guardtui.reports.score_document import FORMATS, write_scores
+from guardtui.reports.score_report import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
