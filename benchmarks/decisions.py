@@ -72,7 +72,7 @@ def sandbox(*options: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().partition("'")[2].rstrip("'\n")  # export NAME='URL'
     finally:
         process.terminate()
         process.wait()

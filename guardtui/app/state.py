@@ -14,9 +14,9 @@ from guardtui.advice.lint_advice import Advice
 from guardtui.app.advice.ideas import Ideas
 from guardtui.app.scan.plan import FlipStatus
 from guardtui.domain.comparison import Comparison
+from guardtui.domain.estimates import PartialRates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric

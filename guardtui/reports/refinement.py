@@ -12,7 +12,7 @@ from guardtui.advice.model_objective import ERROR, MeasuredWording, WordingSweep
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
     Bullets,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from guardtui import __version__
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
     Bullets,

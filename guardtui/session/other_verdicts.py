@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.agreement import suspects
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, badge
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.suspects import suspects
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 from guardtui.session.independence import answers_on, newest_answers

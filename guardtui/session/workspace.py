@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from guardtui.domain.edit_names import edit_names
+from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic

@@ -153,7 +153,7 @@ EVAL --guardrail judge:http://a.b/v1    | 'http://a.b/v1' has no model
 EVAL --guardrail judge:http://a.b/v1#m  | model: http://a.b would send
 JUDGE --set form=word                   | form: unknown form of answer 'word'
 JUDGE --set 'form=pattern:('            | form: '(' is not an expression
-JUDGE --set template=none.txt           | none.txt: is not a regular file
+JUDGE --set template=none.txt           | none.txt: no such file
 JUDGE --set template=bad.txt            | bad.txt:2: unknown placeholder
 JUDGE --set template=bad.txt -o bad.txt | bad.txt
 JUDGE --set model-option.seed           | 'model-option.seed' is not of the form KEY=VALUE

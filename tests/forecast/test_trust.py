@@ -53,9 +53,9 @@ def checked(evaluations: Sequence[Evaluation], prompts: PromptSet, reader: Engin
 
 
 def engine_verdicts(topic: Topic, prompts: PromptSet) -> np.ndarray:
-    verdicts = LocalScanner("static", THRESHOLD).scan_now(topic, prompts, lambda _: None)
-    assert verdicts is not None
-    return verdicts.triggered
+    evaluation = LocalScanner("static", THRESHOLD).evaluate_now(topic, prompts)
+    assert evaluation is not None
+    return evaluation.verdicts.triggered
 
 
 @pytest.mark.parametrize("intent", list(Intent))

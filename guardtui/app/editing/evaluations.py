@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from guardtui.app.context import Context
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
-from guardtui.domain.estimates import Estimate
+from guardtui.domain.estimates import Estimate, PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     ThresholdFit,
     held_out_metrics,
 )
-from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.forecaster import Forecast

@@ -38,12 +38,13 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
+from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
-from guardtui.scanners.models.expense import PaidScanner
+from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.evaluator import with_epochs
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
@@ -363,7 +364,7 @@ def estimate_scan(
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
         expense = None
-        if isinstance(scanner, PaidScanner):
+        if isinstance(scanner, ModelScanner):
             expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
     rows, likely = order.rows, order.likely_rows
     if missing is not None:

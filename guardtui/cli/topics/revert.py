@@ -22,7 +22,7 @@ from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
 from guardtui.cli.topics.changes import agreement_options, agrees, is_live, show, wait_options, warn
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.lifecycle import Reverted
+from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.session.applied import AppliedLog
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
@@ -61,7 +61,7 @@ def revert(
         done = None
         for number, step in enumerate(steps):
             with failures_told(_so_far(number)):
-                plan = await connection.plan_revert(step.way)
+                plan = await connection.revert(step.way, send=False)
             show(ShowChanges.of(connection, plan, reverts=True))
             if dry_run:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
+from guardtui.domain.definition_changes import DiffKind, word_diff
 from guardtui.domain.document import (
     Block,
     Bullets,
@@ -22,7 +23,6 @@ from guardtui.domain.document import (
     Tone,
     parts_of,
 )
-from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.reports.as_text import plain
 from guardtui.reports.html.page import (
     Content,

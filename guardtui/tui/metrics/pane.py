@@ -25,8 +25,8 @@ from guardtui.tui.kit.styled_text import themed
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
+    from guardtui.domain.estimates import PartialRates
     from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.partial_rates import PartialRates
     from guardtui.forecast.expected import Expected
     from guardtui.forecast.forecaster import Forecast
 
