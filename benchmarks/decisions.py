@@ -50,7 +50,7 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
 from guardtui.scanners.models.scanner import ModelScanner
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 SAMPLES = ("tax-advice", "airline-service", "harm-intent")
 CONCURRENCY, LATENCY = 8, 0.2

@@ -31,11 +31,24 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
-    """Estimate of a rate once the open rows have verdicts: low ≤ value ≤ high."""
+    """Estimate of a rate: once the open rows have verdicts, or by a forecast; low ≤ value ≤ high.
+
+    The interval is one of 95 %.
+    """
 
     value: float
     low: float
     high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+    @property
+    def text(self) -> str:
+        """The figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
+        return f"{self.value:.3f} [{self.low:.3f} – {self.high:.3f}], ±{self.half_width:.3f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import should_trigger
 from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.forecast.trust import ScanCheck, Trust
 from guardtui.reports.formats import render as render_document
@@ -237,7 +237,7 @@ def _rates(report: RecordedForecast) -> Iterator[Block]:
         )
 
 
-def interval_of(figure: Expected | None) -> str:
+def interval_of(figure: RateEstimate | None) -> str:
     """Return the interval of an expected figure, or ""."""
     return "" if figure is None else interval_text(Interval(figure.low, figure.high))
 

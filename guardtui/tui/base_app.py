@@ -41,7 +41,6 @@ from guardtui.tui.registry.actions import (
     menu_name,
 )
 from guardtui.tui.registry.keymap import check_config, default_keys, usable_keymap
-from guardtui.tui.registry.menu_tree import commands_of
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.control_filter import ControlFilter
 from guardtui.tui.system.keys_in_turn import KeysInTurn
@@ -64,7 +63,7 @@ _UNTIL_A_KEY = 24 * 3600.0
 
 STYLED = (
     "kit", "registry", "help", "editor", "metrics", "detail", "results", "side", "prompts", "scan",
-    "main", "airs", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
+    "main", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
     "tour",
 )  # fmt: skip
 """Folders with a style sheet of their name; of rules with equal weight the later one wins."""
@@ -237,7 +236,7 @@ class BaseApp(AppDownloads):
 
     def action_open_menu(self) -> None:
         """Open the menu over a screen with actions of the registry; dialogs have none."""
-        from guardtui.tui.registry.menu import MenuScreen
+        from guardtui.tui.registry.menu import MenuScreen, commands_of
 
         targets, keymap = self.action_targets(self.screen), keymap_of(self)
         if not targets:

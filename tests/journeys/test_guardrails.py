@@ -140,7 +140,7 @@ def by_label(request: Received) -> Step:
     return said(f"ANSWER: {'yes' if dict(ROWS)[asked(request)] else 'no'}")
 
 
-async def test_a_judge_is_asked_on_screen_and_by_command(author: Author, shell: Shell) -> None:
+async def test_a_judge_is_asked_and_scans_of_an_edit_ask_it_again(author: Author) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
         remote = RemoteOptions(environment={}, config=NO_FILE, model=judge)

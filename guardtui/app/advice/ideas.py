@@ -6,18 +6,22 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
+from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, threshold_text
+from guardtui.domain.figures import capitalized, count_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
+from guardtui.session.scan_order import IN_DOUBT
 
 UNSURE = 0.03
 """Half width of a forecast's interval from which a check of likely flips is offered."""
@@ -158,30 +162,31 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     ]
     new = [text for text in after.examples if text not in before.examples]
     replaced, dropped = removed[: len(new)], removed[len(new) :]
+    quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
+    added = len(new) - len(replaced)
     if replaced:
-        parts.append(f"replace {named_examples(replaced)}")
-    if len(new) > len(replaced):
-        added = len(new) - len(replaced)
-        parts.append("add an example" if added == 1 else f"add {added} examples")
+        one = ", one of them" if len(replaced) > 1 else ""
+        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
+    if added:
+        parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
     start = ", ".join(parts[:-1])
     text = f"{start} and {parts[-1]}" if start else parts[-1]
-    like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
-    return capitalized(text + like) + worded
+    return capitalized(text) + worded
 
 
 def _check(forecast: Forecast | None) -> Idea | None:
     if forecast is None or forecast.rates.coverage is None:
         return None
     expected = forecast.rates.coverage
-    flips = len(forecast.flips())
-    if not flips or expected.half_width <= UNSURE:
+    if not len(forecast.flips()) or expected.half_width <= UNSURE:
         return None
+    changes = forecast.changes
+    doubtful = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    noun = "likely flip" if flips == 1 else "likely flips"
-    calls = "1 call" if flips == 1 else f"{flips} calls"
-    return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
+    return Idea(IdeaKind.CHECK, f"Check the likely flips with {name}: at most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

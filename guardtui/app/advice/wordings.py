@@ -27,14 +27,14 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
-from guardtui.scanners.base import Report
+from guardtui.scanners.base import Report, verdict_key
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.models.many import ManyQuestions
 from guardtui.scanners.models.scanner import ModelScanner
-from guardtui.session.score_cache import AnswerCache, answer_key
+from guardtui.session.caches import open_answers
 
 WORDINGS = 60
 """Default number of tried wordings, including the definition."""
@@ -205,7 +205,7 @@ class WritingCall:
         self.writer, self.topic, self.shown = writer, topic, shown
         self.budget = writer.calls.budget(ANSWER_TOKENS)
         self._messages = request(topic, shown)
-        self._key = answer_key(writer.identity, json.dumps([self._messages, ANSWER_TOKENS]))
+        self._key = verdict_key(writer.identity, json.dumps([self._messages, ANSWER_TOKENS]))
         self._cached = None if fresh else self._find()
 
     @property
@@ -256,7 +256,7 @@ class WritingCall:
         return WrittenWordings(known, tuple(invalid))
 
     def _find(self) -> WrittenWordings | None:
-        with contextlib.closing(AnswerCache(cache_folder())) as cache:
+        with contextlib.closing(open_answers(cache_folder())) as cache:
             answer = cache.find(self._key)
         if answer is None:
             return None
@@ -267,5 +267,5 @@ class WritingCall:
         return written if written.wordings else None
 
     def _keep(self, answer: str) -> None:
-        with contextlib.closing(AnswerCache(cache_folder())) as cache:
+        with contextlib.closing(open_answers(cache_folder())) as cache:
             cache.keep(self._key, answer)

@@ -63,8 +63,11 @@ class LiveUserMetrics:
         try:
             while self._newest is not None:
                 (measured, texts, changes), self._newest = self._newest, None
+                # Loads the library of scorers only if there are metrics.
+                from guardtui.session.own_metrics import own_figures
+
                 figures = await _in_thread(
-                    partial(_measured, self.metrics, measured, texts, changes)
+                    partial(own_figures, self.metrics, measured, texts, changes)
                 )
                 self.figures, self._of = figures, measured
                 self._show()
@@ -99,18 +102,6 @@ async def _in_thread(call: Callable[[], tuple[UserMetric, ...]]) -> tuple[UserMe
 
     threading.Thread(target=work, name=THREAD, daemon=True).start()
     return await done
-
-
-def _measured(
-    metrics: Sequence[OwnMetric],
-    evaluation: Evaluation,
-    prompts: PromptSet,
-    comparison: Comparison | None,
-) -> tuple[UserMetric, ...]:
-    # Loads the library of scorers only if there are metrics.
-    from guardtui.session.own_metrics import own_figures
-
-    return own_figures(metrics, evaluation, prompts, comparison)
 
 
 class Evaluations:

@@ -215,7 +215,7 @@ class WorkspaceSync:
         if theirs is None:
             return
         base = workspace.topic_file.topic
-        workspace.adopt(theirs)
+        workspace.topic_file = theirs
         topic = await self._merged(base, theirs)
         session = workspace.session
         changes = ", ".join(describe_changes(session.topic, topic))

@@ -25,7 +25,7 @@ from guardtui.scanners.airs.policy_paths import PolicyError
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.airs.scans import BATCH_AT_MOST
 from guardtui.scanners.configuration import AirsConfiguration
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail

@@ -37,9 +37,9 @@ from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import THRESHOLD, DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.models.scanner import ModelScanner, Questioner
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.store import StoreError
-from guardtui.session.verdict_cache import SqliteVerdicts
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail

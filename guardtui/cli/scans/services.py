@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from guardtui.cli import diagnostics
 from guardtui.domain.evaluation import Evaluation
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 
 @contextmanager

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -88,12 +87,8 @@ class Wish(StrEnum):
     WORDINGS = "wordings"
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The answer of the page; `idea` is the highlighted one, None if there are none."""
-
-    wish: Wish
-    idea: Idea | None
+Choice: TypeAlias = tuple[Wish, Idea | None]
+"""The answer of the page, with the highlighted idea; None if there are none."""
 
 
 class IdeasPage(EditList[Choice]):
@@ -113,7 +108,7 @@ class IdeasPage(EditList[Choice]):
 
     def __init__(self, ideas: Ideas, prompts: pl.Series) -> None:
         super().__init__(
-            [(Choice(Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
+            [((Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
         )
         self._ideas, self._prompts = ideas, prompts
 
@@ -131,7 +126,7 @@ class IdeasPage(EditList[Choice]):
         return idea_text(self._ideas.topic, self._ideas.ranked[index])
 
     def action_answer(self, wish: str) -> None:
-        self.dismiss(Choice(Wish(wish), self._idea))
+        self.dismiss((Wish(wish), self._idea))
 
     def action_rows(self) -> None:
         """Show the prompts that the highlighted edit fixes and breaks."""
@@ -292,22 +287,23 @@ class IdeaFeature:
             choice = await self._window.show(IdeasPage(ideas, prompts))
             if choice is None:
                 return
-            if choice.wish is Wish.TAKE and choice.idea is not None:
-                await self._take(ideas, choice.idea)
+            wish, idea = choice
+            if wish is Wish.TAKE and idea is not None:
+                await self._take(ideas, idea)
                 return
             try:
-                await self._more(choice)
+                await self._more(wish, idea)
             except GuardtuiError as error:
                 self._say(error)
 
-    async def _more(self, choice: Choice) -> None:
+    async def _more(self, wish: Wish, idea: Idea | None) -> None:
         """Change the list of ideas. Raises GuardtuiError."""
-        if choice.wish is Wish.SEARCH:
+        if wish is Wish.SEARCH:
             await self._search()
-        elif choice.wish is Wish.WORDINGS:
+        elif wish is Wish.WORDINGS:
             await self._try_wordings()
-        elif choice.idea is not None:
-            await self._advice.discard(choice.idea)
+        elif idea is not None:
+            await self._advice.discard(idea)
 
     def _say(self, problem: GuardtuiError | str) -> None:
         self._window.notify(str(problem), severity="error", seconds=READING_TIME)
@@ -333,7 +329,7 @@ class IdeaFeature:
                 "Label more prompts like these: I adds one like the selected one, Esc shows all."
             )
         elif idea.kind is IdeaKind.WORDINGS:
-            await self._more(Choice(Wish.WORDINGS, None))
+            await self._try_wordings()
             await self.choose()
         else:
             self._window.panes.show("results")

@@ -21,7 +21,7 @@ from textual.widgets.text_area import Edit, EditResult, Location
 from guardtui.domain.definition_changes import DiffKind, word_diff
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
-from guardtui.tui.inputs.text_area import EdgeTextArea
+from guardtui.tui.inputs.fields import EdgeTextArea
 from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.textual_compat import rewrap, wrapped_height
@@ -293,12 +293,17 @@ class FieldDifference(Static):
         return True
 
 
-_SIGNS = {
-    DiffKind.SAME: ("{}", "$text-muted"),
+_SIGNS = {  # in addition to colours
     DiffKind.ADDED: ("{{+{}+}}", "bold $text-success"),
     DiffKind.REMOVED: ("[-{}-]", "strike $text-error"),
 }
-"""Signs in addition to colours."""
+
+
+def append_pieces(text: Text, pieces: Sequence[tuple[DiffKind, str]], same: str = "") -> None:
+    """Append words with signs for added and removed ones; `same` is the style of the others."""
+    for kind, part in pieces:
+        form, style = _SIGNS.get(kind, ("{}", same))
+        text.append(form.format(display_text(part)), style)
 
 
 def difference_line(before: str, after: str) -> Text:
@@ -308,10 +313,9 @@ def difference_line(before: str, after: str) -> Text:
         return text
     pieces = word_diff(before, after)
     for number, (kind, part) in enumerate(pieces):
-        form, style = _SIGNS[kind]
         if kind is DiffKind.SAME:
             part = _shortened(part, first=number == 0, last=number == len(pieces) - 1)
-        text.append(form.format(display_text(part)), style)
+        append_pieces(text, [(kind, part)], "$text-muted")
     return text
 
 

@@ -82,7 +82,7 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     removal = advice.removal
     lines = []
     if advice.code == NO_EFFECT:
-        return Text(set_cell_size(f"⚠ {advice.brief}", max(cells, 0)), "bold $text-warning")
+        return _cut(Text(f"⚠ {advice.brief}", "bold $text-warning"), cells)
     sign, style = ("…" if pending else "n/a", "$text-muted")
     if removal is not None:
         sign, style = delta(removal.change)
@@ -106,9 +106,16 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     # The words are cut, never the effect.
     room = cells - cell_len(sign) - 14
     if room < 8:
-        return Text(set_cell_size(f"• {advice.brief}", max(cells, 0)))
+        return _cut(Text(f"• {advice.brief}"), cells)
     cut = Text("• ", "$text-warning").append(f"{set_cell_size(advice.brief, room)}", "$foreground")
     return cut.append("… without: ", "$foreground").append(sign, style)
+
+
+def _cut(line: Text, cells: int) -> Text:
+    if cells <= 0:
+        return Text()
+    line.truncate(cells, overflow="ellipsis")
+    return line
 
 
 def advice_text(

@@ -21,6 +21,7 @@ from guardtui.tui.main.feature import ActionMethod, Feature, StateObserver
 from guardtui.tui.main.tools import ToolsFeature
 from guardtui.tui.main.workspace import WorkspaceFeature
 from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
+from guardtui.tui.prompts.feature import PromptFeature
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
 from guardtui.tui.side.feature import SideFeature
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from guardtui.tui.main.window import Window
 
 ON_DEMAND = {
-    "export": "export.feature:ExportFeature",
+    "export": "export.dialog:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
-    "new_topic": "topics.feature:TopicsFeature",
-    "open_topic": "topics.feature:TopicsFeature",
+    "new_topic": "topics.open_topic:TopicsFeature",
+    "open_topic": "topics.open_topic:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.effects:EffectFeature",
@@ -100,14 +101,9 @@ class Features:
             self.progress,
             self.scanning,
             guardrail,
-            AirsTopicsFeature(
-                services.store,
-                services.connections,
-                services.remote_topics,
-                window,
-                window,
-            ),
+            AirsTopicsFeature(services, window),
             self.files,
+            PromptFeature(services, window, self.definition, self.rows),
             IdeaFeature(services, window),
             self.tour,
             ToolsFeature(window),

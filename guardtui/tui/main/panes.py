@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -15,14 +16,16 @@ from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
 from guardtui.tui.metrics.pane import MetricsPane
 from guardtui.tui.registry.footer import FittingFooter
 from guardtui.tui.results.pane import ResultsPane
 from guardtui.tui.scan.pane import ScanPane
 from guardtui.tui.side.panes import CategoriesPane, HistoryPane
 
-BREAKPOINTS: Breakpoints = (
+SMALLEST = (40, 15)
+"""Columns and lines of the smallest usable screen."""
+
+BREAKPOINTS = (
     [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
 )
@@ -38,6 +41,17 @@ STACKED = ("editor", "metrics", "results")
 
 SIDE = ("detail", "history", "categories")
 """Panes beside the results of a broad screen; a smaller one has the detail below them."""
+
+
+def classes_for(size: Size) -> list[str]:
+    """Return the classes of a screen of this size, to set them before it is drawn.
+
+    Textual sets them once the screen has been styled, and then styles every widget again.
+    """
+    return [
+        max((least, name) for least, name in names if least <= cells)[1]
+        for names, cells in zip(BREAKPOINTS, size, strict=True)
+    ]
 
 
 class Panes:
@@ -74,7 +88,11 @@ class Panes:
                 yield self.history
                 yield self.categories
         yield FittingFooter(compact=True, show_command_palette=False)
-        yield too_small("guardtui needs")
+        yield Static(
+            f"guardtui needs {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"
+            "Nothing is lost: make the window larger.",
+            id="too-small",
+        )
 
     async def mount_before_footer(self, widget: Widget) -> None:
         """Add a widget above the footer."""

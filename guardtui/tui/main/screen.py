@@ -21,9 +21,8 @@ from textual.widgets import Button
 from guardtui.scanners.local.embedding import has_parts
 from guardtui.session.store import StoreError
 from guardtui.tui import messages
-from guardtui.tui.kit.screen_size import classes_for
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes
+from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
 from guardtui.tui.main.window import Window
 from guardtui.tui.prompts.category_list import CategoryList
 from guardtui.tui.registry.actions import SCREEN, performed
@@ -156,7 +155,7 @@ class MainScreen(Screen[None]):
         return "" if self.features is None else self.features.availability.refusal(name)
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size, BREAKPOINTS), update=False)
+        self.add_class(*classes_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -341,22 +340,6 @@ class MainScreen(Screen[None]):
     def topic_edited(self, event: messages.TopicEdited) -> None:
         if self.features is not None:  # before, `_load` reads what was typed
             self.features.definition.edited(event)
-
-    @on(messages.AddExamples)
-    def add_examples(self, event: messages.AddExamples) -> None:
-        self._loaded.definition.add_examples(event.prompts)
-
-    @on(messages.EditPrompts)
-    def edit_prompts(self, event: messages.EditPrompts) -> None:
-        self._loaded.files.edit_prompts(event.edit)
-
-    @on(messages.ConfirmLabels)
-    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
-        self.rows.confirm(event.keys)
-
-    @on(messages.UndoPromptEdit)
-    def undo_prompt_edit(self) -> None:
-        self._loaded.files.edit_prompts(None)
 
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:

@@ -19,13 +19,10 @@ from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
-from guardtui.tui.metrics.pane import Dashboard, summary
+from guardtui.tui.metrics.pane import Dashboard, badge_style, summary
 
 _PADDING = 2
 """Cells of padding of the line."""
-
-
-_BADGE_STYLES = {"ENGINE": "bold $text-warning", "FORECAST": "bold $text-accent"}
 
 
 class HeaderFeature:
@@ -54,7 +51,8 @@ class HeaderFeature:
         """Draw the header for the current width: states first, then names as far as they fit."""
         state = self._services.state
         room = max(1, self._window.size.width - _PADDING)
-        right = Text().append(_badge(state), _badge_style(state))
+        shown = state.evaluation
+        right = Text().append(_badge(state), "" if shown is None else badge_style(shown))
         states = self._states(state)
         right.truncate(max(0, room - states.cell_len), overflow="ellipsis")
         room -= right.cell_len + states.cell_len + 1
@@ -117,12 +115,6 @@ def _badge(state: AppState) -> str:
     if settings.kind != AIRS or now is None or revision_of(settings) in ("", str(now)):
         return text
     return f"{text}, no longer in effect"
-
-
-def _badge_style(state: AppState) -> str:
-    """Return the style of the badge: embedded engine, forecast or guardrail."""
-    kind = _badge(state).partition(" ")[0]
-    return _BADGE_STYLES.get(kind, "bold $text-success")
 
 
 def _target(state: AppState) -> str:

@@ -116,7 +116,7 @@ def test_overridden_invalid_value_is_ignored(tmp_path: Path) -> None:
         (b"[1]", "not a JSON object"),
         (b"", "the file is empty"),
         (b"\xff{}", "not UTF-8"),
-        (b"[" * 100_000, "cannot be read"),
+        (b"[" * 100_000, "nested too deeply"),
         (b'{"airsApiKey": ["x"]}', "airsApiKey is not a text"),
         (b'{"airsApiKey": true}', "airsApiKey is not a text"),
     ],

@@ -22,7 +22,7 @@ from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision_calls import is_version_of
 from guardtui.scanners.models.templates import DecisionTemplate
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from tests.scanners.models.judges import TOPIC, Memory, some
 
 from .decision_service import NAME, scan, serving
@@ -269,7 +269,7 @@ from guardtui.http.secret import Secret
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.files.prompt_files import load_prompts
 from tests.scanners.models.judges import TOPIC
 url, folder = sys.argv[1], Path(sys.argv[2])

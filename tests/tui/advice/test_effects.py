@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from tests.tui.tax_app import frame, ready, until
+from tests.tui.tax_app import frame, ready, sample, until
 
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["sample"]
 
 
 async def test_the_effect_of_each_part_is_shown(sample: Path) -> None:

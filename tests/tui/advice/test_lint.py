@@ -92,19 +92,6 @@ async def test_as_many_lines_as_there_is_room_for(
     await drive(tmp_path, run, size)
 
 
-@pytest.mark.exhaustive
-async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        lint_lines = main.query_one(LintLines)
-        assert lint_lines.size.height == 1
-        await pilot.resize_terminal(160, 40)
-        await until(pilot, lambda: lint_lines.size.height == 3)
-        await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: lint_lines.size.height == 1)
-
-    await drive(tmp_path, run, (80, 24))
-
-
 async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_path: Path) -> None:
     sound = BAD.replace(", not about the history of taxes, except when", " when")
 
@@ -148,22 +135,6 @@ async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_
         services.engine.scanner.use_threshold(0.9)
         services.preview.request()
         await until(pilot, lambda: main.state.advice is not advice)
-
-    await drive(tmp_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        lint = main.services.lint
-        first = lint.measured_on
-        main.services.engine.scanner.use_threshold(0.99)
-        main.services.preview.request()
-        await until(pilot, lambda: lint.measured_on not in (None, first))
-        assert main.state.evaluation is not None
-        for advice in main.state.advice:
-            assert advice.removal is not None
-            assert advice.removal.before == main.state.evaluation.metrics
 
     await drive(tmp_path, run)
 

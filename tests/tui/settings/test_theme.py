@@ -254,15 +254,6 @@ async def _dialogs(pilot: Pilot[int], app: GuardtuiApp) -> None:
         await until(pilot, lambda: app.screen is main)
 
 
-@pytest.mark.exhaustive
-async def test_a_theme_with_low_contrast_would_be_detected(topic_path: Path) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot, app)
-        app.theme = "solarized-light"
-        await until(pilot, lambda: bool(list(low_contrast(app))))
-
-
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("kind", ["dumb", "unknown"])

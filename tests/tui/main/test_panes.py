@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.geometry import Size
 
-from guardtui.tui.kit.screen_size import classes_for
+from guardtui.tui.main.panes import classes_for
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,9 @@ from guardtui.tui.kit.screen_size import classes_for
         ((39, 15), ["-tiny", "-short"]),
         ((40, 14), ["-narrow", "-flat"]),
         ((99, 30), ["-narrow", "-tall"]),
-        ((100, 29), ["-wide", "-short"]),
-        ((240, 80), ["-wide", "-tall"]),
+        ((100, 29), ["-medium", "-short"]),
+        ((120, 36), ["-wide", "-high"]),
+        ((240, 80), ["-broad", "-high"]),
     ],
 )
 def test_the_last_step_that_is_reached_counts(size: tuple[int, int], classes: list[str]) -> None:

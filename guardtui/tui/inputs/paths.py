@@ -1,4 +1,4 @@
-"""Completion of paths in an input."""
+"""Paths that the author types in a dialog: completed, and read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.suggester import Suggester
 
 from guardtui.domain.text import display_text
+from guardtui.files.problems import FileError
 
 
 class PathSuggester(Suggester):
@@ -37,3 +38,17 @@ class PathSuggester(Suggester):
                 if self._endings is None or whole.suffix.lower() in self._endings:
                     return value + name[len(prefix) :]
         return None
+
+
+def typed_path(text: str, folder: Path) -> Path:
+    """Return the path of a text, relative to the working folder, or else to `folder`.
+
+    Raises FileError for an invalid name, such as one with a null character or with the home folder
+    of an unknown user.
+    """
+    try:
+        path = Path(text).expanduser()
+        resolved = folder / path
+        return resolved if not path.exists() and resolved.exists() else path
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FileError(text, f"not a valid file name ({error})", "") from error
