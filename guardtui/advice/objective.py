@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind, Material
+from guardtui.domain.figures import change_interval_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -46,6 +47,11 @@ class Gain:
     def is_certain(self) -> bool:
         """Whether the lower bound is positive, which advice requires."""
         return self.low > 0
+
+    @property
+    def text(self) -> str:
+        """The gain with its interval: `+0.051 [+0.012, +0.090]`."""
+        return change_interval_text(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)

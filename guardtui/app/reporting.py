@@ -143,7 +143,7 @@ class Reporting:
         """Return the security profile of an evaluation, or that of the command line."""
         connections = self._connections
         if evaluation.settings.kind != AIRS:
-            return str(connections.options.flags.get("profile") or "")
+            return connections.options.airs.profile or ""
         connection = connections.connection
         return connection.profile if connection is not None else connections.remembered_profile
 

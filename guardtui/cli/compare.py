@@ -36,7 +36,6 @@ from guardtui.session.evaluation_refs import (
     find_evaluation,
     read_files,
 )
-from guardtui.session.report_reader import RecordedError
 
 
 @click.command("compare")
@@ -82,7 +81,7 @@ def command(
         load_writer(output.format_name)  # an unknown format fails before the work
     sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
-        sides = _find(before), _find(after)
+        sides = find_evaluation(before), find_evaluation(after)
     else:
         sides = _evaluate(before, after, prompts, reading or AS_WRITTEN, encoder, threshold)
     if any(isinstance(side, Mistakes) for side in sides):
@@ -152,10 +151,3 @@ def _topic_file(word: str) -> TopicFile:
             "  name the topic file alone, or omit --prompts"
         )
     return load_topic(path)
-
-
-def _find(word: str) -> RecordedEvaluation | Mistakes:
-    try:
-        return find_evaluation(word)
-    except RecordedError as error:
-        raise InputError(str(error)) from error

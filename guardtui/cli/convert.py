@@ -18,7 +18,6 @@ from guardtui.domain.topic import Intent
 from guardtui.files.atomic import descriptor_of, write_atomically
 from guardtui.files.foreign import FORMATS, recognised
 from guardtui.files.foreign.base import (
-    ForeignError,
     ForeignInput,
     ForeignPrompts,
     ForeignRow,
@@ -153,18 +152,15 @@ def command(
         sheet=sheet or "",
     )
     problems = Problems()
-    try:
-        if source is None:
-            name, reading = _read_lists(lists, format_name, mapped, problems)
-        else:
-            name, reading = _read(source, format_name, mapped, problems)
-        check_rows(reading.rows, problems, as_text=written_as.suffix in TO["csv"])
-        problems.raise_any()
-        if not reading.rows:
-            problems.add(inputs[0], "there are no prompts in it")
-        problems.raise_any()
-    except ForeignError as error:
-        raise InputError(str(error)) from error
+    if source is None:
+        name, reading = _read_lists(lists, format_name, mapped, problems)
+    else:
+        name, reading = _read(source, format_name, mapped, problems)
+    check_rows(reading.rows, problems, as_text=written_as.suffix in TO["csv"])
+    problems.raise_any()
+    if not reading.rows:
+        problems.add(inputs[0], "there are no prompts in it")
+    problems.raise_any()
     chosen = Intent(intent) if intent else reading.intent or Intent.BLOCK
     half = mapped.label is not None or (bool(lists) and not (positive and negative))
     content = _content(inputs[0], written_as, reading, chosen, half=half)

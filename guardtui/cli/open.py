@@ -13,7 +13,6 @@ import click
 
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.expressions import (
-    EpochFlags,
     epoch_options,
     load_plugins,
     own_metric_option,
@@ -22,8 +21,6 @@ from guardtui.cli.expressions import (
     plugin_option,
 )
 from guardtui.cli.guardrail_options import (
-    DECISION,
-    JUDGE,
     Function,
     GuardrailFlags,
     guardrail_option,
@@ -31,8 +28,6 @@ from guardtui.cli.guardrail_options import (
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
-    RunOptions,
-    budget_options,
     reading_options,
     threshold_option,
     writer_option,
@@ -40,11 +35,10 @@ from guardtui.cli.options import (
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
-    from guardtui.app.guardrails.named import NamedGuardrail
-    from guardtui.app.guardrails.remote import RemoteOptions
+    from guardtui.app.guardrails.remote import ModelOptions, RemoteOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.configuration import AirsConfiguration, Configuration
     from guardtui.scanners.models.judge import JudgeOptions
     from guardtui.session.epochs import Epochs
 
@@ -79,7 +73,6 @@ def app_options(function: Function) -> Function:
                 help="Scan with an imitation of AIRS on this machine, for practice.",
             ),
             click.option("--fresh", is_flag=True, help="Ignore cached verdicts."),
-            budget_options,
             writer_option(
                 "A language model that proposes wordings; called only after you agree (default: "
                 "the judge)."
@@ -119,12 +112,9 @@ def prepared(
     threshold: Wanted,
     sandbox: bool,
     fresh: bool,
-    budget: float | None,
-    max_tokens: int | None,
     writer: str | None,
     epochs: int | None,
     reducer: str | None,
-    repeat: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
 ) -> Callable[[], int]:
@@ -135,17 +125,13 @@ def prepared(
     if topic is not None:
         require_topic(str(topic))
     if str(prompts) == "-":
-        from guardtui.cli.inputs import refuse_standard_input
-
-        refuse_standard_input(Path("-"))
+        raise InputError(
+            "--prompts -: the app cannot read prompts from standard input\n"
+            "  save them to a file and name that, or use 'guardtui eval'"
+        )
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    if repeat is not None:
-        raise click.UsageError(
-            "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
-        )
-    request = parse_epochs(EpochFlags(epochs, reducer))
-    scans = _Scans(guardrail, fresh, budget, max_tokens, writer, request)
+    scans = _Scans(guardrail, fresh, writer, parse_epochs(epochs, reducer))
     remote, encoder = None, None
     if sandbox or scans != _Scans():  # else nothing is to be checked before the first screen
         remote, encoder = _remote_options(scans, topic, sandbox=sandbox)
@@ -176,8 +162,6 @@ class _Scans:
 
     guardrail: GuardrailFlags = field(default_factory=GuardrailFlags)
     fresh: bool = False
-    budget: float | None = None
-    max_tokens: int | None = None
     writer: str | None = None
     epochs: Epochs | None = None
 
@@ -194,76 +178,53 @@ def _remote_options(
     chosen, encoder, beside = scans.guardrail.with_encoder(
         topic, others=() if scans.writer is None else _HTTP
     )
-    limits = RunOptions(budget=scans.budget, max_tokens=scans.max_tokens)
     allow_http = str(beside.get("allow-http")) == "true"
-    models = _models(chosen, limits, scans.writer, allow_http=allow_http)
-    configuration = chosen.configuration
+    model, writer = _models(chosen.configuration, scans.writer, allow_http=allow_http)
     remote = RemoteOptions(
-        _airs_flags(chosen, sandbox=sandbox),
-        rate=getattr(configuration, "rate", None),
+        _profile(chosen.configuration, sandbox=sandbox),
         fresh=scans.fresh,
-        batches=getattr(configuration, "batch", False),
-        most_tokens=scans.max_tokens,
-        most_cost=scans.budget,
         guardrail=None if scans.guardrail.name is None else chosen,
-        judge=models.judge,
-        decision=models.decision,
-        writer=models.writer,
+        model=model,
+        writer=writer,
         epochs=scans.epochs,
     )
     return remote, encoder
 
 
-def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | int | None]:
-    """Return the settings of AIRS that a guardrail names. Raises UsageError in a sandbox."""
+def _profile(configuration: Configuration, *, sandbox: bool) -> AirsConfiguration:
+    """Return the profile of AIRS that a guardrail names, if any. Raises UsageError in a sandbox."""
     from guardtui.scanners.configuration import AirsConfiguration
 
-    configuration = guardrail.configuration
     if not isinstance(configuration, AirsConfiguration):
-        return {}
+        return AirsConfiguration.model_validate({})
     for key in ("region", "scan-endpoint", "tenant"):
         if sandbox and key in configuration.given():
             raise click.UsageError(f"{key} does not fit --sandbox: omit it")
-    return configuration.flags
-
-
-@dataclass(frozen=True)
-class _Models:
-    """The judge or decision model of scans, and the writer of wordings; each may be None."""
-
-    judge: JudgeOptions | None = None
-    decision: DecisionOptions | None = None
-    writer: JudgeOptions | None = None
+    return configuration
 
 
 def _models(
-    guardrail: NamedGuardrail, limits: RunOptions, writer: str | None, *, allow_http: bool
-) -> _Models:
-    """Return the requested models. Raises UsageError and InputError."""
-    kind, configuration = guardrail.kind, guardrail.configuration
-    if kind not in (JUDGE, DECISION):
-        if limits != RunOptions():
-            raise click.UsageError("--budget and --max-tokens need a judge or a decision model")
-        if writer is None:
-            return _Models()
-    from guardtui.cli.writers import models_and_writer
+    configuration: Configuration, writer: str | None, *, allow_http: bool
+) -> tuple[ModelOptions | None, JudgeOptions | None]:
+    """Return the judge or decision model of scans and the writer of wordings, each if requested.
+
+    Raises UsageError, InputError and GuardrailError.
+    """
+    from guardtui.scanners.configuration import DecisionConfiguration, JudgeConfiguration
+
+    calls_models = isinstance(configuration, JudgeConfiguration | DecisionConfiguration)
+    if not calls_models and writer is None:
+        return None, None
+    from guardtui.cli.scans.models import configured_model, models_and_writer
 
     models, writes = models_and_writer(
         getattr(configuration, "model", ()),
         writer,
         allow_http=getattr(configuration, "allow_http", allow_http),
         retries=getattr(configuration, "retries", None),
-        max_tokens=limits.max_tokens,
+        max_tokens=getattr(configuration, "max_tokens", None),
     )
-    if kind == DECISION:
-        from guardtui.cli.model_scans import decision_options
-
-        return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
-    if kind == JUDGE:
-        from guardtui.cli.model_scans import judge_options
-
-        return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
-    return _Models(writer=writes)
+    return configured_model(configuration, models) if calls_models else None, writes
 
 
 def _require_terminal() -> None:

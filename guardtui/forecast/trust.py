@@ -46,7 +46,7 @@ class WrongVerdicts:
 
     prompts: int
     forecast: int
-    kept: int
+    last_verdicts: int
     engine: int
 
 
@@ -159,7 +159,7 @@ class Trust:
         return WrongVerdicts(
             sum(counts.prompts for counts in each),
             sum(counts.forecast for counts in each),
-            sum(counts.kept for counts in each),
+            sum(counts.last_verdicts for counts in each),
             sum(counts.engine for counts in each),
         )
 
@@ -179,8 +179,8 @@ class Trust:
         text = (
             f"The 95 % interval of coverage held in {held} of {count_text(intervals, 'scan')}; "
             f"{direction}; of {count_text(wrong.prompts, 'verdict')} the forecast had "
-            f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.kept:,}, the engine alone "
-            f"{wrong.engine:,}."
+            f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.last_verdicts:,}, the engine "
+            f"alone {wrong.engine:,}."
         )
         repeated = sum(check.repeated for check in self.checks)
         if repeated:

@@ -90,6 +90,8 @@ def _options(value: object) -> object:
 Models = Annotated[tuple[str, ...], BeforeValidator(_models)]
 Rate = Annotated[float, Field(gt=0, le=10_000)]
 Price = Annotated[float, Field(ge=0)]
+Budget = Annotated[float, Field(gt=0, le=1_000_000)]
+Tokens = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Retries = Annotated[int, Field(ge=0, le=5)]
 
 _CONCURRENCY = "Maximum concurrent requests (default: 5)."
@@ -97,6 +99,8 @@ _RATE = "Maximum requests per second."
 _RETRIES = "Retries per failed prompt (default: 5)."
 _PRICE_IN = "Price of a million input tokens."
 _PRICE_OUT = "Price of a million output tokens."
+_BUDGET = "Maximum cost of one run, in the currency of the prices; it stops before it exceeds this."
+_MAX_TOKENS = "Maximum tokens of one run, which stops before it exceeds them."
 _ALLOW_HTTP = "Allow plain http:// for model endpoints on other machines."
 
 
@@ -267,6 +271,8 @@ class JudgeConfiguration(_ModelConfiguration):
     allow_http: bool = Field(False, description=_ALLOW_HTTP)
     price_in: Price | None = Field(None, description=_PRICE_IN)
     price_out: Price | None = Field(None, description=_PRICE_OUT)
+    budget: Budget | None = Field(None, description=_BUDGET)
+    max_tokens: Tokens | None = Field(None, description=_MAX_TOKENS)
     answer_tokens: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         None, description="Maximum tokens of one answer (default: 512)."
     )
@@ -297,6 +303,8 @@ class DecisionConfiguration(_ModelConfiguration):
     allow_http: bool = Field(False, description=_ALLOW_HTTP)
     price_in: Price | None = Field(None, description=_PRICE_IN)
     price_out: Price | None = Field(None, description=_PRICE_OUT)
+    budget: Budget | None = Field(None, description=_BUDGET)
+    max_tokens: Tokens | None = Field(None, description=_MAX_TOKENS)
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(None, description=_CONCURRENCY)
     rate: Rate | None = Field(None, description=_RATE)
     retries: Retries | None = Field(None, description=_RETRIES)
@@ -354,7 +362,9 @@ def _key(field: FieldInfo) -> Key:
     elif annotation is int:
         values = f"a whole number from {bounds['Ge'].ge} to {bounds['Le'].le}"
     elif annotation is float:
-        values = "a number above 0, at most 10000" if "Gt" in bounds else "a number, at least 0"
+        values = "a number, at least 0"
+        if "Gt" in bounds:
+            values = f"a number above 0, at most {bounds['Le'].le}"
     else:
         values = field.title or "text"
     return Key(field.alias or "", field.description or "", values, choices, annotation is bool)
@@ -372,6 +382,9 @@ def configure(kind: str, values: Mapping[str, object]) -> Configuration:
     if values.get("region") and values.get("scan-endpoint"):
         problem = "a region and a scan-endpoint exclude each other"
         raise ConfigurationError([KeyProblem("scan-endpoint", problem, "remove one of the two")])
+    if values.get("budget") and not (values.get("price-in") or values.get("price-out")):
+        remedy = "give price-in and price-out, for a million tokens, or limit max-tokens"
+        raise ConfigurationError([KeyProblem("budget", "needs prices", remedy)])
     try:
         return KINDS[kind].model_validate({name: _plain(value) for name, value in values.items()})
     except ValidationError as error:

@@ -26,6 +26,8 @@ class GraderError(GuardtuiError):
 class ScoreError(GuardtuiError):
     """A scorer or metric cannot be used on these rows; the message names it and the remedy."""
 
+    exit_code = 2
+
 
 class NotAskedError(GraderError):
     """A model got no request because it had failed too often."""

@@ -27,6 +27,8 @@ SCHEMA_VERSION = 1
 class RecordedError(GuardtuiError):
     """A recorded evaluation that cannot be used; the message names the file and the remedy."""
 
+    exit_code = 2
+
 
 def read_document(path: Path) -> Any:
     """Return the content of a JSON file. Raises `RecordedError`, with the line of invalid JSON."""

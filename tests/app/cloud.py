@@ -49,7 +49,8 @@ class Remote(RemoteOptions):
     clock: Clock = CLOCK
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
-        return AirsConnection(replace(settings, profile=profile), rate=self.rate, clock=self.clock)
+        settings = replace(settings, profile=profile)
+        return AirsConnection(settings, rate=self.airs.rate, clock=self.clock)
 
 
 class Turnstile:

@@ -145,18 +145,6 @@ def test_the_report_and_the_topic_are_two_files(run: Run, sample: Path) -> None:
     assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
 
 
-@pytest.mark.parametrize("budget", ["0", "-5", "soon", "1d", "nan", "25h", "1e3"])
-def test_an_invalid_budget_is_rejected(run: Run, sample: Path, budget: str) -> None:
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", "--budget", budget)
-    assert result.code == 2
-    assert "is not a time like 60s, 5m or 1h" in result.err
-
-
-def test_an_unknown_objective_is_rejected(run: Run, sample: Path) -> None:
-    result = run(*SINGLE, "--objective", "luck")
-    assert (result.code, result.out) == (2, "")
-
-
 def test_prompts_that_cannot_be_split_are_reported(run: Run, sample: Path) -> None:
     rows = ["prompt,expected,intent,split", "a tax,true,block,train", "b,false,block,train"]
     (sample / "tax.csv").write_text("\n".join([*rows, "c tax,true,block,test", ""]), "utf-8")

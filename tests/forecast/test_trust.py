@@ -75,7 +75,7 @@ def test_each_scan_is_forecast_from_those_before_it(intent: Intent, reader: Engi
         assert check.before == pytest.approx(scans[check.index - 1].metrics.coverage)
         assert check.wrong.prompts == check.prompts == len(prompts)
         assert check.wrong.forecast == ((forecast.triggers > 0.5) != came).sum()
-        assert check.wrong.kept == (before != came).sum()
+        assert check.wrong.last_verdicts == (before != came).sum()
         engine = engine_verdicts(scans[check.index].topic, prompts)
         assert check.wrong.engine == (engine != came).sum()
 
@@ -148,7 +148,7 @@ def test_only_prompts_with_a_verdict_are_compared(reader: EngineReader) -> None:
     assert len(check.triggers) == len(check.triggered) == 45
     assert check.wrong.prompts == 35
     both = (first >= 0) & (second >= 0)
-    assert check.wrong.kept == (first != second)[both].sum()
+    assert check.wrong.last_verdicts == (first != second)[both].sum()
     assert check.coverage == pytest.approx(scans[1].metrics.coverage)
 
 

@@ -17,7 +17,6 @@ from guardtui.app.advice.ideas import (
     Idea,
     IdeaKind,
     Ideas,
-    gain_text,
     missing_prompts,
     ranked_ideas,
 )
@@ -133,7 +132,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     if best is not None:
         lines.append(
             f"Of {search.measured} definitions tried the best is expected to change it by "
-            f"{gain_text(best.gain)}: with so few labels that may be chance."
+            f"{best.gain.text}: with so few labels that may be chance."
         )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "

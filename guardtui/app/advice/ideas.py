@@ -14,7 +14,7 @@ from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, change_interval_text, count_text, threshold_text
+from guardtui.domain.figures import capitalized, count_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
@@ -58,7 +58,7 @@ class Idea:
         """The idea with its gain and interval."""
         if self.gain is None:
             return self.text
-        return f"{self.text}  {gain_text(self.gain)}"
+        return f"{self.text}  {self.gain.text}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,6 @@ class Ideas:
     def best(self) -> Idea | None:
         """The first idea."""
         return self.ranked[0] if self.ranked else None
-
-
-def gain_text(gain: Gain) -> str:
-    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
-    return change_interval_text(gain.value, gain.low, gain.high)
 
 
 def missing_prompts(prompts: PromptSet) -> str:
@@ -207,4 +202,4 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     tried = f"{search.measured} definitions tried"
     if best.gain.is_certain:
         return f"Nothing measured is better on the held-out prompts: {tried}"
-    return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"
+    return f"Nothing measured helps for certain: {tried}, the best {best.gain.text}"

@@ -27,6 +27,8 @@ from guardtui.files.yaml_documents import load_yaml
 class ForeignError(GuardtuiError):
     """All problems of the input: the first 20, and the number of the others."""
 
+    exit_code = 2
+
 
 class Problems:
     """Collects problems, each with file and line."""

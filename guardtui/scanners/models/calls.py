@@ -87,19 +87,14 @@ class CallOptions:
     clock: Clock = CLOCK
 
     @classmethod
-    def of(
-        cls,
-        configuration: JudgeConfiguration | DecisionConfiguration,
-        most_tokens: int | None = None,
-        most_cost: float | None = None,
-    ) -> CallOptions:
-        """Return the options of the calls of a configured guardrail, within the limits of a run."""
+    def of(cls, configuration: JudgeConfiguration | DecisionConfiguration) -> CallOptions:
+        """Return the options of the calls of a configured guardrail."""
         names = ("answer_tokens", "concurrency", "rate", "retries", "allow_http")
         given = {name: getattr(configuration, name, None) for name in names}
         return cls(
             prices=Prices(configuration.price_in or 0.0, configuration.price_out or 0.0),
-            most_tokens=most_tokens,
-            most_cost=most_cost,
+            most_tokens=configuration.max_tokens,
+            most_cost=configuration.budget,
             **{name: value for name, value in given.items() if value is not None},
         )
 

@@ -55,16 +55,14 @@ class DecisionOptions:
     calls: CallOptions = field(default_factory=CallOptions)
 
     @classmethod
-    def of(
-        cls, configuration: DecisionConfiguration, model: ModelAddress, calls: CallOptions
-    ) -> DecisionOptions:
+    def of(cls, configuration: DecisionConfiguration, model: ModelAddress) -> DecisionOptions:
         """Return the options of a configured decision model with its key. Raises TemplateError."""
         path = configuration.template
         options = cls(
             model,
             api=Api(configuration.api or Api.DECISIONS),
             template=DecisionTemplate.shipped() if path is None else DecisionTemplate.load(path),
-            calls=calls,
+            calls=CallOptions.of(configuration),
         )
         options.scanner()
         return options

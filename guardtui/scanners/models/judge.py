@@ -57,9 +57,7 @@ class JudgeOptions:
     calls: CallOptions = field(default_factory=CallOptions)
 
     @classmethod
-    def of(
-        cls, configuration: JudgeConfiguration, models: Sequence[ModelAddress], calls: CallOptions
-    ) -> JudgeOptions:
+    def of(cls, configuration: JudgeConfiguration, models: Sequence[ModelAddress]) -> JudgeOptions:
         """Return the options of a configured judge, its models with their keys.
 
         Raises TemplateError, FormError, and OptionError for an option that cannot be sent.
@@ -70,7 +68,7 @@ class JudgeOptions:
             template=JudgeTemplate.shipped() if path is None else JudgeTemplate.load(path),
             form=AnswerForm.parse(configuration.form or "answer"),
             options=configuration.model_option,
-            calls=calls,
+            calls=CallOptions.of(configuration),
         )
         options.scanner()
         return options

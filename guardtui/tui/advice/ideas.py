@@ -17,7 +17,7 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
-from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
 from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.app.problems import READING_TIME
@@ -156,7 +156,7 @@ def idea_line(idea: Idea) -> Text:
     """Return an idea in one line: its gain, fixes and regressions if measured, and its text."""
     line = Text()
     if idea.gain is not None:
-        line.append(f"{gain_text(idea.gain)}  ", "bold $text-success")
+        line.append(f"{idea.gain.text}  ", "bold $text-success")
     if idea.proposal is not None:
         fixes, regressions = len(idea.proposal.fixes), len(idea.proposal.regressions)
         line.append(f"✓{fixes:<3} ✗{regressions:<3} ", "$text-muted")
@@ -168,7 +168,7 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     proposal = idea.proposal
     if proposal is None:
         return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
-    text = Text(f"Coverage {gain_text(proposal.gain)} expected on other prompts.\n")
+    text = Text(f"Coverage {proposal.gain.text} expected on other prompts.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
         f"{rate_text(proposal.after.coverage)}, {len(proposal.fixes)} fixes, "

@@ -11,7 +11,6 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from guardtui.domain.figures import change_interval_text
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class NextLine(Widget, can_focus=False):
         by = f" {self._by}" if self._by else ""
         gain = ""
         if best.gain is not None:
-            change = change_interval_text(best.gain.value, best.gain.low, best.gain.high)
+            change = best.gain.text
             gain = f"  {change}{by}"
         room = width - cell_len(_LABEL)
         if room - cell_len(gain) < _LEAST:

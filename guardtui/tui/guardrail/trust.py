@@ -119,7 +119,9 @@ def _check_line(check: ScanCheck, iteration: int) -> Text:
     line.append_text(_answer(check.inside, 7))
     line.append_text(_answer(check.direction, 11))
     wrong = check.wrong
-    return line.append(f"{wrong.forecast}, {wrong.kept}, {wrong.engine} of {wrong.prompts}\n")
+    return line.append(
+        f"{wrong.forecast}, {wrong.last_verdicts}, {wrong.engine} of {wrong.prompts}\n"
+    )
 
 
 def _answer(answer: bool | None, width: int) -> Text:

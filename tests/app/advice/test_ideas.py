@@ -24,7 +24,6 @@ from guardtui.app.advice.idea_advice import WIDE, label_need, label_step
 from guardtui.app.advice.ideas import (
     IdeaKind,
     Ideas,
-    gain_text,
     missing_prompts,
     ranked_ideas,
     summary,
@@ -95,7 +94,7 @@ def test_edits_are_offered_the_surest_first(tmp_path: Path) -> None:
     found = steps_of(bench, result(bench.topic, *proposals))
     assert [step.proposal for step in found.ranked] == proposals[:8]
     assert found.best is found.ranked[0]
-    assert found.best.line == f"Drop example 3  {gain_text(proposals[0].gain)}"
+    assert found.best.line == f"Drop example 3  {proposals[0].gain.text}"
     assert found.note == ""
 
 
@@ -144,8 +143,7 @@ def test_uncertain_edits_are_not_offered(tmp_path: Path) -> None:
     found = steps_of(bench, result(bench.topic, unsure))
     assert found.best is None
     assert found.note == (
-        "Nothing measured helps for certain: 10 definitions tried, the best "
-        f"{gain_text(unsure.gain)}"
+        f"Nothing measured helps for certain: 10 definitions tried, the best {unsure.gain.text}"
     )
     same = HeldOut(unsure.before, unsure.before)
     sure = replace(proposal(bench.topic, 0.02), held_out=same)
@@ -220,7 +218,7 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
 
 
 def test_a_gain_is_shown_with_its_interval() -> None:
-    assert gain_text(Gain(0.0512, 0.0121, 0.0903)) == "+0.051 [+0.012, +0.090]"
+    assert Gain(0.0512, 0.0121, 0.0903).text == "+0.051 [+0.012, +0.090]"
 
 
 # --- kept up to date ------------------------------------------------------------------------

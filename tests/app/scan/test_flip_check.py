@@ -84,7 +84,7 @@ async def judged(scanned: Scanned) -> AsyncIterator[tuple[Desk, Server, Model]]:
             (ModelAddress(f"{server.url}/v1", "mock"),), calls=CallOptions(Prices(1, 2), retries=0)
         )
         scanned.scan("Advice on income tax", judge.scanner().settings)
-        options = RemoteOptions(environment={}, config=scanned.folder / "none", judge=judge)
+        options = RemoteOptions(environment={}, config=scanned.folder / "none", model=judge)
         desk = Desk(scanned.topic_path, options)
         desk.describe(model.description)
         yield desk, server, model
@@ -236,7 +236,7 @@ async def test_a_full_scan_of_the_definition_leaves_nothing_to_check(
 
 async def test_without_earlier_verdicts_it_says_what_to_do(scanned: Scanned) -> None:
     judge = JudgeOptions((ModelAddress("http://127.0.0.1:9/v1", "mock"),))
-    options = RemoteOptions(environment={}, config=scanned.folder / "none", judge=judge)
+    options = RemoteOptions(environment={}, config=scanned.folder / "none", model=judge)
     desk = Desk(scanned.topic_path, options)
     await checked(desk)
     assert desk.author.questions == []

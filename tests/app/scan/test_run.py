@@ -479,7 +479,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
         named = NamedGuardrail("ours", configure("judge", {"model": f"{server.url}/v1#mock"}))
         options = RemoteOptions(
-            environment={}, config=topic_path / "none", judge=judge, guardrail=named
+            environment={}, config=topic_path / "none", model=judge, guardrail=named
         )
         author = Desk(topic_path, options)
         await author.scan()
@@ -499,7 +499,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
 async def test_choosing_the_other_guardrail_asks_for_its_own_plan(cloud: Cloud, desk: Open) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        author = desk(OTHER, SCAN, judge=judge)
+        author = desk(OTHER, SCAN, model=judge)
         await author.scan()
         assert [plan.judge for plan in author.plans] == [True, False]
         assert author.plans[1].other == "Ask the judge"
@@ -521,7 +521,7 @@ def by_probability(request: Received) -> Step:
 async def test_the_threshold_of_a_decision_model_moves_without_a_call(topic_path: Path) -> None:
     async with Server(by_probability) as server:
         model = DecisionOptions(ModelAddress(f"{server.url}/v1", "decide"))
-        options = RemoteOptions(environment={}, config=topic_path / "none", decision=model)
+        options = RemoteOptions(environment={}, config=topic_path / "none", model=model)
         author = Desk(topic_path, options)
         await author.scan(AS_IS)
         (plan,) = author.plans

@@ -85,7 +85,7 @@ async def playing(
     monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
     models = (ModelAddress(f"{server.url}/v1", "mock"),)
     judge = JudgeOptions(models, calls=CallOptions(Prices(1, 2)))
-    options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge, epochs=epochs)
+    options = RemoteOptions(environment={}, config=topic_path / "none", model=judge, epochs=epochs)
     app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=(120, 40)) as pilot:
         yield Play(pilot, app, await ready(pilot, app))

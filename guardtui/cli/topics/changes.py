@@ -1,32 +1,93 @@
-"""Waiting until scans use a change: progress, end, and failures."""
+"""What changes of AIRS by a command share: the plan, the question, and the wait for scans."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
+from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import failures_told
-from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import Seconds
+from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import Number
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.propagation import PropagationResult
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 WAIT = 60.0
+
+
+def agreement_options(function: Function) -> Function:
+    """Add --yes and --dry-run."""
+    function = click.option(
+        "--dry-run", is_flag=True, help="Show the planned changes without applying them."
+    )(function)
+    return click.option("--yes", "-y", is_flag=True, help="Apply the changes without asking.")(
+        function
+    )
+
+
+def show(changes: ShowChanges) -> None:
+    """Print planned changes, with warnings."""
+    nothing = "is as it was before already" if changes.reverts else "has this definition already"
+    lines = [f"profile {changes.title}, revision {changes.revision}:"]
+    lines += [f"  {change}" for change in changes.changes or (nothing,)]
+    diagnostics.note("\n".join(lines))
+    warn(changes.warnings)
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print warnings."""
+    for warning in warnings:
+        diagnostics.warn(warning)
+
+
+def agrees(question: str, *, yes: bool) -> bool:
+    """Return whether the author agrees, at once with --yes. Raises `InputError` if none can."""
+    if yes:
+        return True
+    if not diagnostics.can_ask():
+        raise InputError(
+            "nothing was changed: there is no terminal to ask\n"
+            "  give --yes to do it, or --dry-run to be shown only"
+        )
+    diagnostics.note(f"{question} [y/N]")
+    try:
+        with _interruptible():
+            answer = input("> " if sys.stdout and sys.stdout.isatty() else "")
+    except (EOFError, UnicodeDecodeError):
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
+        return True
+    diagnostics.note("nothing was changed")
+    return False
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt: an event loop would only cancel its task."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+# --- the wait for scans -------------------------------------------------------------------
 
 
 def wait_options(function: Function) -> Function:
     """Add --no-wait and --wait-limit."""
     function = click.option(
         "--wait-limit",
-        type=Seconds(),
+        type=Number(0, 3600),
         default=WAIT,
         metavar="SECONDS",
         help="Maximum time to wait (default: 60).",

@@ -1,4 +1,4 @@
-"""The runs of `eval`, one for each kind of guardrail, and an evaluation with progress."""
+"""One scan of a command: what is scanned, by which kind of guardrail, and its progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet, located
 from guardtui.domain.topic import Topic
@@ -33,29 +33,40 @@ BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awa
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
-    """Prompts to scan (`rows` intp, None: all), number of epochs, and rows to repeat.
+class ScanJob:
+    """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
 
-    `repeated` returns the rows to scan again after the first epoch, None all of them. With a
-    `begin`, which gets the scanner's settings, the cached prompts (bool [N]) and the number of
-    epochs, a check of the likely flips chooses the rows in rounds.
+    `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
+    the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
+    the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
+    rows in rounds.
     """
 
+    topic_path: Path
+    topic: Topic
+    prompts: PromptSet
+    companions: Companions = ALONE
+    baseline: Evaluation | None = None
     epochs: Epochs | None = None
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
     rows: NDArray[np.intp] | None = None
     begin: BeginCheck | None = None
 
-    def prompts_of(self, prompts: PromptSet) -> PromptSet:
-        """Return the prompts to scan."""
+    @property
+    def scanned(self) -> PromptSet:
+        """The prompts to scan."""
+        prompts = self.prompts
         if self.rows is None:
             return prompts
         return PromptSet(prompts.frame[self.rows], prompts.intent, prompts.source)
 
+    @property
+    def epoch_count(self) -> int:
+        """The number of scans of each prompt."""
+        return 1 if self.epochs is None else self.epochs.count
+
 
 _LISTED = 5
-ONCE = Repetition()
-"""Each prompt once."""
 
 
 class ScanRun(Protocol):
@@ -66,38 +77,18 @@ class ScanRun(Protocol):
         """Whether another run may get missing verdicts."""
 
     @property
-    def profile(self) -> str:
-        """The security profile, "" for none."""
-
-    @property
     def template(self) -> str:
         """Text of the template of a request, "" for none."""
 
     @property
-    def settings(self) -> ScannerSettings:
-        """Everything that the verdicts depend on besides topic, prompts and what a service says."""
+    def guardrail(self) -> Guardrail:
+        """The guardrail, as far as it is known before it answers."""
 
-    def settled(
-        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
-    ) -> ScanRun:
-        """Return a copy that uses the threshold for this topic. Raises `OperatingPointError`."""
+    def evaluate(self, job: ScanJob) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return an evaluation at the wanted threshold, and the fit that it is from, or None.
 
-    def evaluate(
-        self,
-        topic: Topic,
-        prompts: PromptSet,
-        companions: Companions = ALONE,
-        repetition: Repetition = ONCE,
-    ) -> Evaluation:
-        """Evaluate a topic, with `companions` the other topics of the profile.
-
-        Raises InputError and ScannerError.
-        """
-
-    def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:
-        """Return the evaluation at the wanted threshold, and the fit that it is from, or None.
-
-        Raises `OperatingPointError` if there are too few labels.
+        Raises UsageError, InputError, ScannerError, and `OperatingPointError` if there are too few
+        labels to fit a threshold.
         """
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
@@ -105,40 +96,33 @@ class ScanRun(Protocol):
 
 
 _RUNS: Mapping[str, str] = {
-    "engine": "local_scans",
-    "airs": "airs_scans",
-    "judge": "model_scans",
-    "decision": "model_scans",
+    "engine": "engine",
+    "airs": "airs",
+    "judge": "models",
+    "decision": "models",
 }
 """Modules in this package with the `make_run` of each kind of guardrail."""
 
 
 def make_run(guardrail: NamedGuardrail, options: RunOptions) -> ScanRun:
     """Return the run of a guardrail; imports what its kind needs. Raises UsageError, InputError."""
-    module = import_module(f"guardtui.cli.{_RUNS[guardrail.kind]}")
+    module = import_module(f"guardtui.cli.scans.{_RUNS[guardrail.kind]}")
     run: ScanRun = module.make_run(guardrail, options)
     return run
 
 
-async def evaluated(
-    scanner: Scanner | RemoteScanner, topic: Topic, prompts: PromptSet, repetition: Repetition
-) -> Evaluation:
+async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluation:
     """Evaluate with progress on standard error. Raises ScannerError."""
-    epochs = repetition.epochs
+    topic, prompts, epochs = job.topic, job.prompts, job.epochs
     if not scanner.live:
         caller = cast("RemoteScanner", scanner)
         remote = RemoteEvaluator(caller)
-        if repetition.begin is not None:
-            check = await repetition.begin(
-                with_epochs(caller.settings, epochs),
-                caller.known(topic, prompts),
-                1 if epochs is None else epochs.count,
-            )
+        if job.begin is not None:
+            settings = with_epochs(caller.settings, epochs)
+            check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
             rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
             return await watched(rounds, lambda: remote.progress)
-        run = remote.evaluate_rows(
-            topic, prompts, repetition.rows, epochs=epochs, repeated=repetition.repeated
-        )
+        run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
         return await watched(run, lambda: remote.progress)
     evaluator = Evaluator(scanner)
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)

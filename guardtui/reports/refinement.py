@@ -12,7 +12,6 @@ from guardtui.advice.model_objective import ERROR, MeasuredWording, WordingSweep
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.app.advice.ideas import gain_text
 from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
@@ -88,13 +87,13 @@ def _no_proposal(result: SearchResult) -> str:
         )
     return (
         f"nothing measured helps for certain: the best of {result.measured} definitions gains "
-        f"{gain_text(best.gain)}"
+        f"{best.gain.text}"
     )
 
 
 def _details(best: Proposal) -> Iterator[str]:
     """Yield the figures of a proposal, a line each."""
-    yield f"coverage {gain_text(best.gain)} expected on other prompts"
+    yield f"coverage {best.gain.text} expected on other prompts"
     yield (
         f"on the prompts it was chosen on {coverages(best.before, best.after)}, "
         f"{count_text(len(best.fixes), 'fix', 'fixes')}, "
@@ -148,7 +147,7 @@ def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
     rows = tuple(
         (
             str(number),
-            gain_text(proposal.gain),
+            proposal.gain.text,
             str(len(proposal.fixes)),
             str(len(proposal.regressions)),
             Foreign("; ".join(proposal.changes)),
@@ -315,7 +314,7 @@ def _reported(wording: MeasuredWording) -> tuple[str, str]:
     if wording.proposal is None:
         return "", ""
     held = held_out(wording.proposal)
-    return gain_text(wording.proposal.gain), f"{len(held.fixes)} / {len(held.regressions)}"
+    return wording.proposal.gain.text, f"{len(held.fixes)} / {len(held.regressions)}"
 
 
 def held_out(proposal: Proposal) -> HeldOut:
@@ -349,14 +348,14 @@ def _no_wording(sweep: WordingSweep) -> str:
         return "no wording is better than the definition on the prompts to choose on"
     return (
         "no wording is shown to be better on the prompts to report on: the best gains "
-        f"{gain_text(sweep.finalists[0].gain)}"
+        f"{sweep.finalists[0].gain.text}"
     )
 
 
 def _wording_details(best: Proposal) -> Iterator[str]:
     held = held_out(best)
     yield (
-        f"coverage {gain_text(best.gain)} on the prompts to report on: "
+        f"coverage {best.gain.text} on the prompts to report on: "
         f"{coverages(held.before, held.after)}, {len(held.fixes)} fixed, "
         f"{len(held.regressions)} broken"
     )
