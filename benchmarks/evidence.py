@@ -39,12 +39,12 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 from fidelity import Case, read_cases
-from refine import prompt_set
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
@@ -56,7 +56,7 @@ from guardtui.advice.objective import OwnPrompts
 from guardtui.advice.search import advise
 from guardtui.advice.splits import hashed_split
 from guardtui.domain.operating_point import FITTED
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.sweep import quick_best, stratified_folds
 from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.local.encoder import ENCODERS
@@ -134,6 +134,15 @@ class Experiments:
 def mean(values: Sequence[float]) -> float | None:
     """Return the mean with four decimals, None of no values."""
     return round(fmean(values), 4) if values else None
+
+
+def prompt_set(case: Case) -> PromptSet:
+    """Return the prompt set of a case."""
+    words = ["true" if belongs else "false" for belongs in case.expected]
+    frame = pl.DataFrame(
+        {"prompt": case.prompts, "expected": words, "intent": [case.intent] * len(words)}
+    )
+    return build_prompt_set(frame, np.arange(2, len(words) + 2, dtype=np.uint32), case.id)
 
 
 def halves(case: Case, encoder: str) -> list[Half]:

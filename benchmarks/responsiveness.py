@@ -60,7 +60,7 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
     (folder / "topic.yaml").write_text(
         "name: Tax\ndescription: Tax advice\nexamples: [pay less tax, deduct this]\nintent: block\n"
     )
-    app = GuardtuiApp(
+    app = GuardtuiApp.of(
         Workspace.open(folder / "topic.yaml"), LocalScanner(encoder, cache=folder / "cache")
     )
     make_full_collections_rare()

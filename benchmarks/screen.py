@@ -315,7 +315,7 @@ async def running(folder: Path, count: int, encoder: str) -> Any:
     make_full_collections_rare()
     path = write_workspace(folder / f"{encoder}-{count}", count)
     scanner = LocalScanner(encoder, cache=folder / "cache")
-    app = GuardtuiApp(Workspace.open(path), scanner)
+    app = GuardtuiApp.of(Workspace.open(path), scanner)
     painted = draws(app)
     async with app.run_test(size=SIZE):
         main = app.screen_stack[0]
@@ -341,7 +341,7 @@ async def keys_of(count: int, folder: Path, turns: int) -> list[Figure]:
 
         await letters(app, main, painted, times)
         table.focus()
-        await press(app, painted, "7", lambda: table.row_count == count)
+        await press(app, painted, "7", lambda: len(table.source) == count)
         await times("cursor down", lambda turn: press(app, painted, "down"))
         await times("page down", lambda turn: press(app, painted, "pagedown"))
 
@@ -354,7 +354,7 @@ async def keys_of(count: int, folder: Path, turns: int) -> list[Figure]:
             return await press(app, painted, "s", lambda: table.source is not source)
 
         await times("filter until painted", filtered)
-        await press(app, painted, "7", lambda: table.row_count == count)
+        await press(app, painted, "7", lambda: len(table.source) == count)
         await times("sort until painted", sorted_, 7)
     return [
         against(f"{name}, {count:,} rows", "key in a bare app", pairs)

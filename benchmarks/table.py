@@ -19,7 +19,9 @@ import polars as pl
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from guardtui.tui.table.frame_table import Cell, FrameTable, TableColumn
+from guardtui.tui.table.columns import TableColumn
+from guardtui.tui.table.frame_table import FrameTable
+from guardtui.tui.table.rows import Cell
 
 SIZE = (160, 50)
 MOST_RATIO = 3.0
@@ -39,14 +41,12 @@ class FrameRows:
     def __init__(self, frame: pl.DataFrame, order: np.ndarray) -> None:
         self.frame = frame
         self.order = order
+        self.row_ids = order.astype(np.uint64)
         self.positions = np.full(len(frame), -1, dtype=np.int64)
         self.positions[order] = np.arange(len(order))
 
     def __len__(self) -> int:
         return len(self.order)
-
-    def row_id(self, index: int) -> int:
-        return int(self.order[index])
 
     def position_of(self, row_id: int) -> int | None:
         position = int(self.positions[row_id])

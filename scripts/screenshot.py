@@ -14,11 +14,12 @@ from pathlib import Path
 
 async def draw(target: Path) -> None:
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.workspace import Workspace, scratch_sample
+    from guardtui.session.topic_places import scratch_sample
+    from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
+    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
     async with app.run_test(size=(120, 40)) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)

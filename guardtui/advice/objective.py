@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind, Material
+from guardtui.domain.figures import change_interval_text, change_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -35,6 +36,18 @@ class Gain:
     low: float
     high: float
     proven: bool
+
+    @property
+    def text(self) -> str:
+        """The gain with its interval if it is proven, else as a guess."""
+        return (
+            self.interval_text if self.proven else f"best guess {change_text(self.value)}, unproven"
+        )
+
+    @property
+    def interval_text(self) -> str:
+        """The gain with its interval: `+0.051 [+0.012, +0.090]`."""
+        return change_interval_text(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)

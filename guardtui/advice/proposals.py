@@ -12,6 +12,7 @@ from guardtui.advice.candidates import Candidate, CandidateKind, changes
 from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.folds import gain_of_choice
 from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
+from guardtui.domain.figures import change_interval_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.topic import Intent, Topic
@@ -74,6 +75,23 @@ class Proposal:
     def is_advised(self) -> bool:
         """Whether prompts that had no part in the choice confirm its gain."""
         return self.gain.proven and (self.held_out is None or self.held_out.gain > 0)
+
+    @property
+    def transfer_text(self) -> str:
+        """What the edit does to the separation and to the level, in a sentence, or ""."""
+        change = self.separation
+        if change is None:
+            return ""
+        text = (
+            f"separation {change_interval_text(change.value, change.low, change.high)} on these "
+            "prompts, which transfers to other guardrails"
+        )
+        if self.level is None:
+            return text
+        percent = round(100 * abs(self.level))
+        moved = f"{percent} % {'more' if self.level > 0 else 'fewer'} of all prompts match"
+        moved = moved if percent else "as many prompts match"
+        return f"{text}; at the same operating point {moved}, which may differ on yours"
 
 
 def propose(

@@ -22,7 +22,6 @@ from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
 
@@ -137,14 +136,14 @@ class Reporting:
                 == as_rule(measuring.together(self._engine.scanner.settings_for(prompts)))
                 else ()
             ),
-            template=template_of(self._workspace.store, evaluation.settings),
+            template=self._workspace.store.template(evaluation.settings.guardrail.template),
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:
         """Return the security profile of an evaluation, or that of the command line."""
         connections = self._connections
         if evaluation.settings.kind != AIRS:
-            return str(connections.options.flags.get("profile") or "")
+            return connections.options.airs.profile or ""
         connection = connections.connection
         return connection.profile if connection is not None else connections.remembered_profile
 

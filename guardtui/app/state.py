@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.advice.ideas import Ideas
-from guardtui.app.scan.plan import FlipStatus
 from guardtui.domain.comparison import Comparison
+from guardtui.domain.estimates import PartialRates
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
@@ -59,7 +59,7 @@ class ScanStatus:
     traffic: Traffic | None = None
     problem: bool = False
     who: str = "AIRS"
-    check: FlipStatus | None = None
+    check: CheckedCoverage | None = None
     stopped: StopReason | None = None
 
 
@@ -123,6 +123,12 @@ def with_session(state: AppState, workspace: Workspace) -> AppState:
     )
 
 
+def _changed(old: AppState, new: AppState) -> set[str]:
+    """Return the names of the fields that are other objects."""
+    before = vars(old)
+    return {name for name, value in vars(new).items() if value is not before[name]}
+
+
 Listener: TypeAlias = Callable[[AppState, AppState], None]
 """Listener, called with the old and the new state."""
 
@@ -136,7 +142,7 @@ class Store:
 
     def __init__(self, state: AppState) -> None:
         self._state = state
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, tuple[str, ...]]] = []
         self._published: deque[tuple[AppState, AppState]] = deque()
         self._publishing = False
         self._thread = threading.get_ident()
@@ -146,9 +152,9 @@ class Store:
         """The newest state."""
         return self._state
 
-    def subscribe(self, listener: Listener) -> None:
-        """Call `listener` at each change."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Listener, *fields: str) -> None:
+        """Call `listener` at each change of these fields of the state, or of any without names."""
+        self._listeners.append((listener, fields))
 
     def publish(self, state: AppState) -> None:
         """Replace the state, usually by `replace(store.state, …)`."""
@@ -162,8 +168,10 @@ class Store:
         try:
             while self._published:
                 change = self._published.popleft()
-                for listener in self._listeners:
-                    listener(*change)
+                changed = _changed(*change)
+                for listener, fields in self._listeners:
+                    if not fields or not changed.isdisjoint(fields):
+                        listener(*change)
         finally:
             self._publishing = False
             self._published.clear()

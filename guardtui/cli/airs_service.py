@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from guardtui.cli import diagnostics, signals
+from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, GuardrailFlags, guardrail_option
-from guardtui.domain.text import display_text
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -22,27 +19,13 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.topic_revisions import SqliteTopicRevisions
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Result = TypeVar("Result")
-
+from guardtui.session.caches import SqliteTopicRevisions
 
 airs_option = guardrail_option(
     "The security profile: airs:PROFILE, or the name of a guardrail of kind airs (default: "
     "PANW_AI_SEC_PROFILE_NAME)."
 )
 """Adds --guardrail and --set for commands that work with AIRS only."""
-
-
-def agreement_options(function: Function) -> Function:
-    """Add --yes and --dry-run."""
-    function = click.option(
-        "--dry-run", is_flag=True, help="Show the planned changes without applying them."
-    )(function)
-    return click.option("--yes", "-y", is_flag=True, help="Apply the changes without asking.")(
-        function
-    )
 
 
 def load_settings(**flags: str | int | None) -> AirsSettings:
@@ -71,11 +54,6 @@ def settings_of(flags: GuardrailFlags, topic: Path | None = None) -> AirsSetting
     return load_settings(**airs_configuration(flags, topic).flags)
 
 
-def run_async(work: Coroutine[Any, Any, Result]) -> Result:
-    """Return the result of a coroutine; Ctrl-C cancels it, and is raised once it has ended."""
-    return signals.run(work)
-
-
 @contextmanager
 def failures_told(context: str = "") -> Iterator[None]:
     """Turn rejections by AIRS into `InputError` (exit code 2), and failures into `AirsError` (3).
@@ -88,19 +66,6 @@ def failures_told(context: str = "") -> Iterator[None]:
         raise AirsError(f"{context}: {error.message}" if context else error.message) from error
     except AirsError as error:
         raise InputError(str(error)) from error
-
-
-def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Return rows of texts: aligned below a header for a terminal, tab-separated for a pipe."""
-    if not (sys.stdout is not None and sys.stdout.isatty()):
-        return "".join("\t".join(row) + "\n" for row in rows)
-    shown = [list(map(display_text, row)) for row in (header, *rows)]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
-    lines = (
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        for row in shown
-    )
-    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def known_revisions() -> SqliteTopicRevisions:

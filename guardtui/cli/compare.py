@@ -26,7 +26,7 @@ from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.reports.compared import ComparedMistakes, compared_report
+from guardtui.reports.compared import Side, compared_report, mistakes_data, mistakes_document
 from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
@@ -36,7 +36,6 @@ from guardtui.session.evaluation_refs import (
     find_evaluation,
     read_files,
 )
-from guardtui.session.report_reader import RecordedError
 
 
 @click.command("compare")
@@ -82,7 +81,7 @@ def command(
         load_writer(output.format_name)  # an unknown format fails before the work
     sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
-        sides = _find(before), _find(after)
+        sides = find_evaluation(before), find_evaluation(after)
     else:
         sides = _evaluate(before, after, prompts, reading or AS_WRITTEN, encoder, threshold)
     if any(isinstance(side, Mistakes) for side in sides):
@@ -98,8 +97,7 @@ def command(
         warn(note)
     first, second = sides
     if isinstance(first, Mistakes) or isinstance(second, Mistakes):
-        mistakes = ComparedMistakes(first, second)
-        return write_all((output, _by_mistakes(mistakes, output)) for output in chosen)
+        return write_all((output, _by_mistakes(first, second, output)) for output in chosen)
     report = compared_report(first, second)
     return write_all(
         (output, load_writer(output.format_name, variant=output.variant)(report))
@@ -107,10 +105,10 @@ def command(
     )
 
 
-def _by_mistakes(mistakes: ComparedMistakes, output: ReportOutput) -> str:
+def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
     if output.format_name == "json":
-        return encode("mistakes", mistakes.data())
-    return render(mistakes.document(), output.format_name)
+        return encode("mistakes", mistakes_data(before, after))
+    return render(mistakes_document(before, after), output.format_name)
 
 
 def _evaluate(
@@ -153,10 +151,3 @@ def _topic_file(word: str) -> TopicFile:
             "  name the topic file alone, or omit --prompts"
         )
     return load_topic(path)
-
-
-def _find(word: str) -> RecordedEvaluation | Mistakes:
-    try:
-        return find_evaluation(word)
-    except RecordedError as error:
-        raise InputError(str(error)) from error

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
-from guardtui.cli.output import write
+from guardtui.cli.output import table, write
 from guardtui.config import SETTINGS, Config, ConfigError, config_path, find_setting, load_config
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
+
+_HEADER = ("key", "value", "source")
 
 
 @click.group("config", invoke_without_command=True)
@@ -25,7 +26,7 @@ def command(context: click.Context, show_path: bool) -> None:
     the file over the defaults. In a pipe the three columns are separated by tabs.
     """
     if context.invoked_subcommand is None:
-        write(f"{config_path()}\n" if show_path else _table(_rows(load_config())))
+        write(f"{config_path()}\n" if show_path else table(_rows(load_config()), _HEADER))
     elif show_path:
         raise click.UsageError("--path cannot be combined with a command")
 
@@ -36,13 +37,6 @@ def _rows(config: Config) -> list[tuple[str, str, str]]:
         (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
         for setting in SETTINGS
     ]
-
-
-def _table(rows: list[tuple[str, str, str]]) -> str:
-    if sys.stdout is not None and sys.stdout.isatty():
-        width, room = (max(len(row[column]) for row in rows) for column in (0, 1))
-        return "".join(f"{key:<{width}}  {text:<{room}}  {source}\n" for key, text, source in rows)
-    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 @command.command("show")
@@ -60,7 +54,7 @@ def show(guardrail: GuardrailFlags) -> None:
     if airs.tenant:
         rows.append(("airs.tenant", display_text(airs.tenant), display_text(airs.tenant_file)))
     rows += [(f"airs.{name}", text, origin) for name, (text, origin) in airs.shown().items()]
-    write(_table(rows))
+    write(table(rows, _HEADER))
 
 
 @command.command("check")

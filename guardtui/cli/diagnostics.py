@@ -61,6 +61,11 @@ def is_terminal() -> bool:
     return bool(sys.stderr and sys.stderr.isatty()) and os.environ.get("TERM") != "dumb"
 
 
+def can_ask() -> bool:
+    """Return whether both ends are a terminal."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
 def colours() -> bool:
     """Return whether standard error may be coloured: a terminal, and NO_COLOR is unset or ""."""
     return is_terminal() and not os.environ.get("NO_COLOR")

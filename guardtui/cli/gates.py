@@ -11,7 +11,7 @@ import click
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import Fraction
+from guardtui.cli.options import SHARE
 from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def gate_options(function: Function) -> Function:
         (
             click.option(
                 "--min-coverage",
-                type=Fraction(),
+                type=SHARE,
                 metavar="X",
                 help="Exit with 1 if coverage is below X (0 to 1).",
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,16 @@ import click
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
-from guardtui.cli.options import FILE, output_option
-from guardtui.cli.output import write
+from guardtui.cli.options import FILE, json_option, output_option
+from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
 
-SCHEMA_VERSION = 1
 _KINDS = ("engine", "airs", "judge", "decision")
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("guardrails", invoke_without_command=True)
 @click.option("--keys", "kind", type=click.Choice(_KINDS), help="List the keys of this kind.")
-@_json_option
+@json_option
 @click.pass_context
 def command(context: click.Context, kind: str | None, as_json: bool) -> None:
     """List the guardrails that --guardrail can name, check one, or print a template.
@@ -43,7 +39,7 @@ def command(context: click.Context, kind: str | None, as_json: bool) -> None:
 
 @command.command("list")
 @click.argument("topic", type=FILE, required=False)
-@_json_option
+@json_option
 def list_(topic: Path | None, as_json: bool) -> None:
     """List the guardrails: name, kind, what each is made of, and where it comes from.
 
@@ -55,7 +51,6 @@ def list_(topic: Path | None, as_json: bool) -> None:
 
 def _list(topic: Path | None, *, as_json: bool) -> None:
     from guardtui.app.guardrails.named import load_guardrails
-    from guardtui.cli.airs_service import table
     from guardtui.domain.text import display_text
 
     known = load_guardrails(topic)
@@ -71,7 +66,9 @@ def _list(topic: Path | None, *, as_json: bool) -> None:
             }
             for each in known
         ]
-        _print({"guardrails": guardrails})
+        from guardtui.reports.json_data import encode
+
+        write(encode("guardrails", {"guardrails": guardrails}))
         return
     rows = [
         [
@@ -115,13 +112,14 @@ def shown_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list_keys(kind: str, *, as_json: bool) -> None:
-    from guardtui.cli.airs_service import table
     from guardtui.scanners.configuration import keys_of
 
     keys = keys_of(kind)
     if as_json:
+        from guardtui.reports.json_data import encode
+
         rows = [{"name": key.name, "values": key.values, "help": key.help} for key in keys]
-        _print({"kind": kind, "keys": rows})
+        write(encode("keys", {"of": kind, "keys": rows}))
     else:
         write(table([[key.name, key.values, key.help] for key in keys], ("key", "values", "help")))
 
@@ -129,7 +127,7 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
 @command.command("check")
 @guardrail_option("Guardrail to check, instead of NAME.")
 @click.argument("name", required=False)
-@_json_option
+@json_option
 def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
     """Send a guardrail one or two plain prompts, and report whether it answers.
 
@@ -140,7 +138,9 @@ def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
     flags = GuardrailFlags(name or guardrail.name, guardrail.settings)
     result = check_guardrail(flags.select())
     if as_json:
-        _print({"ok": result.state == "ok", "fact": asdict(result)})
+        from guardtui.reports.json_data import encode
+
+        write(encode("check", {"ok": result.state == "ok", "fact": result}))
     else:
         from guardtui.domain.text import display_text
 
@@ -173,7 +173,3 @@ def template(kind: str, output: Path | None) -> int:
     format_for(None, output, "md", TEMPLATES)
     write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
     return Exit.DONE
-
-
-def _print(document: dict[str, Any]) -> None:
-    write(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2) + "\n")

@@ -27,15 +27,6 @@ def load_inputs(
     return topic, prompts
 
 
-def refuse_standard_input(prompts: Path) -> None:
-    """Raise InputError for `--prompts -` in a command that cannot read standard input."""
-    if str(prompts) == "-":
-        raise InputError(
-            "--prompts -: the app cannot read prompts from standard input\n"
-            "  save them to a file and name that, or use 'guardtui eval'"
-        )
-
-
 def agreed_topic(file: TopicFile, prompts: PromptSet) -> Topic | None:
     """Return the topic with the agreed intent, or None if the two files disagree."""
     if not file.intent_given:

@@ -22,13 +22,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
-        "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
+        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
     },
     "Measure": {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),
         "audit": ("audit.command", "Evaluate the topics of one profile together."),
         "forecast": (
-            "forecast.command",
+            "forecast",
             "Forecast the verdicts of a guardrail from recorded ones.",
         ),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
@@ -56,14 +56,6 @@ COMMANDS: dict[str, str] = {
     name: module for group in GROUPS.values() for name, (module, _) in group.items()
 } | {"completion": "completion"}
 """Module in this package, by the name of a command; `completion` is not listed."""
-
-FORMER_COMMANDS = {
-    "sweep": "guardtui eval TOPIC --prompts FILE --thresholds",
-    "merge": "guardtui eval TOPIC --prompts FILE --jobs N",
-    "judge-template": "guardtui guardrails template judge",
-    "decision-template": "guardtui guardrails template decision",
-}
-"""Commands of former versions, and what does their work now."""
 
 _EXAMPLES = (
     ("guardtui tax.yaml", "write a topic, with its effect at once"),
@@ -125,13 +117,13 @@ def require_topic(word: str, *others: str) -> None:
         return
     from difflib import get_close_matches
 
-    from guardtui.cli import airs_cli
+    from guardtui.cli import spellings
     from guardtui.domain.text import display_start
 
-    if word == airs_cli.GROUP:
-        raise click.UsageError(airs_cli.explained(others))
-    if word in FORMER_COMMANDS:
-        raise click.UsageError(f"'guardtui {word}' is now '{FORMER_COMMANDS[word]}'")
+    if word == spellings.AIRS_CLI:
+        raise click.UsageError(spellings.airs_cli_explained(others))
+    if word in spellings.COMMANDS:
+        raise click.UsageError(f"'guardtui {word}' {spellings.COMMANDS[word]}")
     shown = display_start(word, 200)
     similar = get_close_matches(word, COMMANDS, n=1)
     remedy = (
@@ -174,7 +166,7 @@ def cli() -> None:
 
 def _now_spelled(error: click.NoSuchOption, words: list[str]) -> click.UsageError:
     """Return the error of an unknown option; of a former one, with its spelling of today."""
-    from guardtui.cli.old_options import explained
+    from guardtui.cli.spellings import explained
 
     known = [] if error.ctx is None else error.ctx.command.params
     options = {option for parameter in known for option in parameter.opts}

@@ -21,7 +21,7 @@ from guardtui.app.editing.new_topic import (
     unwritable,
     write_new_topic,
 )
-from guardtui.cli.diagnostics import InputError, note, warn
+from guardtui.cli.diagnostics import InputError, can_ask, note, warn
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
 from guardtui.domain.text import display_start, display_text
@@ -236,7 +236,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
     ]
     if not missing:
         return None
-    if not _can_ask():
+    if not can_ask():
         raise InputError(
             f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
             "  give --name, --description, --intent and --example (two to five times)"
@@ -297,11 +297,6 @@ def _ask(question: str, problem_of: Callable[[str], str]) -> str:
             note(f"  {problem}")
         else:
             return text
-
-
-def _can_ask() -> bool:
-    """Return whether both ends are a terminal."""
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
 
 
 def _read(sign: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ import click
 
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.expressions import (
-    EpochFlags,
     epoch_options,
     load_plugins,
     own_metric_option,
@@ -22,8 +21,6 @@ from guardtui.cli.expressions import (
     plugin_option,
 )
 from guardtui.cli.guardrail_options import (
-    DECISION,
-    JUDGE,
     Function,
     GuardrailFlags,
     guardrail_option,
@@ -31,21 +28,19 @@ from guardtui.cli.guardrail_options import (
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
-    RunOptions,
-    budget_options,
     reading_options,
     threshold_option,
     writer_option,
 )
-from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
-    from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.app.guardrails.remote import ModelOptions, RemoteOptions
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
-    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.scanners.configuration import AirsConfiguration, Configuration
     from guardtui.scanners.models.judge import JudgeOptions
+    from guardtui.session.epochs import Epochs
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
@@ -78,7 +73,6 @@ def app_options(function: Function) -> Function:
                 help="Scan with an imitation of AIRS on this machine, for practice.",
             ),
             click.option("--fresh", is_flag=True, help="Ignore cached verdicts."),
-            budget_options,
             writer_option(
                 "A language model that proposes wordings; called only after you agree (default: "
                 "the judge)."
@@ -118,12 +112,9 @@ def prepared(
     threshold: Wanted,
     sandbox: bool,
     fresh: bool,
-    budget: float | None,
-    max_tokens: int | None,
     writer: str | None,
     epochs: int | None,
     reducer: str | None,
-    repeat: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
 ) -> Callable[[], int]:
@@ -134,21 +125,16 @@ def prepared(
     if topic is not None:
         require_topic(str(topic))
     if str(prompts) == "-":
-        from guardtui.cli.inputs import refuse_standard_input
-
-        refuse_standard_input(Path("-"))
+        raise InputError(
+            "--prompts -: the app cannot read prompts from standard input\n"
+            "  save them to a file and name that, or use 'guardtui eval'"
+        )
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    if repeat is not None:
-        raise click.UsageError(
-            "--repeat is for 'guardtui eval'; in the app use Check the likely flips"
-        )
-    request = parse_epochs(EpochFlags(epochs, reducer))
-    chosen, encoder, beside = guardrail.with_encoder(topic, others=() if writer is None else _HTTP)
-    limits = RunOptions(budget=budget, max_tokens=max_tokens)
-    allow_http = str(beside.get("allow-http")) == "true"
-    models = _models(chosen, limits, writer, allow_http=allow_http)
-    airs = _airs_flags(chosen, sandbox=sandbox)
+    scans = _Scans(guardrail, fresh, writer, parse_epochs(epochs, reducer))
+    remote, encoder = None, None
+    if sandbox or scans != _Scans():  # else nothing is to be checked before the first screen
+        remote, encoder = _remote_options(scans, topic, sandbox=sandbox)
     load_plugins(plugins)
     measures = own_metrics(metrics)
     from guardtui.config import load_config
@@ -156,24 +142,9 @@ def prepared(
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
     def start() -> int:
-        from guardtui.app.guardrails.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
-        configuration = chosen.configuration
-        remote = RemoteOptions(
-            airs,
-            rate=getattr(configuration, "rate", None),
-            fresh=fresh,
-            batches=getattr(configuration, "batch", False),
-            most_tokens=max_tokens,
-            most_cost=budget,
-            guardrail=None if guardrail.name is None else chosen,
-            judge=models.judge,
-            decision=models.decision,
-            writer=models.writer,
-            epochs=request,
-        )
-        if not sandbox:
+        if not sandbox or remote is None:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
         from guardtui.cli.sandbox import sandbox_process
 
@@ -185,54 +156,75 @@ def prepared(
     return start
 
 
-def _airs_flags(guardrail: NamedGuardrail, *, sandbox: bool) -> dict[str, str | int | None]:
-    """Return the settings of AIRS that a guardrail names. Raises UsageError in a sandbox."""
-    configuration = guardrail.configuration
+@dataclass(frozen=True)
+class _Scans:
+    """The options of scans."""
+
+    guardrail: GuardrailFlags = field(default_factory=GuardrailFlags)
+    fresh: bool = False
+    writer: str | None = None
+    epochs: Epochs | None = None
+
+
+def _remote_options(
+    scans: _Scans, topic: Path | None, *, sandbox: bool
+) -> tuple[RemoteOptions, str | None]:
+    """Return the options of remote guardrails, and the encoder of the engine, or None.
+
+    Raises UsageError and InputError.
+    """
+    from guardtui.app.guardrails.remote import RemoteOptions
+
+    chosen, encoder, beside = scans.guardrail.with_encoder(
+        topic, others=() if scans.writer is None else _HTTP
+    )
+    allow_http = str(beside.get("allow-http")) == "true"
+    model, writer = _models(chosen.configuration, scans.writer, allow_http=allow_http)
+    remote = RemoteOptions(
+        _profile(chosen.configuration, sandbox=sandbox),
+        fresh=scans.fresh,
+        guardrail=None if scans.guardrail.name is None else chosen,
+        model=model,
+        writer=writer,
+        epochs=scans.epochs,
+    )
+    return remote, encoder
+
+
+def _profile(configuration: Configuration, *, sandbox: bool) -> AirsConfiguration:
+    """Return the profile of AIRS that a guardrail names, if any. Raises UsageError in a sandbox."""
+    from guardtui.scanners.configuration import AirsConfiguration
+
     if not isinstance(configuration, AirsConfiguration):
-        return {}
+        return AirsConfiguration.model_validate({})
     for key in ("region", "scan-endpoint", "tenant"):
         if sandbox and key in configuration.given():
             raise click.UsageError(f"{key} does not fit --sandbox: omit it")
-    return configuration.flags
-
-
-@dataclass(frozen=True)
-class _Models:
-    """The judge or decision model of scans, and the writer of wordings; each may be None."""
-
-    judge: JudgeOptions | None = None
-    decision: DecisionOptions | None = None
-    writer: JudgeOptions | None = None
+    return configuration
 
 
 def _models(
-    guardrail: NamedGuardrail, limits: RunOptions, writer: str | None, *, allow_http: bool
-) -> _Models:
-    """Return the requested models. Raises UsageError and InputError."""
-    kind, configuration = guardrail.kind, guardrail.configuration
-    if kind not in (JUDGE, DECISION):
-        if limits != RunOptions():
-            raise click.UsageError("--budget and --max-tokens need a judge or a decision model")
-        if writer is None:
-            return _Models()
-    from guardtui.cli.writers import models_and_writer
+    configuration: Configuration, writer: str | None, *, allow_http: bool
+) -> tuple[ModelOptions | None, JudgeOptions | None]:
+    """Return the judge or decision model of scans and the writer of wordings, each if requested.
+
+    Raises UsageError, InputError and GuardrailError.
+    """
+    from guardtui.scanners.configuration import DecisionConfiguration, JudgeConfiguration
+
+    calls_models = isinstance(configuration, JudgeConfiguration | DecisionConfiguration)
+    if not calls_models and writer is None:
+        return None, None
+    from guardtui.cli.scans.models import configured_model, models_and_writer
 
     models, writes = models_and_writer(
         getattr(configuration, "model", ()),
         writer,
         allow_http=getattr(configuration, "allow_http", allow_http),
         retries=getattr(configuration, "retries", None),
-        max_tokens=limits.max_tokens,
+        max_tokens=getattr(configuration, "max_tokens", None),
     )
-    if kind == DECISION:
-        from guardtui.cli.model_scans import decision_options
-
-        return _Models(decision=decision_options(guardrail, limits, models), writer=writes)
-    if kind == JUDGE:
-        from guardtui.cli.model_scans import judge_options
-
-        return _Models(judge=judge_options(guardrail, limits, models), writer=writes)
-    return _Models(writer=writes)
+    return configured_model(configuration, models) if calls_models else None, writes
 
 
 def _require_terminal() -> None:

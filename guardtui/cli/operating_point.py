@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
@@ -20,7 +19,6 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import EncodeChunks, encode_chunks
 
 if TYPE_CHECKING:
-    from guardtui.domain.guardrail import Guardrail
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.base import Progress
@@ -29,22 +27,6 @@ if TYPE_CHECKING:
 def show_progress(now: Progress) -> None:
     """Show the progress of the engine on standard error."""
     diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
-
-
-def kept_threshold(topic_path: Path, guardrail: Guardrail) -> float | None:
-    """Return the threshold in the session for a decision model, or None.
-
-    Warns if the session cannot be read.
-    """
-    from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
-    from guardtui.session.store import StoreError
-
-    try:
-        settings = settings_of_session(topic_path)
-    except StoreError as error:
-        diagnostics.warn(f"{error}\n  the threshold chosen in it is unknown")
-        return None
-    return read_decision_threshold(settings, guardrail)
 
 
 def unfittable(reason: ValueError) -> OperatingPointError:

@@ -17,41 +17,33 @@ from guardtui.domain.prompt_reading import Reading, Unlabelled
 if TYPE_CHECKING:
     from guardtui.domain.operating_point import Wanted
 
-    _FloatType = click.ParamType[float]
     _WantedType = click.ParamType[float | str]
 else:  # older versions of click do not have it generic
-    _FloatType = click.ParamType
     _WantedType = click.ParamType
 
 FILE = click.Path(path_type=Path)
 """A path; the reader of the file reports errors, with better messages than click's."""
 
 
-def _number(value: Any) -> float:
-    """Return the number in a text; nan, which is in no range, if it is not a number."""
-    try:
-        return float(value)
-    except ValueError:
-        return math.nan
-
-
-class Fraction(_FloatType):
-    """A number from 0 to 1; `inside` excludes the ends. Not nan, not inf, no percent sign."""
+class Number(click.FloatRange):
+    """A number in a range. Not nan, and no percent sign."""
 
     name = "number"
-
-    def __init__(self, *, inside: bool = False) -> None:
-        self.inside = inside
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        number = _number(value)
-        fits = 0 < number < 1 if self.inside else 0 <= number <= 1
-        if not fits:
-            span = "between 0 and 1, both left out" if self.inside else "from 0 to 1"
-            self.fail(f"{value!r} is not a number {span}", param, ctx)
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
         return number
+
+
+SHARE = Number(0, 1)
+"""A number from 0 to 1."""
+
+INSIDE = Number(0, 1, min_open=True, max_open=True)
+"""A number between 0 and 1, both left out."""
 
 
 class Threshold(_WantedType):
@@ -64,42 +56,14 @@ class Threshold(_WantedType):
     ) -> float | str:
         if value in ("shipped", "fitted"):
             return str(value)
-        number = _number(value)
-        if not 0 < number < 1:
+        try:
+            return INSIDE.convert(value, param, ctx)
+        except click.BadParameter:
             self.fail(
                 f"{value!r} is not a number between 0 and 1, both excluded, nor shipped or fitted",
                 param,
                 ctx,
             )
-        return number
-
-
-class Amount(_FloatType):
-    """Money: a number above 0. Not nan, not inf."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = _number(value)
-        if not 0 < number < math.inf:
-            self.fail(f"{value!r} is not a number above 0", param, ctx)
-        return number
-
-
-class Seconds(_FloatType):
-    """A time from 0 to an hour. Not nan, not inf."""
-
-    name = "seconds"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = _number(value)
-        if not 0 <= number <= 3600:
-            self.fail(f"{value!r} is not a number of seconds from 0 to 3600", param, ctx)
-        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +72,25 @@ class RunOptions:
 
     threshold: Wanted = None
     fresh: bool = False
-    budget: float | None = None
-    max_tokens: int | None = None
     companion_paths: tuple[Path, ...] = ()
     jobs: int | None = None
     ray: str | None = None
 
 
-ONE_RUN = RunOptions()
-"""No options."""
+def prompts_option(function: Function) -> Function:
+    """Add --prompts, which is required."""
+    return click.option(
+        "--prompts",
+        type=FILE,
+        required=True,
+        metavar="FILE",
+        help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """Add --json, passed as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def threshold_option(function: Function) -> Function:
@@ -133,27 +107,6 @@ def threshold_option(function: Function) -> Function:
 def engine_options(function: Function) -> Function:
     """Add --set, passed as `encoder`, and --threshold."""
     return encoder_option(threshold_option(function))
-
-
-def budget_options(function: Function) -> Function:
-    """Add --budget and --max-tokens."""
-    for add in (
-        click.option(
-            "--max-tokens",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Maximum tokens of the whole run, which stops before it exceeds them.",
-        ),
-        click.option(
-            "--budget",
-            type=Amount(),
-            metavar="X",
-            help="Maximum cost, in the currency of the prices; the run stops before it exceeds "
-            "this.",
-        ),
-    ):
-        function = add(function)
-    return function
 
 
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:

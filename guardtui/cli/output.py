@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
@@ -43,6 +44,21 @@ def write(text: str, output: Path | None = None) -> None:
     except OSError:
         forget_stdout()
         raise
+
+
+def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    """Return rows of texts: aligned below a header for a terminal, tab-separated for a pipe."""
+    if not (sys.stdout and sys.stdout.isatty()):
+        return "".join("\t".join(row) + "\n" for row in rows)
+    from guardtui.domain.text import display_text
+
+    shown = [list(map(display_text, row)) for row in (header, *rows)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
+    lines = (
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in shown
+    )
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:

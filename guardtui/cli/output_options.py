@@ -48,11 +48,33 @@ def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[F
             "--format",
             "format_name",
             metavar="NAME",
+            callback=_refuse_former,
             help=f"Format of the report: {names}. Default: that of the file's ending, or "
             f"{default}.",
         )(function)
 
     return add
+
+
+def format_choice(formats: Sequence[str]) -> Callable[[Function], Function]:
+    """Return the option --format of a command with few formats."""
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(formats),
+        help="Format of the report (default: that of the file's ending, or table).",
+    )
+
+
+def _refuse_former(
+    _context: click.Context, _option: click.Parameter, name: str | None
+) -> str | None:
+    """Return the name of a format. Raises UsageError for one that is a variant of another now."""
+    from guardtui.cli.spellings import FORMATS
+
+    if name in FORMATS:
+        raise click.UsageError(f"--format {name} is now --format {FORMATS[name]}")
+    return name
 
 
 def variants_of(values: dict[str, Any]) -> frozenset[str]:

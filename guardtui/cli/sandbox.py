@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError, note, warn
-from guardtui.cli.options import FILE, Fraction
+from guardtui.cli.options import FILE, INSIDE
 from guardtui.cli.output import write
-from guardtui.scanners.configuration import ENCODERS
+from guardtui.scanners.local.encoder import ENCODERS
 
 if TYPE_CHECKING:
     from guardtui.sandbox.settings import SandboxSettings
@@ -53,7 +53,7 @@ _LOCAL = (HOST, "localhost", "::1")
 )
 @click.option(
     "--threshold",
-    type=Fraction(inside=True),
+    type=INSIDE,
     metavar="X",
     help="Minimum score of a match, between 0 and 1.",
 )

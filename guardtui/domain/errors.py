@@ -22,15 +22,17 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   ├── AirsError, PolicyError, UnreadableJournalError
     │   └── OptionError, TemplateError
     ├── ServiceError                a request to a remote service
-    │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError, DuplicateKeyError
+    │   and PauseTooLongError, AnswerTooLargeError, AddressError, DuplicateKeyError
+    ├── ModelKeyError (2)           the key of a model
     ├── KeyringError, KeyTextError
     ├── EncoderError, BudgetError, FormError
     ├── OperatingPointError (2)     a threshold that cannot be fitted
     ├── ForecastError (2)           too few verdicts to forecast from
-    ├── GraderError, NotAskedError, ScoreError, RecordedError
+    ├── ScoreError, RecordedError (2)
+    ├── GraderError, NotAskedError
     ├── SplitError, TooFewPromptsError, SuggestionError, RefinementError, StoppedError
     ├── WorkersError                processes or a cluster that cannot embed
-    ├── ForeignError
+    ├── ForeignError (2)            test cases of another tool
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
     │   and WordingError, WriterError, GuardrailError
     └── SettingsError, FaultError, RefusedError        of the sandbox

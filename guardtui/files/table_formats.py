@@ -11,8 +11,10 @@ from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 
-from guardtui.files.parquet import MAGIC
 from guardtui.files.problems import SIZE_LIMIT, ContentError, FileError
+
+PARQUET_MAGIC = b"PAR1"
+"""First and last four bytes of every Parquet file."""
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -68,7 +70,7 @@ def format_of(path: Path) -> TableFormat:
 
 def detect_format(path: Path, content: bytes) -> TableFormat:
     """Return the format by the unpacked content if that is certain, else by the extension."""
-    if content.startswith(MAGIC) and content.endswith(MAGIC):
+    if content.startswith(PARQUET_MAGIC) and content.endswith(PARQUET_MAGIC):
         return TableFormat.PARQUET
     if content.startswith(_ZIP) and _WORKBOOK_PART in content:
         return TableFormat.WORKBOOK

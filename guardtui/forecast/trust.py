@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
@@ -19,7 +20,6 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, outcomes
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import (
     Forecast,
     ForecastError,
@@ -46,7 +46,7 @@ class WrongVerdicts:
 
     prompts: int
     forecast: int
-    kept: int
+    last_verdicts: int
     engine: int
 
 
@@ -79,7 +79,7 @@ class ScanCheck:
     index: int
     topic: Topic
     prompts: int
-    expected: Expected | None
+    expected: RateEstimate | None
     coverage: float | None
     before: float | None
     wrong: WrongVerdicts
@@ -159,7 +159,7 @@ class Trust:
         return WrongVerdicts(
             sum(counts.prompts for counts in each),
             sum(counts.forecast for counts in each),
-            sum(counts.kept for counts in each),
+            sum(counts.last_verdicts for counts in each),
             sum(counts.engine for counts in each),
         )
 
@@ -179,8 +179,8 @@ class Trust:
         text = (
             f"The 95 % interval of coverage held in {held} of {count_text(intervals, 'scan')}; "
             f"{direction}; of {count_text(wrong.prompts, 'verdict')} the forecast had "
-            f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.kept:,}, the engine alone "
-            f"{wrong.engine:,}."
+            f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.last_verdicts:,}, the engine "
+            f"alone {wrong.engine:,}."
         )
         repeated = sum(check.repeated for check in self.checks)
         if repeated:
@@ -265,12 +265,10 @@ def check_forecasts(
 
 def _as_recorded(forecast: Forecast, before: ForecastBefore) -> Forecast:
     """Return a forecast with the coverage and the probabilities of one recorded before."""
-    rate = before.rates.get("coverage")
-    coverage = None if rate is None else Expected(rate.value, rate.low, rate.high)
     return replace(
         forecast,
         triggers=before.triggers.astype(np.float64),
-        rates=replace(forecast.rates, coverage=coverage),
+        rates=replace(forecast.rates, coverage=before.rates.get("coverage")),
     )
 
 

@@ -28,6 +28,8 @@ _SHOWN = 8
 class ModelKeyError(GuardtuiError, ValueError):
     """A key is missing, or it is unclear which origin it belongs to. Never shows a key."""
 
+    exit_code = 2
+
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:

@@ -6,7 +6,7 @@ import os
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from guardtui.scanners.local.encoder import Encoder
+    from guardtui.scanners.local.vectors import EncodeChunks
 
 _RETRIES = 3
 """Times that Ray repeats a chunk whose worker was lost."""
@@ -36,52 +37,41 @@ _WANTED = (
 )
 
 
-class RayWorkers:
+@contextmanager
+def ray_workers(address: str = "") -> Iterator[EncodeChunks]:
     """Tasks on a cluster, or on one that is started on this machine without an address.
 
-    `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need the same version
-    of guardtui; they see no file of this machine.
+    `address` is that of a cluster, as `ray://head:10001` or `auto`, which is joined at the first
+    chunk. Its nodes need the same version of guardtui; they see no file of this machine. What is
+    yielded raises `WorkersError`.
     """
-
-    def __init__(self, address: str = "") -> None:
-        self._address = address
-        self._task: Any = None
-        self._cores = 1
-        self._joined = False
-
-    def __enter__(self) -> RayWorkers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._joined:
-            ray.shutdown()
+    task: Any = None
+    joined = False
 
     def encode_chunks(
-        self,
         encoder: Encoder,
         texts: Sequence[str],
         *,
         stopped: Callable[[], bool],
         behind: bool = False,
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """See `Workers`."""
         import numpy as np
 
         from guardtui.scanners.local.vectors import chunks_of, in_order
 
+        nonlocal task, joined
         try:
-            if self._task is None:
-                self._join()
-            task, name, weights = self._task, encoder.name, encoder.id
+            if task is None:
+                if not ray.is_initialized():
+                    _join(address)
+                    joined = True
+                task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_encode)
+            remote, name, weights = task.remote, encoder.name, encoder.id
+            cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
             for rows, halves in in_order(
                 chunks_of(encoder, texts),
-                lambda rows: task.remote(name, weights, [texts[row] for row in rows]).future(),
-                AHEAD * self._cores,
+                lambda rows: remote(name, weights, [texts[row] for row in rows]).future(),
+                AHEAD * cores,
                 stopped,
             ):
                 yield rows, halves.astype(np.float32)
@@ -99,27 +89,30 @@ class RayWorkers:
                 "  finished prompts are cached: run it again"
             ) from error
 
-    def _join(self) -> None:
-        """Join or start a cluster, unless this process is in one."""
-        if not ray.is_initialized():
-            if self._address:
-                _probe(self._address)
-            own = {} if self._address else {"include_dashboard": False}
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    ray.init(
-                        address=self._address or "local",
-                        log_to_driver=False,
-                        logging_level="ERROR",
-                        runtime_env={"env_vars": ONE_THREAD},
-                        **own,
-                    )
-            except Exception as error:  # ray raises many kinds here
-                raise _not_joined(self._address, error) from error
-            self._joined = True
-        self._cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_encode)
+    try:
+        yield encode_chunks
+    finally:
+        if joined:
+            ray.shutdown()
+
+
+def _join(address: str) -> None:
+    """Join or start a cluster. Raises `WorkersError`."""
+    if address:
+        _probe(address)
+    own = {} if address else {"include_dashboard": False}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                logging_level="ERROR",
+                runtime_env={"env_vars": ONE_THREAD},
+                **own,
+            )
+    except Exception as error:  # ray raises many kinds here
+        raise _not_joined(address, error) from error
 
 
 def _encode(name: str, weights: str, texts: Sequence[str]) -> NDArray[np.float16]:

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from guardtui.domain.errors import GuardtuiError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from guardtui.scanners.local.encoder import Encoder
+    from guardtui.scanners.local.vectors import EncodeChunks
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -40,73 +41,37 @@ class WorkersError(GuardtuiError):
     """Prompts cannot be embedded by these workers; the message is for the author."""
 
 
-class Workers(Protocol):
-    """Embed prompts; started at the first chunk, and ended when the context is left."""
+@contextmanager
+def processes(jobs: int) -> Iterator[EncodeChunks]:
+    """Several processes on this machine, each with its own encoder, started at the first chunk.
 
-    def __enter__(self) -> Workers: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    What is yielded raises `WorkersError`.
+    """
+    pool: ProcessPoolExecutor | None = None
 
     def encode_chunks(
-        self,
         encoder: Encoder,
         texts: Sequence[str],
         *,
         stopped: Callable[[], bool],
         behind: bool = False,
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """See `EncodeChunks`. Raises `WorkersError`."""
-
-
-class Processes:
-    """Several processes on this machine, each with its own encoder."""
-
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> Processes:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def encode_chunks(
-        self,
-        encoder: Encoder,
-        texts: Sequence[str],
-        *,
-        stopped: Callable[[], bool],
-        behind: bool = False,
-    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """See `Workers`."""
         import multiprocessing
 
         import numpy as np
 
         from guardtui.scanners.local.vectors import chunks_of, in_order
 
-        if self._pool is None:
+        nonlocal pool
+        if pool is None:
             # A fork would copy locks that threads of this process hold.
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._jobs, spawn, _begin)
-        pool, name = self._pool, encoder.name
+            pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
+        submit, name = pool.submit, encoder.name
         try:
             for rows, halves in in_order(
                 chunks_of(encoder, texts),
-                lambda rows: pool.submit(encode_half, name, [texts[row] for row in rows]),
-                AHEAD * self._jobs,
+                lambda rows: submit(encode_half, name, [texts[row] for row in rows]),
+                AHEAD * jobs,
                 stopped,
             ):
                 yield rows, halves.astype(np.float32)
@@ -116,22 +81,28 @@ class Processes:
                 "  finished prompts are cached: run it again, if necessary with fewer --jobs"
             ) from error
 
+    try:
+        yield encode_chunks
+    finally:
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
 
-def make_workers(jobs: int | None, ray: str | None) -> Workers:
+
+def make_workers(jobs: int | None, ray: str | None) -> AbstractContextManager[EncodeChunks]:
     """Return workers: Ray's, at an address ("" for this machine), or else `jobs` processes.
 
     Raises `WorkersError` if Ray is not installed.
     """
     if ray is None:
-        return Processes(jobs or 1)
+        return processes(jobs or 1)
     try:
-        from guardtui.large_sets.ray_workers import RayWorkers
+        from guardtui.large_sets.ray_workers import ray_workers
     except ImportError as error:
         raise WorkersError(
             f"the package {error.name or 'ray'} is missing, which --ray needs\n"
             "  pip install 'guardtui[ray]'"
         ) from error
-    return RayWorkers(ray)
+    return ray_workers(ray)
 
 
 def encode_half(name: str, texts: Sequence[str]) -> NDArray[np.float16]:

@@ -21,15 +21,6 @@ from guardtui.domain.text import display_start
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.errors import inert
 
-ENCODERS = ("pair", "minilm", "static")
-"""Names of the encoders, the default first."""
-
-REGIONS = ("us", "de", "in", "sg")
-"""Regions of AIRS; a test compares them with the addresses."""
-
-APIS = ("decisions", "systemone")
-"""Names of the wire formats of decision models, the default first."""
-
 MODEL_OPTION = "model-option"
 """Key of the options that a judge's calls send; one of them is `model-option.seed`."""
 
@@ -99,6 +90,8 @@ def _options(value: object) -> object:
 Models = Annotated[tuple[str, ...], BeforeValidator(_models)]
 Rate = Annotated[float, Field(gt=0, le=10_000)]
 Price = Annotated[float, Field(ge=0)]
+Budget = Annotated[float, Field(gt=0, le=1_000_000)]
+Tokens = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Retries = Annotated[int, Field(ge=0, le=5)]
 
 _CONCURRENCY = "Maximum concurrent requests (default: 5)."
@@ -106,6 +99,8 @@ _RATE = "Maximum requests per second."
 _RETRIES = "Retries per failed prompt (default: 5)."
 _PRICE_IN = "Price of a million input tokens."
 _PRICE_OUT = "Price of a million output tokens."
+_BUDGET = "Maximum cost of one run, in the currency of the prices; it stops before it exceeds this."
+_MAX_TOKENS = "Maximum tokens of one run, which stops before it exceeds them."
 _ALLOW_HTTP = "Allow plain http:// for model endpoints on other machines."
 
 
@@ -209,7 +204,7 @@ class AirsConfiguration(Configuration):
             if endpoint.loopback:
                 return Guardrail(self.kind, profile=profile, sandbox=True)
             region = endpoint.url
-        usual = region == REGIONS[0]
+        usual = region == "us"
         return Guardrail(
             self.kind,
             profile=profile,
@@ -276,6 +271,8 @@ class JudgeConfiguration(_ModelConfiguration):
     allow_http: bool = Field(False, description=_ALLOW_HTTP)
     price_in: Price | None = Field(None, description=_PRICE_IN)
     price_out: Price | None = Field(None, description=_PRICE_OUT)
+    budget: Budget | None = Field(None, description=_BUDGET)
+    max_tokens: Tokens | None = Field(None, description=_MAX_TOKENS)
     answer_tokens: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         None, description="Maximum tokens of one answer (default: 512)."
     )
@@ -306,6 +303,8 @@ class DecisionConfiguration(_ModelConfiguration):
     allow_http: bool = Field(False, description=_ALLOW_HTTP)
     price_in: Price | None = Field(None, description=_PRICE_IN)
     price_out: Price | None = Field(None, description=_PRICE_OUT)
+    budget: Budget | None = Field(None, description=_BUDGET)
+    max_tokens: Tokens | None = Field(None, description=_MAX_TOKENS)
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(None, description=_CONCURRENCY)
     rate: Rate | None = Field(None, description=_RATE)
     retries: Retries | None = Field(None, description=_RETRIES)
@@ -363,7 +362,9 @@ def _key(field: FieldInfo) -> Key:
     elif annotation is int:
         values = f"a whole number from {bounds['Ge'].ge} to {bounds['Le'].le}"
     elif annotation is float:
-        values = "a number above 0, at most 10000" if "Gt" in bounds else "a number, at least 0"
+        values = "a number, at least 0"
+        if "Gt" in bounds:
+            values = f"a number above 0, at most {bounds['Le'].le}"
     else:
         values = field.title or "text"
     return Key(field.alias or "", field.description or "", values, choices, annotation is bool)
@@ -381,6 +382,9 @@ def configure(kind: str, values: Mapping[str, object]) -> Configuration:
     if values.get("region") and values.get("scan-endpoint"):
         problem = "a region and a scan-endpoint exclude each other"
         raise ConfigurationError([KeyProblem("scan-endpoint", problem, "remove one of the two")])
+    if values.get("budget") and not (values.get("price-in") or values.get("price-out")):
+        remedy = "give price-in and price-out, for a million tokens, or limit max-tokens"
+        raise ConfigurationError([KeyProblem("budget", "needs prices", remedy)])
     try:
         return KINDS[kind].model_validate({name: _plain(value) for name, value in values.items()})
     except ValidationError as error:

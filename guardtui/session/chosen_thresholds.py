@@ -9,7 +9,7 @@ from typing import Any
 
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import SHIPPED, Wanted
-from guardtui.session.report_reader import has_session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
 DECISION = "decision_threshold"

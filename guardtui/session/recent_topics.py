@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
 from guardtui.session.stored_json import read_json
-from guardtui.session.workspace import Workspace, data_folder, now
+from guardtui.session.topic_places import data_folder
+
+if TYPE_CHECKING:
+    from guardtui.session.workspace import Workspace
 
 LONGEST = 20
 """Maximum number of remembered topics."""
@@ -60,7 +64,8 @@ def last_opened() -> tuple[Path, Path] | None:
 def remember_opened(workspace: Workspace) -> None:
     """Put this topic first; failures are ignored."""
     topic = workspace.topic_file.path.resolve()
-    entry = RecentTopic(topic, workspace.prompts_path.resolve(), now())
+    opened = datetime.now(UTC).isoformat(timespec="seconds")
+    entry = RecentTopic(topic, workspace.prompts_path.resolve(), opened)
     _write([entry, *(other for other in recent_topics() if other.topic != topic)][:LONGEST])
 
 

@@ -39,6 +39,16 @@ _REMEDIES = {
 """Remedies of SQLite errors with a cause outside of the file itself, by primary result code."""
 
 
+def session_file(topic_path: Path) -> Path:
+    """Return the file with the sessions of the topic files of a folder."""
+    return topic_path.parent / FOLDER / FILE
+
+
+def has_session(topic_path: Path) -> bool:
+    """Return whether the folder of a topic file has sessions, without creating any."""
+    return session_file(topic_path).is_file()
+
+
 class StoreError(GuardtuiError):
     """The session's file cannot be used; the message says which file and what to do."""
 

@@ -7,19 +7,20 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.session.draft_lock import DraftLock, forget, is_held
-from guardtui.session.evaluation_codec import COLUMNS, pack_forecast, read_iteration, values_of
-from guardtui.session.session import Decision, Iteration
 from guardtui.session.session_file import DAMAGED, SessionFile
 from guardtui.session.session_file import StoreError as StoreError
 from guardtui.session.stored_json import read_json
+
+if TYPE_CHECKING:
+    from guardtui.session.session import Decision, Iteration
 
 _UNREADABLE = (
     ValueError,
@@ -47,6 +48,8 @@ class Draft:
 
 class SessionStore:
     """All sessions of the topic files in one folder.
+
+    Iterations are decoded by a module that is imported with the first one: numpy takes its time.
 
     Every call is one atomic transaction. Two processes may use one file, because the database
     assigns the numbers of iterations. Every method raises `StoreError`.
@@ -106,6 +109,8 @@ class SessionStore:
 
     def add_iteration(self, iteration: Iteration) -> Iteration:
         """Record an iteration durably; returns it with the number it got."""
+        from guardtui.session.evaluation_codec import pack_forecast, values_of
+
         values = {
             "created": iteration.created,
             "decision": iteration.decision.value,
@@ -132,6 +137,8 @@ class SessionStore:
 
     def complete_iteration(self, iteration: Iteration) -> None:
         """Update an iteration that has received more verdicts."""
+        from guardtui.session.evaluation_codec import values_of
+
         values = values_of(iteration.evaluation)
         changes = ", ".join(
             f"{name} = ?" for name in values
@@ -144,24 +151,20 @@ class SessionStore:
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""
-        with self.connection() as database:
-            rows = database.execute(
-                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
-                (self._session,),
-            ).fetchall()
-        return self._read(rows)
+        return self._read("number")
 
     def newest_iteration(self) -> Iteration | None:
         """Return the latest iteration without reading the others, or None."""
-        with self.connection() as database:
-            row = database.execute(
-                f"SELECT {COLUMNS} FROM iteration WHERE session = ? "  # noqa: S608
-                "ORDER BY number DESC LIMIT 1",
-                (self._session,),
-            ).fetchone()
-        return self._read([row])[0] if row is not None else None
+        return next(iter(self._read("number DESC LIMIT 1")), None)
 
-    def _read(self, rows: Iterable[Sequence[Any]]) -> list[Iteration]:
+    def _read(self, order: str) -> list[Iteration]:
+        from guardtui.session.evaluation_codec import COLUMNS, read_iteration
+
+        with self.connection() as database:
+            rows = database.execute(
+                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY {order}",  # noqa: S608
+                (self._session,),
+            ).fetchall()
         try:
             return [read_iteration(*row) for row in rows]
         except _UNREADABLE as error:
@@ -227,9 +230,57 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        # An undecodable path must be given each time.
-        if _is_text(path) and path != self.prompt_file():
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            return  # an undecodable path must be given each time
+        if path != self.prompt_file():
             self._set("prompt_file", path)
+
+    def template(self, template_id: str) -> str:
+        """Return the text of a model's prompt template, or "" if it is not stored."""
+        with self.connection() as database:
+            (text,) = database.execute(
+                "SELECT text FROM judge_template WHERE session = ? AND id = ?",
+                (self._session, template_id),
+            ).fetchone() or ("",)
+        return str(text)
+
+    def keep_template(self, template_id: str, text: str) -> None:
+        """Store the text of a template with recorded verdicts, unless it is stored already."""
+        with self.transaction() as database:
+            database.execute(
+                "INSERT OR IGNORE INTO judge_template(session, id, text) VALUES (?, ?, ?)",
+                (self._session, template_id, text.encode("utf-8", "replace").decode()),
+            )
+
+    def confirmed_labels(self) -> frozenset[int]:
+        """Return the keys of the prompts (`PromptSet.keys`, uint64) whose label was confirmed.
+
+        Unreadable rows are skipped.
+        """
+        with self.connection() as database:
+            rows = database.execute(
+                "SELECT prompt_key FROM confirmed_label WHERE session = ?", (self._session,)
+            ).fetchall()
+        keys = set()
+        for (text,) in rows:
+            with contextlib.suppress(ValueError, TypeError):
+                keys.add(int(text))
+        return frozenset(key for key in keys if 0 <= key < 2**64)
+
+    def confirm_labels(self, keys: Collection[int], *, right: bool = True) -> None:
+        """Mark the labels of these prompts as confirmed, or as open again."""
+        with self.transaction() as database:
+            database.executemany(
+                "INSERT OR IGNORE INTO confirmed_label(session, prompt_key) VALUES (?, ?)"
+                if right
+                else "DELETE FROM confirmed_label WHERE session = ? AND prompt_key = ?",
+                # As text: SQLite has no unsigned 64-bit integers.
+                [(self._session, str(key)) for key in keys],
+            )
+
+    # --- drafts ---------------------------------------------------------------------------
 
     def abandoned_drafts(self) -> list[Draft]:
         """Return definitions that were being edited when the app ended, newest first.
@@ -329,11 +380,3 @@ def _write_setting(database: sqlite3.Connection, session: int, name: str, value:
         "INSERT OR REPLACE INTO setting(session, name, value) VALUES (?, ?, ?)",
         (session, name, json.dumps(value)),
     )
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

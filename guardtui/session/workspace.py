@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from guardtui.domain.edit_names import edit_names
+from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
-from guardtui.session.prompt_file import PromptFile, change_signature
-from guardtui.session.report_reader import has_session
-from guardtui.session.sampled_prompts import (
-    SampledPrompts,
-    open_prompt_file,
+from guardtui.session.prompt_file import (
+    PromptFile,
+    change_signature,
     reading_of,
     remember_reading,
 )
 from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
+from guardtui.session.topic_places import usual_prompts
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
@@ -35,36 +33,10 @@ if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
     from guardtui.large_sets.sample import Sample
 
-SAMPLE = "tax-advice"
-"""Stem of the sample topic that opens if nothing was opened before."""
-
 
 def now() -> str:
     """Return the time as ISO 8601 UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-_PROMPT_ENDINGS = (".csv", ".jsonl", ".parquet")
-
-
-class UnknownPromptsError(FileError):
-    """A topic file without prompts beside it or known from earlier use."""
-
-    def __init__(self, topic_path: Path) -> None:
-        super().__init__(
-            topic_path,
-            "no prompt set is known for this topic",
-            f"name one: guardtui {topic_path.name} --prompts FILE "
-            "(guardtui sample prints an example)",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class KeepResult:
-    """Result of keeping: the recorded iteration, and why its file was not saved, or ""."""
-
-    iteration: Iteration
-    not_saved: str
 
 
 class Workspace:
@@ -111,9 +83,9 @@ class Workspace:
         PromptSetError or StoreError.
         """
         topic_file = load_topic(topic_path)
-        chosen = prompts_path or _usual_prompts(topic_path)
+        chosen = prompts_path or usual_prompts(topic_path)
         reading = reading or _usual_reading(topic_path, chosen)
-        prompt_file = open_prompt_file(chosen, topic_file.topic.intent, reading)
+        prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
             workspace.opening_note = f"{workspace.sample.text}; all: {workspace.whole_command}"
@@ -131,8 +103,7 @@ class Workspace:
     @property
     def sample(self) -> Sample | None:
         """The sample that the prompts are, of a large prompt set; None if they are all."""
-        file = self._prompt_file
-        return file.sample if isinstance(file, SampledPrompts) else None
+        return self._prompt_file.sample
 
     @property
     def whole_command(self) -> str:
@@ -166,10 +137,6 @@ class Workspace:
         return (
             None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
         )
-
-    def adopt(self, file: TopicFile) -> None:
-        """Continue with the topic file as changed by another program."""
-        self.topic_file = file
 
     def edit_prompts(self, edit: PromptEdit) -> str:
         """Edit the prompts and their file; returns a sentence on what was done.
@@ -242,31 +209,26 @@ class Workspace:
         planned = self.session.next_iteration(evaluation, decision, now())
         return self.store.add_iteration(replace(planned, forecast=forecast))
 
-    def complete(self, iteration: Iteration) -> None:
-        """Update an iteration that has received more verdicts. As `write`; raises StoreError."""
-        self.store.complete_iteration(iteration)
-
-    def write_decision(self, number: int, decision: Decision) -> None:
-        """Write the decision on a recorded iteration. As `write`; raises StoreError."""
-        self.store.decide(number, decision)
-
-    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> KeepResult:
+    def write_kept(
+        self, evaluation: Evaluation, recorded: Iteration | None = None
+    ) -> tuple[Iteration, str]:
         """Write an iteration as kept, then its definition to the topic file.
 
         If it is `recorded` already, only the decision is written. The iteration is safe before the
         file is changed. A file that cannot be written, or was changed by another program, is left
-        unchanged and the reason is returned. May run in a worker. Raises StoreError.
+        unchanged, and the reason is returned beside the iteration, else "". May run in a worker.
+        Raises StoreError.
         """
         if recorded is None:
             iteration = self.write(evaluation, Decision.KEEP)
         else:
-            self.write_decision(recorded.number, Decision.KEEP)
+            self.store.decide(recorded.number, Decision.KEEP)
             iteration = replace(recorded, decision=Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileError as problem:
-            return KeepResult(iteration, str(problem))
-        return KeepResult(iteration, "")
+            return iteration, str(problem)
+        return iteration, ""
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` overwrites changes of other programs.
@@ -283,12 +245,6 @@ class Workspace:
         self.session.pin(number)
         self.store.pin(number)
 
-    @property
-    def offer_fits(self) -> bool:
-        """Whether the offered draft was edited from the current topic file."""
-        offer = self.draft_offer
-        return offer is not None and offer.base == self.topic_file.topic.fingerprint
-
     def take_draft(self) -> None:
         """Continue with the offered draft, as an undoable edit. Raises StoreError."""
         offer = self.draft_offer
@@ -299,8 +255,12 @@ class Workspace:
             self.refuse_draft()
 
     def resume_draft(self) -> bool:
-        """Continue with the offered draft if it fits the topic file; returns whether it does."""
-        if not self.offer_fits:
+        """Continue with the offered draft if it was edited from the current topic file.
+
+        Returns whether it was.
+        """
+        offer = self.draft_offer
+        if offer is None or offer.base != self.topic_file.topic.fingerprint:
             return False
         with contextlib.suppress(StoreError):
             self.take_draft()
@@ -338,19 +298,6 @@ def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
 
 
-def _usual_prompts(topic_path: Path) -> Path:
-    remembered = ""
-    if topic_path.exists():
-        remembered = SessionStore(topic_path, reading=True).prompt_file()
-    if remembered and Path(remembered).is_file():
-        return Path(remembered)
-    for ending in _PROMPT_ENDINGS:
-        candidate = topic_path.with_suffix(ending)
-        if candidate.exists():
-            return candidate
-    raise UnknownPromptsError(topic_path)
-
-
 def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
     """Return how these prompts were read if they were used last."""
     if has_session(topic_path):
@@ -358,53 +305,3 @@ def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
         if store.prompt_file() == str(prompts.resolve()):
             return reading_of(store)
     return AS_WRITTEN
-
-
-# --- topics of a folder, and the sample ---------------------------------------------------
-
-
-def data_folder() -> Path:
-    """Return the folder of the scratch sample and recent topics, by default the user's data."""
-    if named := os.environ.get("GUARDTUI_DATA"):
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("guardtui", appauthor=False)
-
-
-def topics_in(folder: Path) -> list[Path]:
-    """Return the topic files of a folder with prompts of the same name, sorted by name."""
-    topics = []
-    for path in sorted(folder.glob("*.y*ml")):
-        has_prompts = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
-        if has_prompts and path.suffix in (".yaml", ".yml"):
-            with contextlib.suppress(FileError):
-                load_topic(path)
-                topics.append(path)
-    return topics
-
-
-def sample_folder() -> Path:
-    """Return the shipped sample data: in the installed package, or at the top of a checkout."""
-    package = Path(__file__).parent.parent
-    for folder in (package / "sample_data", package.parent / "sample_data"):
-        if folder.is_dir():
-            return folder
-    raise FileError(package, "the sample data is missing", "reinstall guardtui")
-
-
-def scratch_sample() -> tuple[Path, Path]:
-    """Return an editable copy of the sample; created once, and never overwritten."""
-    source, target = sample_folder(), data_folder() / "sample"
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for file in sorted(source.iterdir()):
-            if file.suffix in (".yaml", ".csv") and not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
-    except OSError as error:
-        raise FileError(
-            target,
-            f"cannot be written ({error.strerror})",
-            "set GUARDTUI_DATA to a folder of yours",
-        ) from error
-    return target / f"{SAMPLE}.yaml", target / f"{SAMPLE}.csv"

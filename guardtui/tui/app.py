@@ -6,19 +6,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from textual import on
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from guardtui.app.editing.topic_opening import choose_scanner
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.session.chosen_thresholds import wanted_threshold
-from guardtui.session.recent_topics import remember_opened
 from guardtui.session.store import StoreError
 from guardtui.tui.base_app import BaseApp
+from guardtui.tui.main.opening import Opened, Opening
 from guardtui.tui.main.screen import Greeting, MainScreen
 from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.registry.actions import (
@@ -32,6 +29,7 @@ from guardtui.tui.registry.actions import (
 )
 
 if TYPE_CHECKING:
+    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.config import Config
     from guardtui.domain.operating_point import Wanted
     from guardtui.scanners.local.scanner import LocalScanner
@@ -49,6 +47,24 @@ class GuardtuiApp(BaseApp):
 
     def __init__(
         self,
+        opening: Opening,
+        config: Config | None = None,
+        *,
+        greeting: Greeting | None = None,
+        encoder: str | None = None,
+    ) -> None:
+        """`opening` is the first topic; `encoder` applies to all, None: as each topic says."""
+        super().__init__(config)
+        about_itself = greeting in (Greeting.TOUR, Greeting.HINT)
+        self._greeting = None if about_itself and self.config.tour == "never" else greeting
+        self._opening = opening
+        self._encoder = encoder
+        self._topics = 1
+        self._in_turn = asyncio.Lock()
+
+    @classmethod
+    def of(
+        cls,
         workspace: Workspace,
         scanner: LocalScanner,
         config: Config | None = None,
@@ -57,38 +73,28 @@ class GuardtuiApp(BaseApp):
         remote: RemoteOptions | None = None,
         metrics: Sequence[OwnMetric] = (),
         threshold: Wanted = None,
-        encoder: str | None = None,
-    ) -> None:
-        """`threshold` applies to the first topic, `encoder` to all; None: as each topic says."""
-        super().__init__(config)
-        about_itself = greeting in (Greeting.TOUR, Greeting.HINT)
-        self._greeting = None if about_itself and self.config.tour == "never" else greeting
-        self._workspace = workspace
-        self._scanner = scanner
-        self._remote = remote or RemoteOptions()
-        self._metrics = metrics
-        self._threshold = threshold
-        self._encoder = encoder
-        self._topics = 1
-        self._opening = asyncio.Lock()
+    ) -> Self:
+        """Return the app on a topic that is open already; the values are those of `Opened`."""
+        from guardtui.app.guardrails.remote import RemoteOptions
+
+        opened = Opened(workspace, scanner, remote or RemoteOptions(), metrics, threshold)
+        return cls(Opening.of(opened), config, greeting=greeting)
 
     @property
-    def workspace(self) -> Workspace:
-        """The workspace of the open topic."""
-        return self._workspace
+    def opening(self) -> Opening:
+        """The topic of the main screen; another one may have been opened since the start."""
+        return self._opening
 
     # --- pictures -------------------------------------------------------------------------
 
     @property
     def screenshot_target(self) -> tuple[Path, str]:
-        path = self._workspace.topic_file.path.absolute()
+        path = self._main.services.workspace.topic_file.path.absolute()
         return path.parent, path.stem
 
     def secrets(self) -> dict[str, str]:
         """Return secrets by name, those of the configured guardrails included."""
-        main = self._main
-        options = self._remote if main.features is None else main.services.connections.options
-        return {**super().secrets(), **options.secrets()}
+        return {**super().secrets(), **self._main.services.connections.options.secrets()}
 
     # --- another topic --------------------------------------------------------------------
 
@@ -98,24 +104,29 @@ class GuardtuiApp(BaseApp):
         self.run_worker(self._one_by_one(event.workspace), group="topic")
 
     async def _one_by_one(self, workspace: Workspace) -> None:
-        async with self._opening:
+        async with self._in_turn:
             await self._show_topic(workspace)
 
     async def _show_topic(self, workspace: Workspace) -> None:
-        engine = self._main.services.engine.scanner
+        # Imported when needed: the first screen is drawn without them.
+        from guardtui.app.editing.topic_opening import choose_scanner
+        from guardtui.session.chosen_thresholds import wanted_threshold
+        from guardtui.session.recent_topics import remember_opened
+
+        services, before = self._main.services, self._main.opened
+        engine = services.engine.scanner
         try:
-            self._scanner = await asyncio.to_thread(
+            scanner = await asyncio.to_thread(
                 choose_scanner, workspace, self._encoder, None, engine.encoder_name, engine
             )
             threshold = wanted_threshold(workspace.store.settings())
         except StoreError as problem:
             self.notify(str(problem), severity="error")
             return
-        self._workspace, self._greeting = workspace, None
         # The guardrail is chosen for each topic; keys that were typed hold until the app is left.
-        keys = self._main.services.connections.options.keys
-        self._remote = replace(self._remote, keys=keys)
-        self._threshold = threshold
+        remote = replace(before.remote, keys=services.connections.options.keys)
+        opened = Opened(workspace, scanner, remote, before.metrics, threshold)
+        self._opening, self._greeting = Opening.of(opened), None
         remember_opened(workspace)
         self.clear_notifications()
         self._topics += 1
@@ -146,26 +157,18 @@ class GuardtuiApp(BaseApp):
                 screen.terminate(code)
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(
-            self._workspace,
-            self._scanner,
-            self.config,
-            self._remote,
-            self._metrics,
-            self._greeting,
-            self._threshold,
-        )
+        return MainScreen(self._opening, self.config, self._greeting)
 
     def action_targets(self, screen: Screen[object]) -> Mapping[str, Widget]:
         """Return the widget that handles the actions of each scope."""
         if isinstance(screen, MainScreen):
-            main: MainScreen = screen
+            panes = screen.panes
             return {
-                SCREEN: main,
-                RESULTS: main.panes.results,
-                EDITOR: main.panes.editor,
-                DETAIL: main.panes.detail,
-                TABLE: main.panes.results.table,
+                SCREEN: screen,
+                RESULTS: panes.results,
+                EDITOR: panes.editor,
+                DETAIL: panes.detail,
+                TABLE: panes.results.table,
             }
         return super().action_targets(screen)
 

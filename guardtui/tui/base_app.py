@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -20,7 +21,6 @@ from textual.widget import MountError, Widget
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
-from guardtui.tui.kit.list_motions import Motion, move
 from guardtui.tui.kit.message_log import (
     LoggedMessage,
     MessageLog,
@@ -41,7 +41,6 @@ from guardtui.tui.registry.actions import (
     menu_name,
 )
 from guardtui.tui.registry.keymap import check_config, default_keys, usable_keymap
-from guardtui.tui.registry.menu_tree import commands_of
 from guardtui.tui.system.app_downloads import AppDownloads
 from guardtui.tui.system.control_filter import ControlFilter
 from guardtui.tui.system.keys_in_turn import KeysInTurn
@@ -56,6 +55,9 @@ from guardtui.tui.textual_compat import (
 )
 from guardtui.tui.theme import DARK, THEMES
 
+if TYPE_CHECKING:
+    from guardtui.tui.kit.list_motions import Motion
+
 _MARGIN = 4
 """Cells at both sides of a message."""
 
@@ -64,7 +66,7 @@ _UNTIL_A_KEY = 24 * 3600.0
 
 STYLED = (
     "kit", "registry", "help", "editor", "metrics", "detail", "results", "side", "prompts", "scan",
-    "main", "airs", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
+    "main", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
     "tour",
 )  # fmt: skip
 """Folders with a style sheet of their name; of rules with equal weight the later one wins."""
@@ -90,7 +92,7 @@ class BaseApp(AppDownloads):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
-        self._typed = KeysInTurn(self, super().on_event)
+        self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
         end_crashes_silently(
@@ -175,6 +177,14 @@ class BaseApp(AppDownloads):
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
 
+    def _must_wait(self, event: Key | Paste) -> bool:
+        must_wait: Callable[[Key | Paste], bool] | None = getattr(self.screen, "must_wait", None)
+        return must_wait is not None and must_wait(event)
+
+    def release_keys(self) -> None:
+        """Forward the keys that the screen let wait."""
+        self.call_later(self._typed.release)
+
     async def on_event(self, event: Event) -> None:
         """Forward keys in turn; the first after there was time to read an error removes it."""
         read_at = self._error_read_at
@@ -206,6 +216,8 @@ class BaseApp(AppDownloads):
 
     def action_move_in_list(self, motion: Motion) -> None:
         """Move in the table, list or page that has the focus."""
+        from guardtui.tui.kit.list_motions import move
+
         move(self.focused, motion)
 
     def get_key_display(self, binding: Binding) -> str:
@@ -237,7 +249,7 @@ class BaseApp(AppDownloads):
 
     def action_open_menu(self) -> None:
         """Open the menu over a screen with actions of the registry; dialogs have none."""
-        from guardtui.tui.registry.menu import MenuScreen
+        from guardtui.tui.registry.menu import MenuScreen, commands_of
 
         targets, keymap = self.action_targets(self.screen), keymap_of(self)
         if not targets:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from guardtui.domain.prompt_edit import PromptEdit
     from guardtui.domain.topic import Topic
     from guardtui.session.workspace import Workspace
     from guardtui.tui.results.model import ResultsView
@@ -30,34 +28,6 @@ class ResultsViewChanged(Message):
     def __init__(self, view: ResultsView) -> None:
         self.view = view
         super().__init__()
-
-
-class AddExamples(Message):
-    """Add prompts to the examples."""
-
-    def __init__(self, prompts: Sequence[str]) -> None:
-        self.prompts = prompts
-        super().__init__()
-
-
-class EditPrompts(Message):
-    """Relabel, add, duplicate, rewrite or remove prompts."""
-
-    def __init__(self, edit: PromptEdit) -> None:
-        self.edit = edit
-        super().__init__()
-
-
-class ConfirmLabels(Message):
-    """Confirm the labels of these prompts as right or, if all are, undo that."""
-
-    def __init__(self, keys: frozenset[int]) -> None:
-        self.keys = keys
-        super().__init__()
-
-
-class UndoPromptEdit(Message):
-    """Undo the last edit of the prompts."""
 
 
 class SaveSettings(Message):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.app.editing.topic_opening import choose_scanner, open_or_start
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
-from guardtui.session.chosen_thresholds import wanted_threshold
+from guardtui.files.topic_files import PromptsGivenError
+from guardtui.session.first_look import FirstLook
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.workspace import scratch_sample, topics_in
+from guardtui.session.topic_places import scratch_sample, topics_in, usual_prompts
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.opening import Opened, Opening
 from guardtui.tui.main.screen import Greeting
 from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
@@ -45,11 +47,12 @@ def run_app(
     only topic of the folder, else the last session, else the sample.
 
     `metrics` are shown beside the built-in rates; `reading` is as in `Workspace.open`. Returns the
-    exit code; raises what `open_or_start` raises, before the screen is touched.
+    exit code. Raises what `open_or_start` raises: for the topic before the screen is touched, for
+    prompts once the first screen was drawn.
     """
-    opened = last_opened()
+    recent = last_opened()
     greeting = None
-    if opened is None:  # nothing was ever opened here
+    if recent is None:  # nothing was ever opened here
         greeting = Greeting.TOUR if topic is None else Greeting.HINT
     if topic is None:
         topics = topics_in(Path.cwd())
@@ -57,33 +60,51 @@ def run_app(
             greeting = greeting or Greeting.TOPICS
         topic = topics[0] if len(topics) == 1 else None
     if topic is None:
-        topic, known = opened or scratch_sample()
+        topic, known = recent or scratch_sample()
         prompts = prompts or known
-    workspace = open_or_start(topic, prompts, reading)
-    remember_opened(workspace)
     config = config or Config()
-    scanner = choose_scanner(workspace, encoder, threshold, config.encoder)
-    app = GuardtuiApp(
-        workspace,
-        scanner,
-        config,
-        greeting=greeting,
-        remote=remote,
-        metrics=metrics,
-        threshold=threshold or wanted_threshold(workspace.store.settings()),
-        encoder=encoder,
-    )
+    default = config.encoder
+    path, given = topic, prompts
+
+    def opens() -> Opened:
+        from guardtui.app.editing.topic_opening import choose_scanner, open_or_start
+        from guardtui.app.guardrails.remote import RemoteOptions
+        from guardtui.scanners.local.scanner import LocalScanner
+        from guardtui.session.chosen_thresholds import wanted_threshold
+
+        usual = LocalScanner(encoder or default)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(usual.load)  # takes as long as reading the prompts
+            workspace = open_or_start(path, given, reading)
+        remember_opened(workspace)
+        return Opened(
+            workspace,
+            choose_scanner(workspace, encoder, threshold, default, usual),
+            remote or RemoteOptions(),
+            metrics,
+            threshold or wanted_threshold(workspace.store.settings()),
+        )
+
+    try:
+        now = FirstLook(topic)
+        if prompts is None:
+            usual_prompts(topic)
+        opening = Opening(now, opens)
+    except PromptsGivenError:  # the topic is beside them, or is made
+        opening = Opening.of(opens())
+    app = GuardtuiApp(opening, config, greeting=greeting, encoder=encoder)
     run_in_terminal(app)
-    workspace = app.workspace  # another one may have been opened since
-    if not workspace.draft_is_safe:
-        typed = workspace.session.topic
+    left = app.opening.now  # another topic may have been opened since
+    if (typed := left.unsaved) is not None:
         lines = ["name: " + typed.name, "description: " + typed.description]
         lines += [f"example {index}: {text}" for index, text in enumerate(typed.examples, start=1)]
         shown = "\n".join(f"  {display_text(line)}" for line in lines)
         raise UnsavedError(
-            f"{workspace.topic_file.path}: your unsaved edits could not be kept; this is them:\n"
+            f"{left.path}: your unsaved edits could not be kept; this is them:\n"
             f"{shown}\n  intent: {typed.intent.value}"
         )
+    if app.opening.problem is not None:
+        raise app.opening.problem
     if (error := crash_of(app)) is not None:
         raise error
     return app.return_code or 0

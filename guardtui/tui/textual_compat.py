@@ -24,32 +24,10 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets._footer import FooterKey
+from textual.widgets._footer import FooterKey as FooterKey  # one key; no public module has it
 
 if TYPE_CHECKING:
     from textual.drivers.web_driver import WebDriver
-
-__all__ = [
-    "FooterKey",  # one key of a Footer: no public module has it
-    "accept_stray_bytes",
-    "add_line_filter",
-    "app_of",
-    "crash_of",
-    "drawn_strips",
-    "end_crashes_silently",
-    "forget_notifications",
-    "ignore_outdated_sizes",
-    "is_stopped",
-    "key_of_character",
-    "keymap_of",
-    "rewrap",
-    "start_with_theme",
-    "stop_reading_keys",
-    "survive_a_lost_terminal",
-    "visible_regions",
-    "wrapped_height",
-    "write_with",
-]
 
 
 def accept_stray_bytes() -> None:

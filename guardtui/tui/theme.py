@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 
 from textual.theme import BUILTIN_THEMES, Theme
@@ -96,8 +95,8 @@ def theme_names() -> list[str]:
     return [*(theme.name for theme in THEMES), *sorted(BUILTIN_THEMES)]
 
 
-def near_theme(name: str, themes: Iterable[str] | None = None) -> str:
+def near_theme(name: str) -> str:
     """Return a hint for the name of a theme that does not exist."""
-    names = theme_names() if themes is None else list(themes)
+    names = theme_names()
     similar = get_close_matches(name, names, n=1)
     return f"did you mean '{similar[0]}'?" if similar else f"the themes are {', '.join(names)}"

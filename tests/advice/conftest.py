@@ -15,7 +15,7 @@ from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 TOPIC = Topic(
     name="Tax advice",

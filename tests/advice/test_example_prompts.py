@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from guardtui.advice.example_prompts import MOST, example_rows, in_one_language, is_readable
-from guardtui.scanners.local.matrix import new_matrix
+from guardtui.scanners.local.matrix import PromptMatrix
 
 from .conftest import Bench, prompt_set_of
 
@@ -65,8 +65,8 @@ def test_the_first_examples_represent_all_and_odd_ones_are_left_out() -> None:
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     rows = [(f"Is this the sentence of number {number}?", True) for number in range(14)]
     prompts = prompt_set_of([*rows, ("Something else entirely here", False)])
-    matrix = new_matrix(15, 6)
-    matrix.fill(0, np.vstack([unit, axes[3:4]]))
+    matrix = PromptMatrix.empty(15, 6)
+    matrix.put(slice(None), np.vstack([unit, axes[3:4]]))
     found = example_rows(prompts, np.arange(15), matrix).tolist()
     assert {row // 4 for row in found[:3]} == {0, 1, 2}
     assert not {12, 13, 14} & {*found}

@@ -84,3 +84,11 @@ def test_an_equal_scan_status_is_not_published_again(store: Store) -> None:
     store.show_scan(ScanStatus("reading the profile"))
     store.show_scan(None)
     assert seen == [ScanStatus("reading the profile"), None]
+
+
+def test_a_listener_that_names_fields_is_called_at_their_changes_only(store: Store) -> None:
+    seen: list[int | None] = []
+    store.subscribe(lambda old, new: seen.append(new.pinned), "pinned", "iterations")
+    store.publish(replace(store.state, files=1))
+    store.publish(replace(store.state, pinned=3))
+    assert seen == [3]

@@ -15,12 +15,14 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from guardtui.cli.main import main
+from guardtui.cli import diagnostics
+from guardtui.cli.main import cli, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,8 +52,7 @@ NEGATIVE = (
 )
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     code: int
     out: str
     err: str
@@ -97,6 +98,27 @@ def run(folder: Path, environment: dict[str, str]) -> Run:
         return run_here(arguments, folder, {**environment, **extra})
 
     return run_
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run `guardtui ARGUMENTS` in this process, with its folder and variables."""
+
+    def run_(*words: str) -> Result:
+        code = diagnostics.run(
+            lambda: cli.main(list(words), prog_name="guardtui", standalone_mode=False)
+        )
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Result(code, out, err)
+
+    return run_
+
+
+@pytest.fixture
+def score(command: Run) -> Run:
+    """Run `guardtui score ARGUMENTS` in this process, with its folder and variables."""
+    return partial(command, "score")
 
 
 @pytest.fixture

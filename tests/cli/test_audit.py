@@ -246,28 +246,6 @@ def test_no_input_is_written_over(run: Run, profile: Path, name: str) -> None:
     assert (profile / name).read_bytes() == before
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
-def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
-    run: Run, profile: Path
-) -> None:
-    (profile / "full.md").symlink_to("/dev/full")
-    line = (*AUDIT, "tax.yaml", "baking.yaml", "-o", "full.md", "-o", "audit.json")
-    done = run(*line, "--max-conflicts", "0")
-    assert done.code == 2
-    assert "error: full.md: the disk is full" in done.err
-    assert "gate failed: 1 conflict" in done.err
-    assert document((profile / "audit.json").read_text("utf-8"))["results"]
-
-
-def test_files_have_the_form_of_their_ending(run: Run, profile: Path) -> None:
-    done = run(*AUDIT, ".", "-o", "a.json", "-o", "a.html", "-o", "a.md", "-o", "a.txt")
-    assert (done.code, done.out) == (0, "")
-    document((profile / "a.json").read_text("utf-8"))
-    assert (profile / "a.html").read_text("utf-8").startswith("<!DOCTYPE html>")
-    assert (profile / "a.md").read_text("utf-8").startswith("# Guardrail profile audit")
-    assert (profile / "a.txt").read_text("utf-8") == run(*AUDIT, ".").out
-
-
 def test_other_yaml_in_a_folder_is_skipped_and_named_alone_it_is_an_error(
     run: Run, tmp_path: Path
 ) -> None:

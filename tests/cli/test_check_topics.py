@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ruamel.yaml import YAML
 
 from guardtui.cli.main import cli
@@ -49,22 +48,6 @@ def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
     assert run("check", "topic.yaml", "not.yaml").code == 0
     strict = run("check", "topic.yaml", "not.yaml", "--strict")
     assert (strict.code, "warning: not.yaml: " in strict.out) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "Missing argument 'TOPIC…'"),
-        (["topic.yaml", "--threshold", "0.5"], "--threshold needs --prompts"),
-        (["topic.yaml", "--set", "encoder=static"], "--set needs --prompts"),
-        (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts is for one topic"),
-        (["topic.yaml", "--output", "topic.yaml"], "it would be overwritten"),
-    ],
-)
-def test_bad_usage(run: Run, arguments: list[str], said: str) -> None:
-    done = run("check", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
 
 
 def test_nothing_in_a_log_of_github_acts(run: Run, folder: Path) -> None:

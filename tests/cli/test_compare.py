@@ -283,30 +283,3 @@ def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
     assert default.code == 0, default.err
     assert "other.yaml on p.csv" in (reports / "c.md").read_text("utf-8")
     assert not (reports / ".guardtui").exists()  # nothing is recorded
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (
-            ("topic.yaml", "allow.yaml", "--prompts", "prompts.csv"),
-            "but that of allow.yaml is allow",
-        ),
-        (("allow.yaml", "allow.yaml", "--prompts", "prompts.csv"), "prompts.csv:2 is block"),
-        (("topic.yaml@3", "topic.yaml", "--prompts", "prompts.csv"), "names an iteration"),
-        (("topic.yaml", "none.yaml", "--prompts", "prompts.csv"), "none.yaml: no such"),
-        (("topic.yaml", "topic.yaml", "--prompts", "none.csv"), "none.csv: no such"),
-        (("topic.yaml", "prompts.csv", "--prompts", "prompts.csv"), "prompts.csv"),
-        (("topic.yaml", "topic.yaml", "--threshold", "0.5"), "need --prompts"),
-        (("topic.yaml", "topic.yaml", "--prompts", "prompts.csv", "-o", "prompts.csv"), "would be"),
-    ],
-)
-def test_topics_that_cannot_be_compared(
-    run: Run, folder: Path, words: tuple[str, ...], told: str
-) -> None:
-    (folder / "allow.yaml").write_text(TOPIC.replace(": block", ": allow"), "utf-8")
-    before = (folder / "prompts.csv").read_bytes()
-    done = run("compare", *words)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-    assert (folder / "prompts.csv").read_bytes() == before

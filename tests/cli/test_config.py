@@ -72,31 +72,6 @@ def test_set_and_unset_keep_what_else_is_there(config: Run, path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("set", "thme", "nord"), "did you mean 'theme'?"),
-        (("unset", "thme"), "did you mean 'theme'?"),
-        (("set", "theme", "nrd"), "there is no theme 'nrd'\n  did you mean 'nord'?"),
-        (("set", "animation", "perhaps"), "'perhaps' is not one of full, none"),
-        (("set", "preview_pause", "5"), "'5' is not a whole number from 10 to 2000"),
-        (("set", "keys", "screen.keep=f3"), "'f3' is taken by screen.discard"),
-        (("set", "keys", "screen.keep"), "is not of the form"),
-        (("set", "theme", "\x1b[31m"), "a control character"),
-        (("set", "theme"), "Missing argument"),
-        (("chek",), "No such command"),
-    ],
-)
-def test_an_invalid_setting_is_reported_and_nothing_is_written(
-    config: Run, path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    result = config(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert "\x1b" not in result.err
-    assert not path.exists()
-
-
 def test_check_names_every_mistake_of_the_file_with_its_line(config: Run, path: Path) -> None:
     write(path, "vmi: true\ntour: 3\nkeys: [f1]\n")
     for arguments in ((), ("check",), ("set", "animation", "none")):

@@ -10,7 +10,7 @@ import pytest
 import xlsxwriter
 
 from guardtui.cli import convert
-from guardtui.files.foreign.base import FORMATS, reader_of
+from guardtui.files.foreign import FORMATS
 from guardtui.files.prompt_files import load_prompts
 
 from .conftest import Run
@@ -119,34 +119,6 @@ def test_a_set_of_one_label_is_rejected_if_the_input_has_labels(sources: Path, r
     assert not (sources / "new.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ((), "no INPUT"),
-        (("tests.yaml", "--positive", "bad.txt"), "take the place of INPUT"),
-        (("none.yaml",), "none.yaml: no such file"),
-        (("topic.yaml",), "topic.yaml: the format is not recognised"),
-        (("tests.yaml", "--guardrail", "x"), "--guardrail does not fit test cases of promptfoo"),
-        (("tests.yaml", "--to", "parquet"), "Parquet is binary"),
-        (("tests.yaml", "--to", "jsonl", "-o", "a.csv"), "--to jsonl does not fit a.csv"),
-        (("tests.yaml", "--to", "jsonl", "-o", "a.txt"), "only a file that ends in .jsonl"),
-        (("tests.yaml", "-o", "tests.yaml"), "this is an input: it would be overwritten"),
-        (("--positive", "bad.txt", "--from", "nemo"), "do not fit --from nemo"),
-        (("--positive", "bad.txt", "--true", "x"), "--true does not fit"),
-        (("--positive", "bad.txt", "--prompt-column", "x"), "does not fit plain lists"),
-        (("good.txt", "--expected", "true", "--true", "x"), "gives every label"),
-        ((".", "--from", "promptfoo"), "is a folder"),
-        (("good.txt",), "a plain list has no labels"),
-    ],
-)
-def test_bad_usage(sources: Path, run: Run, words: tuple[str, ...], told: str) -> None:
-    before = sorted(sources.iterdir())
-    done = run("convert", *words)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-    assert sorted(sources.iterdir()) == before
-
-
 def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) -> None:
     evaluate = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
     log = "2026-01-01T00-00-00_tax.json"
@@ -174,8 +146,7 @@ def test_a_truncated_log_is_reported(folder: Path, run: Run) -> None:
 
 
 def test_formats_and_options_are_those_of_the_readers() -> None:
-    assert tuple(FORMATS) == convert.FROM
-    options = {name for form in FORMATS for name in reader_of(form).OPTIONS}
+    options = {name for form in FORMATS.values() for name in form.options}
     assert options == set(convert._OPTION)
     known = {param.name for param in convert.command.params if isinstance(param, click.Option)}
     assert options <= known

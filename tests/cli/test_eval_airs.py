@@ -218,33 +218,9 @@ def test_kill_9_loses_at_most_what_was_in_flight(
         (AIRS, "", "give --guardrail airs:NAME, or set PANW_AI_SEC_PROFILE_NAME"),
         (NAMED, "PANW_MGMT_TSG_ID", "set PANW_MGMT_TSG_ID"),
         ((*AIRS, "--guardrail", "airs:nonesuch"), "", "nonesuch"),
-        ((*NAMED, "--threshold", "0.5"), "", "--threshold does not fit airs:sandbox"),
-        ((*NAMED, "--set", "encoder=static"), "", "encoder: unknown key of airs (a key of engine)"),
-        ((*LOCAL, "--set", "concurrency=2"), "", "concurrency: unknown key of engine"),
-        ((*LOCAL, "--set", "rate=2"), "", "rate: unknown key of engine"),
-        ((*LOCAL, "--fresh"), "", "--fresh does not fit engine"),
-        ((*LOCAL, "--set", "batch=true"), "", "batch: unknown key of engine"),
-        ((*LOCAL, "--set", "retries=0"), "", "retries: unknown key of engine"),
-        ((*LOCAL, "--set", "region=de"), "", "region: unknown key of engine"),
-        ((*NAMED, "--set", "region=mars"), "", "region: 'mars' is not valid"),
-        ((*NAMED, "--set", "retries=6"), "", "retries: '6' is not valid"),
-        (
-            (*NAMED, "--set", "region=de", "--set", "scan-endpoint=https://x.example"),
-            "",
-            "exclude each other",
-        ),
-        (
-            (*NAMED, "--set", "scan-endpoint=http://x.example"),
-            "",
-            "scan-endpoint: http://x.example",
-        ),
-        ((*NAMED, "--set", "rate=nan"), "", "rate: 'nan'"),
-        ((*NAMED, "--set", "rate=0"), "", "rate: '0'"),
-        ((*NAMED, "--set", "rate=fast"), "", "rate: 'fast'"),
-        ((*NAMED, "--set", "concurrency=0"), "", "concurrency: '0'"),
     ],
 )
-def test_bad_usage(
+def test_missing_settings_are_named_before_any_request(
     cloud: Cloud, run: Run, arguments: tuple[str, ...], missing: str, said: str
 ) -> None:
     variables = {name: text for name, text in cloud.all.items() if name != missing}

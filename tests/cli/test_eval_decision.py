@@ -134,37 +134,3 @@ def test_an_edited_question_is_sent_in_the_other_format(
     assert bad.code == 2
     assert "question.txt:1: unknown placeholder {topic}" in bad.err
     assert "guardtui guardrails template decision" in bad.err
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--guardrail", "decision"), "'decision' is not an address of a guardrail"),
-        (("--guardrail", "decision:http://a.example/v1#m"), "https"),
-        (("--guardrail", "decision:https://a.example/v1"), "has no model"),
-        (
-            ("--guardrail", "decision:https://a.example/v1#m", "--set", "form=graded"),
-            "unknown key of decision (a key of judge)",
-        ),
-        (
-            ("--guardrail", "decision:https://a.example/v1#m", "--budget", "1"),
-            "--budget needs prices",
-        ),
-        (
-            ("--guardrail", "decision:https://a.example/v1#m,n"),
-            "a decision model is one model",
-        ),
-    ],
-)
-def test_invalid_options_are_refused(
-    run: Run, home: dict[str, str], options: tuple[str, ...], told: str
-) -> None:
-    done = run(*DECISION, *options, **home)
-    assert done.code == 2
-    assert told in done.err
-
-
-def test_the_options_of_a_decision_model_do_not_fit_others(run: Run, home: dict[str, str]) -> None:
-    done = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "api=systemone", **home)
-    assert done.code == 2
-    assert "api: unknown key of engine (a key of decision)" in done.err

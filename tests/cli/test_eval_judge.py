@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from guardtui.app.guardrails.named import find_guardrail
-from guardtui.cli.model_scans import judge_options
+from guardtui.cli.scans.models import configured_model
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.scanners.models.attacks import attacks
 from tests.guardrails import judge_settings
 from tests.scanners.models.judges import fenced_in
 from tests.sessions import Scanned
 
-from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv
+from .conftest import NEGATIVE, POSITIVE, Run
 from .grading_server import Answer, GradingServer, failed, grading_server
 
 JUDGE = ("eval", "topic.yaml", "--prompts", "prompts.csv")
@@ -57,6 +58,12 @@ def serving(judge: Any) -> Any:
 
 def named(server: GradingServer, name: str = "m") -> tuple[str, str]:
     return ("--guardrail", f"judge:{server.url}#{name}")
+
+
+def settings_of(server: GradingServer) -> ScannerSettings:
+    """The settings of the judge of a server."""
+    configuration = find_guardrail(named(server)[1]).configuration
+    return configured_model(configuration).scanner().settings
 
 
 @pytest.fixture
@@ -165,9 +172,9 @@ def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("limit", "told"),
     [
-        (("--max-tokens", "3400"), "the budget of 3400 tokens is reached"),
+        (("--set", "max-tokens=3400"), "the budget of 3400 tokens is reached"),
         (
-            ("--budget", "0.0034", "--set", "price-in=1", "--set", "price-out=1"),
+            ("--set", "budget=0.0034", "--set", "price-in=1", "--set", "price-out=1"),
             "the budget of 0.0034 is reached",
         ),
     ],
@@ -229,15 +236,6 @@ def test_given_options_reach_the_model(run: Run, folder: Path, home: dict[str, s
     }  # fmt: skip
 
 
-def test_an_intent_of_allow(run: Run, folder: Path, home: dict[str, str]) -> None:
-    text = (folder / "topic.yaml").read_text("utf-8").replace("intent: block", "intent: allow")
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    (folder / "prompts.csv").write_text(prompts_csv("allow"), "utf-8")
-    with serving(Judge()) as server:
-        done = run(*JUDGE, *named(server), "--format", "json", "--min-coverage", "1", **home)
-    assert done.code == 0
-
-
 def test_an_unreachable_model_and_a_rejected_key_are_reported(
     run: Run, home: dict[str, str]
 ) -> None:
@@ -250,110 +248,6 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
         assert done.code == 3
         assert "nothing could be scanned: HTTP 401" in done.err
         assert "sk-mine" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--guardrail", "judge"), "'judge' is not an address of a guardrail"),
-        (("--guardrail", "judge:http://127.0.0.1/v1"), "'http://127.0.0.1/v1' has no model"),
-        (("--guardrail", "judge:http://example.com/v1#m"), "model: http://example.com would send"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "form=word"),
-            "form: unknown form of answer 'word'",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "form=pattern:("),
-            "form: '(' is not an expression",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "template=none.txt"),
-            "none.txt: is not a regular file",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "template=bad.txt"),
-            "bad.txt:2: unknown placeholder",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.seed"),
-            "'model-option.seed' is not of the form KEY=VALUE",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=low"),
-            "model-option: x needs JSON after the =",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.x=NaN"),
-            "the value of an option is not valid JSON",
-        ),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "model-option.n=3"),
-            "model-option: n cannot be set: guardtui sets it",
-        ),
-        (
-            (
-                "--guardrail",
-                f"judge:{DEAD}",
-                "--set",
-                "model-option.x=1",
-                "--set",
-                "model-option.x=2",
-            ),
-            "model-option.x: given twice",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--budget", "1"), "--budget needs prices"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--budget", "0", "--set", "price-in=1"),
-            "'0' is not a number above 0",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--set", "price-in=nan"), "price-in: 'nan' is not valid"),
-        (("--guardrail", f"judge:{DEAD}", "--max-tokens", "0"), "--max-tokens"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "concurrency=513"),
-            "concurrency: '513' is not valid",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--threshold", "0.5"), "--threshold does not fit judge:"),
-        (
-            ("--guardrail", f"judge:{DEAD}", "--set", "region=de"),
-            "region: unknown key of judge (a key of airs)",
-        ),
-        (("--guardrail", f"judge:{DEAD}", "--with", "topic.yaml"), "--with does not fit judge:"),
-        (("--guardrail", f"judge:{DEAD}", "-o", "bad.txt", "--set", "template=bad.txt"), "bad.txt"),
-    ],
-)
-def test_bad_input_is_named(
-    run: Run, folder: Path, home: dict[str, str], arguments: tuple[str, ...], told: str
-) -> None:
-    (folder / "bad.txt").write_text("[user]\n{topic} {prompt}\n", "utf-8")
-    done = run(*JUDGE, *arguments, **home)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-    assert (folder / "bad.txt").read_text("utf-8").startswith("[user]")
-
-
-@pytest.mark.parametrize("guardrail", ["engine", "airs"])
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--budget", "1"), "--budget does not fit {}"),
-        (("--set", "form=graded"), "form: unknown key of {} (a key of judge)"),
-        (("--set", "allow-http=true"), "allow-http: unknown key of {} (a key of judge, decision)"),
-    ],
-)
-def test_options_of_the_judge_fit_no_other_guardrail(
-    run: Run, guardrail: str, arguments: tuple[str, ...], told: str
-) -> None:
-    done = run(*JUDGE, "--guardrail", guardrail, *arguments)
-    assert done.code == 2
-    assert told.format(guardrail) in done.err
-
-
-def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> None:
-    done = run(*JUDGE, "--guardrail", "airs", "--set", "concurrency=21")
-    assert done.code == 2
-    assert "values: a whole number from 1 to 20" in done.err
-    with serving(Judge()) as server:
-        assert run(*JUDGE, *named(server), "--set", "concurrency=512", **home).code == 0
 
 
 @pytest.mark.process
@@ -501,17 +395,6 @@ def test_doctor_of_a_judge_that_cannot_judge(run: Run, home: dict[str, str]) -> 
     assert "nothing could be scanned: cannot connect to 127.0.0.1:9" in done.out
 
 
-def test_doctor_names_what_does_not_fit(run: Run) -> None:
-    for arguments, told in (
-        (("--judge",), "--judge is now --guardrail judge:URL#MODEL"),
-        (("--guardrail", f"judge:{DEAD}", "--all-regions"), "--all-regions is for AIRS"),
-        (("--guardrail", "judge:m"), "'m' has no model"),
-    ):
-        done = run("doctor", *arguments)
-        assert (done.code, done.out) == (2, "")
-        assert told in done.err
-
-
 def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
@@ -519,7 +402,7 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     judge = Judge()
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     with serving(judge) as server:
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
         other = run(*command, *named(server, "another"), **home)
@@ -536,12 +419,6 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     assert "no verdicts of judge another, template " in other.err
 
 
-def test_flips_need_a_guardrail(run: Run, folder: Path) -> None:
-    result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
-    assert result.code == 2
-    assert "--flips needs a guardrail: add --guardrail NAME" in result.err
-
-
 def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
@@ -549,7 +426,7 @@ def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
     judge = Judge()
     with serving(judge) as server:
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         first = run(*command, *named(server), "--max-calls", "8", "--format", "json", **home)
         assert len(judge.prompts) == 8
@@ -583,7 +460,7 @@ def test_a_report_has_what_was_forecast_before_the_scan(
     with serving(Judge()) as server:
         scanned.scan("Tax", judge_settings("another"))
         none = run(*command, *named(server), "--format", "json", **home)
-        settings = judge_options(find_guardrail(named(server)[1])).scanner().settings
+        settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)
     assert json.loads(none.out)["forecast_before"] is None
@@ -611,16 +488,6 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
         nothing = run(*flips, **home)
         scanned.scan("Tax", judge_settings("m"))
         other = run(*flips, **home)
-        for wrong, told in (
-            (("--within", "0.02"), "--within and --max-calls are for --flips"),
-            (("--max-calls", "9"), "--within and --max-calls are for --flips"),
-            (("--flips", "--within", "0"), "--within"),
-            (("--flips", "--within", "nan"), "--within"),
-            (("--flips", "--max-calls", "0"), "--max-calls"),
-        ):
-            result = run(*command, *named(server), *wrong, **home)
-            assert result.code == 2
-            assert told in result.err
     assert (nothing.code, other.code) == (2, 2)
     assert "no verdicts of judge m, template" in other.err
     assert "recorded are those of: judge m, template 1a2b" in other.err

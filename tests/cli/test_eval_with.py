@@ -151,11 +151,3 @@ def test_the_report_does_not_replace_a_topic_of_a_profile_file(run: Run, folder:
         done = run(*EVAL, "--with", "profile.yaml", "--output", name)
         assert (done.code, done.out) == (2, "")
         assert (folder / name).read_bytes() == before
-
-
-def test_the_report_does_not_replace_a_companion(run: Run, folder: Path) -> None:
-    bread = other(folder, "Baking", BREAD)
-    before = (folder / bread).read_bytes()
-    done = run(*EVAL, "--with", bread, "--output", bread)
-    assert (done.code, done.out) == (2, "")
-    assert (folder / bread).read_bytes() == before

@@ -215,23 +215,6 @@ def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
     assert "no verdicts of a guardrail are recorded" in result.err
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--guardrail", "judge:http://h/v1#m"), "no verdicts of judge m are recorded"),
-        (("--guardrail", "airs:staging"), "no verdicts of AIRS, profile staging are recorded"),
-    ],
-)
-def test_another_guardrail_than_the_recorded_ones(
-    run: Run, scanned: Scanned, options: tuple[str, ...], said: str
-) -> None:
-    scanned.scan("Tax")
-    result = run(*COMMAND, *options)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert "recorded are those of: AIRS, profile prod" in result.err
-
-
 def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanned: Scanned) -> None:
     scanned.scan("Tax", settings=JUDGE)
     renamed = judge_settings("model-2")
@@ -310,35 +293,6 @@ def test_labels_that_changed_since_are_not_compared(
     assert found["probability_better"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("topic.yaml",), "Missing option '--prompts'"),
-        (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: no such file"),
-        (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: no such file"),
-        (
-            ("topic.yaml", "--prompts", "tax.csv", "--guardrail", "local"),
-            "there is no guardrail 'local'",
-        ),
-        (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
-    ],
-)
-def test_bad_usage(run: Run, scanned: Scanned, arguments: tuple[str, ...], said: str) -> None:
-    scanned.scan("Tax")
-    result = run("forecast", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
-def test_a_damaged_session_is_an_error(run: Run, scanned: Scanned, folder: Path) -> None:
-    scanned.scan("Tax")
-    for part in (folder / ".guardtui").glob("sessions.sqlite3*"):
-        part.write_bytes(b"no database at all" * 100)
-    result = run(*COMMAND)
-    assert (result.code, result.out) == (2, "")
-    assert "sessions.sqlite3" in result.err
-
-
 # --- forecast --trust ---------------------------------------------------------------------
 
 
@@ -377,19 +331,6 @@ def test_trust_as_a_table(run: Run, scanned: Scanned) -> None:
     assert "= the definition had been scanned before" in result.out
     assert "0.0 – 0.1" in result.out
     assert lines[1].startswith("The 95 % interval of coverage held in ")
-
-
-@pytest.mark.parametrize(
-    ("scans", "said"),
-    [(0, "nothing is recorded to forecast from"), (1, "AIRS has scanned these prompts once")],
-)
-def test_trust_needs_a_second_scan(run: Run, scanned: Scanned, scans: int, said: str) -> None:
-    for description in DESCRIPTIONS[:scans]:
-        scanned.scan(description)
-    result = run(*COMMAND, "--trust")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("error: topic.yaml: ")
-    assert said in result.err
 
 
 def test_trust_lists_a_scan_that_no_forecast_could_be_made_for(run: Run, scanned: Scanned) -> None:

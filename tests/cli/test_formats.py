@@ -15,14 +15,6 @@ from guardtui.reports.formats import FORMATS
 from .conftest import Run
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_bytes())
-BAD = """\
-# a comment
-name: Tax advice
-description: Not about stories, except [x](http://e) and {0}
-intent: block
-examples:
-  - How do I deduct my home office?
-"""
 
 
 @pytest.mark.parametrize(
@@ -57,12 +49,6 @@ def test_a_switch_of_a_format_is_for_that_format_only(run: Run, folder: Path) ->
     assert run(*command, "-o", "r.csv", "-o", "r.json", "--excel").code == 0
     assert (folder / "r.csv").read_bytes().startswith("\ufeffline".encode())
     assert (folder / "r.json").read_bytes().startswith(b"{")
-    refused = run(*command, "-o", "r.json", "--excel")
-    assert refused.code == 2
-    assert "--excel is for the format csv: add --format csv" in refused.err
-    refused = run(*command, "--format", "junit", "--only-regressions")
-    assert refused.code == 2
-    assert "--only-regressions needs --baseline" in refused.err
 
 
 COMMANDS = (
@@ -118,14 +104,6 @@ def test_no_text_is_written_into_a_binary_file_with_a_named_format(
     assert not (folder / name).exists()
 
 
-@pytest.mark.parametrize("name", ["r.json", "r.csv", "r.html"])
-@pytest.mark.parametrize("kind", ["judge", "decision"])
-def test_a_template_is_no_data(run: Run, folder: Path, kind: str, name: str) -> None:
-    assert run("guardrails", "template", kind, "-o", name).code == 2
-    assert not (folder / name).exists()
-    assert run("guardrails", "template", kind, "-o", "r.txt").code == 0
-
-
 def test_the_help_names_every_format(run: Run) -> None:
     for command, left_out in (("eval", {"tsv"}), ("export", set[str]())):
         text = " ".join(run(command, "--help").out.split())
@@ -158,65 +136,3 @@ def test_one_run_writes_the_forms_of_the_endings(run: Run, folder: Path) -> None
         prompt = result["message"]["text"].rpartition("): ")[2]
         assert prompt in lines[place["region"]["startLine"] - 1]
         assert place["artifactLocation"]["uri"] == "prompts.csv"
-
-
-def test_an_ending_of_no_report_is_refused_before_the_work(run: Run, folder: Path) -> None:
-    for command in (("eval", "topic.yaml", "--prompts", "prompts.csv"), ("export", "topic.yaml")):
-        done = run(*command, "-o", "r.pdf")
-        assert done.code == 2
-        assert "r.pdf: .pdf is not the ending of a report" in done.err
-        assert "give the file one of these: .html, " in done.err
-        assert not (folder / "r.pdf").exists()
-
-
-def test_findings_of_check_as_sarif_at_the_lines_of_the_fields(run: Run, folder: Path) -> None:
-    (folder / "topic.yaml").write_text(BAD, "utf-8")
-    done = run("check", "topic.yaml", "--format", "sarif")
-    assert done.code == 2
-    document = json.loads(done.out)
-    Draft7Validator(SCHEMA).validate(document)
-    (log,) = document["runs"]
-    rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
-    results = {one["ruleId"]: one for one in log["results"]}
-    assert set(results) == set(rules)
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in log["results"])
-    positions = {
-        rule: one["locations"][0]["physicalLocation"]["region"]["startLine"]
-        for rule, one in results.items()
-    }
-    assert positions["limit.examples"] == 5
-    assert positions["lint.exclusion"] == 3
-    assert results["limit.examples"]["level"] == "error"
-    assert results["lint.exclusion"]["level"] == "warning"
-    assert "\\[x\\]" in done.out or "[x]" not in done.out
-
-
-def test_check_as_sarif_points_at_lines_of_prompts(run: Run, folder: Path) -> None:
-    text = (folder / "prompts.csv").read_text("utf-8")
-    (folder / "prompts.csv").write_text(text + text.splitlines()[1] + "\n", "utf-8")
-    done = run(
-        "check", "topic.yaml", "--prompts", "prompts.csv", "--format", "sarif", "-o", "c.sarif"
-    )
-    assert done.code == 0
-    document = json.loads((folder / "c.sarif").read_bytes())
-    Draft7Validator(SCHEMA).validate(document)
-    twice = [one for one in document["runs"][0]["results"] if "duplicate" in one["ruleId"]]
-    (one,) = twice
-    lines = [
-        place["physicalLocation"]["region"]["startLine"]
-        for place in (*one["locations"], *one.get("relatedLocations", ()))
-    ]
-    assert lines == [2, 12]
-    assert one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "prompts.csv"
-
-
-def test_several_topics_and_a_broken_one(run: Run, folder: Path) -> None:
-    (folder / "broken.yaml").write_text("name: [\n", "utf-8")
-    done = run("check", "topic.yaml", "broken.yaml", "--format", "sarif")
-    assert done.code == 2
-    document = json.loads(done.out)
-    Draft7Validator(SCHEMA).validate(document)
-    (one,) = [one for one in document["runs"][0]["results"] if one["ruleId"] == "file"]
-    place = one["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "broken.yaml"
-    assert place["region"]["startLine"] >= 1

@@ -83,30 +83,6 @@ def test_a_guardrail_is_used_by_its_name_and_set_changes_it_for_one_run(
     assert json.loads(changed.out)["results"] != named["results"]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ((*EVAL, "--guardrail", "fasst"), "there is no guardrail 'fasst'; did you mean 'fast'?"),
-        ((*EVAL, "--guardrail", "prod", "--set", "encoder=static"), "unknown key of airs"),
-        ((*EVAL, "--guardrail", "panel", "--set", "api-key=sk-1"), "this looks like a secret"),
-        ((*EVAL, "--guardrail", "panel", "--threshold", "0.5"), "--threshold does not fit panel"),
-        (("topics", "list", "--guardrail", "panel"), "panel is language models that judge"),
-        (("guardrails", "check"), "name one guardrail"),
-        (("guardrails", "check", "fast", "--guardrail", "prod"), "name one guardrail"),
-        (("guardrails", "--keys", "judge", "list"), "cannot be combined"),
-        (("guardrails", "--keys", "other"), "is not one of"),
-        (("open", "topic.yaml", "--guardrail", "fasst"), "did you mean 'fast'?"),
-    ],
-)
-def test_bad_usage_is_explained(
-    run: Run, home: dict[str, str], words: tuple[str, ...], told: str
-) -> None:
-    done = run(*words, **home)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-    assert "sk-1" not in done.err
-
-
 def test_an_error_in_a_file_is_told_where_a_name_is_used_and_by_config_check(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:

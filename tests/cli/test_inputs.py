@@ -60,22 +60,6 @@ def test_a_set_without_intents_takes_the_topics(folder: Path, run: Run) -> None:
     assert "prompts.csv:2 is block" in contradiction.err
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("open", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
-        (("serve", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
-        (("eval", "topic.yaml", "--prompts", "-"), "standard input: the file is empty"),
-    ],
-)
-def test_where_standard_input_does_not_do(
-    folder: Path, run: Run, words: tuple[str, ...], told: str
-) -> None:
-    done = run(*words)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
-
-
 @pytest.mark.parametrize("name", ["tax-advice", "airline-service", "harm-intent"])
 def test_samples_are_evaluated_without_warnings(name: str, run: Run) -> None:
     sample = ROOT / "sample_data" / name

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli.main import COMMANDS, FORMER_COMMANDS, GROUPS
-from guardtui.cli.old_options import REPLACEMENTS
+from guardtui.cli import spellings
+from guardtui.cli.main import COMMANDS, GROUPS
 
 from .conftest import Run
 
@@ -92,37 +92,6 @@ def test_version(run: Run) -> None:
     assert (result.code, result.out, result.err) == (0, f"guardtui {__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["evl"], "error: no topic file 'evl'; did you mean 'guardtui eval'?\n"),
-        (["evl", "topic.yaml", "--prompts", "x"], "did you mean 'guardtui eval'?"),
-        (["--prompts", "prompts.csv", "chek"], "did you mean 'guardtui check'?"),
-        (
-            ["runtime", "topics", "eval", "--profile", "p"],
-            "'runtime topics eval' of airs-cli is 'guardtui eval FILE --prompts FILE --guard",
-        ),
-        (["runtime", "topics", "sample"], "'guardtui sample' here; see 'For users of airs-cli'"),
-        (["runtime", "bulk-scan", "--input", "x"], "--guardrail airs --set batch=true' here"),
-        (["runtime", "scan", "hello"], "'runtime' is a command of airs-cli: see 'For users"),
-        (["runtime"], "'runtime' is a command of airs-cli: see"),
-        (["runtime", "\x1b[31m", "--help"], "'runtime' is a command of airs-cli: see"),
-        (["other.yaml"], "no topic file 'other.yaml'; give the path of a topic file"),
-        (["\x1b[31mred"], "no topic file '␛[31mred'"),
-        (["--nonsense"], "No such option"),
-        (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: no such file"),
-        (["topic.yaml"], "the app needs a terminal"),
-        ([], "the app needs a terminal"),
-        (["topic.yaml", "--threshold", "1"], "is not a number between 0 and 1"),
-    ],
-)
-def test_an_unknown_command_is_explained(run: Run, arguments: list[str], said: str) -> None:
-    result = run(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert "\x1b" not in result.err
-
-
 def test_a_file_called_like_a_near_miss_is_a_topic(run: Run, folder: Path) -> None:
     (folder / "evl").write_text("name: x\n", "utf-8")
     assert "the app needs a terminal" in run("evl").err
@@ -142,11 +111,11 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
     assert "plain,--max-regressions" in options_
 
 
-@pytest.mark.parametrize("option", REPLACEMENTS)
+@pytest.mark.parametrize("option", spellings.OPTIONS)
 def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: str) -> None:
-    new = REPLACEMENTS[option]
+    new = spellings.OPTIONS[option]
     typed = (option, "seed=7") if "{value}" in new else (option,)
-    result = run("refine" if option == "--budget" else "eval", *FILES, *typed)
+    result = run("eval", *FILES, *typed)
     assert (result.code, result.out) == (2, "")
     told = new.format(value="seed=7", kind="judge")
     assert f"{' '.join(typed)} is now {told}" in result.err
@@ -158,6 +127,7 @@ def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: s
         ("eval", ["--encoder=static"], ["--encoder static is now --set encoder=static"]),
         ("check", ["--encoder"], ["--encoder is now --set encoder=VALUE"]),
         ("refine", ["--scanner", "local"], ["--scanner local is now --guardrail engine"]),
+        ("refine", ["--budget", "60s"], ["--budget 60s is now --time 60s"]),
         ("eval", ["--scanner", "airs"], ["--scanner airs is now --guardrail airs:PROFILE"]),
         (
             "eval",
@@ -171,7 +141,7 @@ def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: s
         ),
     ],
 )
-def test_all_old_options_of_a_line_are_told_at_once(
+def test_all_spellings_of_a_line_are_told_at_once(
     run: Run, command: str, words: list[str], lines: list[str]
 ) -> None:
     result = run(command, *FILES, *words)
@@ -187,8 +157,15 @@ def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
     assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
 
 
-@pytest.mark.parametrize("command", FORMER_COMMANDS)
+@pytest.mark.parametrize("command", spellings.COMMANDS)
 def test_a_former_command_is_refused_with_what_does_its_work(run: Run, command: str) -> None:
     result = run(command)
     assert (result.code, result.out) == (2, "")
-    assert f"'guardtui {command}' is now '{FORMER_COMMANDS[command]}'" in result.err
+    assert f"'guardtui {command}' {spellings.COMMANDS[command]}" in result.err
+
+
+@pytest.mark.parametrize("name", spellings.FORMATS)
+def test_a_former_format_is_refused_with_its_option(run: Run, name: str) -> None:
+    result = run("eval", *FILES, "--format", name)
+    assert (result.code, result.out) == (2, "")
+    assert f"--format {name} is now --format {spellings.FORMATS[name]}\n" in result.err

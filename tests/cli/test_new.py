@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
 import shlex
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,76 +19,12 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 
 from .conftest import Run
+from .terminal import Terminal
 
-pty = pytest.importorskip("pty")
+pytest.importorskip("pty")
 
 OPTIONS = ("--description", "About tea", "--intent", "allow", "--example", "a", "--example", "b")
 QUESTIONS = ("name of the topic?", "in a sentence?", "(block)", "one a line")
-
-
-class Terminal:
-    """`guardtui new` on a terminal of its own."""
-
-    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
-        import fcntl
-        import termios
-
-        self.handle, inner = pty.openpty()
-        self.seen = ""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "guardtui", "new", *arguments],
-            cwd=folder,
-            env={**environment, "TERM": "xterm"},
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        os.close(inner)
-
-    def expect(self, text: str) -> str:
-        """Read until the text comes; what came before it and with it is used up."""
-        end = time.monotonic() + 120
-        while text not in self.seen:
-            assert select.select([self.handle], [], [], max(0, end - time.monotonic()))[0], (
-                f"{text!r} did not come after {self.seen!r}"
-            )
-            part = os.read(self.handle, 65536)
-            self.seen += part.decode("utf-8", "replace")
-        came, self.seen = self.seen.split(text, 1)
-        return came
-
-    def type(self, text: str, answer_to: str = "> ") -> None:
-        self.expect(answer_to)
-        os.write(self.handle, text.encode("utf-8", "surrogateescape"))
-
-    def leave(self, key: str) -> str:
-        """Press a key at a question until it is heard; what was said then.
-
-        An interrupt in the microseconds between a prompt and the reading behind it is only heard
-        at the next key: no person is that fast, but a test is.
-        """
-        self.expect("> ")
-        os.write(self.handle, key.encode())
-        end = time.monotonic() + 120
-        while not select.select([self.handle], [], [], 2)[0]:
-            assert time.monotonic() < end, "no key is heard"
-            os.write(self.handle, key.encode())
-        return self.rest()
-
-    def rest(self) -> str:
-        """All that still comes, until the process has let go of the terminal."""
-        while select.select([self.handle], [], [], 120)[0]:
-            try:
-                part = os.read(self.handle, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            self.seen += part.decode("utf-8", "replace")
-        self.process.wait(120)
-        return self.seen.replace("\r", "")
 
 
 @pytest.fixture
@@ -104,11 +36,9 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def terminal(here: Path, environment: dict[str, str]) -> Iterator[Terminal]:
-    opened = Terminal(here, environment)
+    opened = Terminal(here, environment, "new")
     yield opened
-    opened.process.kill()
-    opened.process.wait()
-    os.close(opened.handle)
+    opened.close()
 
 
 @pytest.mark.process
@@ -198,7 +128,7 @@ def test_cancel_at_any_question_writes_nothing(
 
 @pytest.mark.process
 def test_only_missing_values_are_asked(here: Path, environment: dict[str, str]) -> None:
-    terminal = Terminal(here, environment, "Tea", *OPTIONS[:4])
+    terminal = Terminal(here, environment, "new", "Tea", *OPTIONS[:4])
     terminal.type("green\r", "1> ")
     terminal.type("black\r", "2> ")
     terminal.type("\x04", "3> ")  # the end of input ends the examples too
@@ -241,34 +171,6 @@ def test_options_alone(run: Run, folder: Path) -> None:
     again = run("new", "Tea", *OPTIONS, "--folder=-my topics")
     assert (again.code, again.out) == (2, "")
     assert "tea.yaml: the file exists" in again.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "--name, --description, --intent, --example: missing"),
-        (["Tea", *OPTIONS[:4]], "--example: missing, and there is no terminal to ask for it"),
-        (["Tea", *OPTIONS[:-2]], "1 example: at least 2 are needed"),
-        (["Tea", *OPTIONS, *["--example", "a"]], "--example 3 is the same as one before it"),
-        (["", *OPTIONS], "name is empty"),
-        (["\x1b]52;c;x\x07", *OPTIONS], "--name holds a control character ('\\x1b')"),
-        (["x" * 10240, *OPTIONS], "name has 10240 bytes, 10140 more than the 100 allowed"),
-        (["caf\udce9", *OPTIONS], "--name holds bytes that are not UTF-8"),
-        (["Tea", *OPTIONS[:-1], "y\ny"], "--example 2 holds a control character"),
-        (["Tea", "--name", "Coffee", *OPTIONS], "NAME and --name differ"),
-        (["Tea", *OPTIONS, "--folder", "gone"], "gone: no such folder"),
-        (["Tea", *OPTIONS, "--intent", "deny"], "'deny' is not one of"),
-    ],
-)
-def test_invalid_options_are_rejected(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    before = sorted(folder.iterdir())
-    result = run("new", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert result.err.replace("\n", "").isprintable()
-    assert sorted(folder.iterdir()) == before
 
 
 def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> None:

@@ -97,13 +97,6 @@ def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
     assert "--threshold shipped or a number" in refused.err
 
 
-@pytest.mark.parametrize("wrong", ["abc", "1.5", "0", "Fitted", "nan"])
-def test_an_invalid_threshold_is_rejected(run: Run, wrong: str) -> None:
-    result = run(*EVAL, "--threshold", wrong)
-    assert result.code == 2
-    assert "between 0 and 1, both excluded, nor shipped or fitted" in result.err
-
-
 def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:
     command = ("audit", "topic.yaml", "--prompts", "topic=prompts.csv", "--set", "encoder=static")
 

@@ -14,12 +14,12 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.session.report_reader import session_file
 from guardtui.session.session import Decision, Iteration
+from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.guardrails import engine_settings
 
-from .conftest import POSITIVE, TOPIC, Run, prompts_csv
+from .conftest import POSITIVE, Run
 
 
 @pytest.fixture
@@ -88,52 +88,11 @@ def test_export_without_the_prompt_file_warns(
     assert "(no longer in the prompt file)" in result.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["export"], "there is no session in this folder"),
-        (["export", "topic.yaml"], "no iterations are recorded"),
-        (["export", "gone.yaml"], "gone.yaml: no such file"),
-        (["export", "topic.yaml", "--format", "pdf"], "unknown report format 'pdf'"),
-    ],
-)
-def test_export_without_iterations_fails(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    result = run(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert not (folder / ".guardtui").exists()
-
-
 @pytest.mark.parametrize(("which", "said"), [("7", "no iteration 7"), ("x", "'x' is not a number")])
 def test_export_of_an_unknown_iteration(
     run: Run, session: SessionStore, which: str, said: str
 ) -> None:
     result = run("export", "topic.yaml", "--iteration", which)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("sample", "-o", "none/x.csv"), "none/x.csv: no folder none\n  create it first"),
-        (
-            ("guardrails", "template", "judge", "-o", "none/x.txt"),
-            "none/x.txt: no folder none\n  create it first",
-        ),
-        (
-            ("eval", "topic.yaml", "--prompts", "twice.csv"),
-            "twice.csv:1: two columns are called 'prompt': 1 and 2\n  rename or remove",
-        ),
-    ],
-)
-def test_errors_of_files_name_what_where_and_remedy(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    (folder / "twice.csv").write_text("prompt,prompt,expected\na,b,true\n", "utf-8")
-    result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
 
@@ -145,56 +104,6 @@ def test_export_of_a_damaged_store(run: Run, session: SessionStore) -> None:
     result = run("export", "topic.yaml")
     assert (result.code, result.out) == (2, "")
     assert "sessions.sqlite3" in result.err
-
-
-def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> None:
-    line = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
-    result = run(*line, "--baseline", "last", "--format", "json")
-    comparison = json.loads(result.out)["comparison"]
-    assert (result.code, comparison["baseline_iteration"]) == (0, 1)
-    assert "different guardrails" in comparison["caveats"][0]
-    numbered = run(*line, "--baseline", "2", "--format", "json")
-    assert json.loads(numbered.out)["comparison"]["baseline_iteration"] == 2
-
-
-def test_check_of_good_files(run: Run, folder: Path) -> None:
-    with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
-        file.write("Who invented the income tax return?,false,block,other\n")
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (0, "")
-    assert result.out == "nothing is wrong or doubtful\n"
-
-
-def test_check_lists_everything(run: Run, folder: Path) -> None:
-    text = TOPIC.replace("Advice on", "Advice " * 50).replace(
-        "  - When is my tax return due?\n", ""
-    )
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    (folder / "prompts.csv").write_text(prompts_csv("allow") + f'"{POSITIVE[0]}",false,allow,x\n')
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
-    document = json.loads(result.out)
-    assert (result.code, result.err) == (2, "")
-    codes = [one["code"] for one in document["findings"]]
-    assert {"limit.description", "limit.examples"} <= set(codes)
-    assert document["errors"] == sum(one["severity"] == "error" for one in document["findings"])
-    assert any(2 in one["lines"] and 12 in one["lines"] for one in document["findings"])
-
-
-def test_check_says_where(run: Run, folder: Path) -> None:
-    (folder / "prompts.csv").write_text(prompts_csv() + f'"{POSITIVE[1]}",true,block,tax\n')
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("warning: prompts.csv:3: ")
-    assert "(lines 3, 12)\n" in result.out
-    assert "\n0 errors, 2 warnings\n" in result.out  # all its negatives are far away, too
-    assert "Near-duplicates (cosine 0.92 or more): 1 pair, 0 with contradicting" in result.out
-
-
-def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:
-    (folder / "prompts.csv").write_text("prompt,expected,intent\nx,maybe,block\n,true,block\n")
-    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
-    assert (result.code, result.err) == (2, "")
-    assert "maybe" in result.out
 
 
 def test_sample_is_a_prompt_set(run: Run, folder: Path) -> None:
@@ -228,12 +137,3 @@ def test_export_writes_over_nothing_it_reads(
     assert "it would be overwritten" in done.err
     assert (folder / name).read_bytes()[start] == before
     assert run("export", "topic.yaml").code == 0
-
-
-def test_check_points_out_line_breaks(run: Run, folder: Path) -> None:
-    topic = TOPIC.replace("name: Tax advice", 'name: "Tax\\u2028advice"')
-    (folder / "topic.yaml").write_text(topic, "utf-8")
-    done = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
-    (found,) = [one for one in json.loads(done.out)["findings"] if "line-break" in one["code"]]
-    assert (done.code, found["severity"], found["code"]) == (0, "warning", "line-break.name")
-    assert "U+2028" in found["message"]

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.cli import diagnostics
-from guardtui.cli.main import cli
 from guardtui.scorer import registry
 
-from .conftest import ROOT, TOPIC, prompts_csv
+from .conftest import ROOT, TOPIC, Run, prompts_csv
 
 PLUGIN = """
 from guardtui.scorer import (
@@ -57,7 +55,6 @@ def last():
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    registry.load_own()
     registry.load_own()  # once in a process: not into the copy, which goes with the test
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
     Path("mine.py").write_text(PLUGIN, "utf-8")
@@ -66,50 +63,41 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("o.csv").write_text("input,target,output\nq,yes,oh yes\nq,yes,yes or no\n", "utf-8")
 
 
-def guardtui(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = diagnostics.run(
-        lambda: cli.main(list(words), prog_name="guardtui", standalone_mode=False)
-    )
-    out, err = capfd.readouterr()
-    assert "Traceback" not in err
-    return code, out, err
-
-
 # --- guardtui score -------------------------------------------------------------------------------
 
 SCORE = ("score", "o.csv", "--plugin", "mine.py", "--scorer")
 
 
-def test_a_scorer_of_a_file_asks_the_other_scorers(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_scorer_of_a_file_asks_the_other_scorers(command: Run) -> None:
     words = ("agreeing()", "--scorer", "match()", "--scorer", "includes()", "--format", "json")
-    code, out, err = guardtui(capfd, *SCORE, *words)
+    code, out, err = command(*SCORE, *words)
     assert (code, err) == (0, "")
     results = [one for one in json.loads(out)["results"] if one["scorer"] == "agreeing"]
     assert [one["value"] for one in results] == ["C", "I"]
     assert [one["score_metadata"] for one in results] == [{"others": 2}, {"others": 2}]
 
 
-def test_score_needs_another_scorer(capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, err = guardtui(capfd, *SCORE, "agreeing()")
+def test_score_needs_another_scorer(command: Run) -> None:
+    code, _, err = command(*SCORE, "agreeing()")
     assert code == 3
     assert "score() needs a task with other scorers" in err
 
 
-def test_scorers_that_ask_each_other_come_to_an_end(capfd: pytest.CaptureFixture[str]) -> None:
+def test_scorers_that_ask_each_other_come_to_an_end(command: Run) -> None:
     words = ("agreeing()", "--scorer", "agreeing()", "--scorer", "match()", "--format", "json")
-    code, out, _ = guardtui(capfd, *SCORE, *words)
+    code, out, _ = command(*SCORE, *words)
     assert code == 0
     assert [one["value"] for one in json.loads(out)["results"]] == ["C"] * 3 + ["I"] * 3
 
 
-def test_a_reducer_of_a_file(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_reducer_of_a_file(command: Run) -> None:
     Path("o.csv").write_text("id,epoch,input,target,output\na,1,q,yes,no\na,2,q,yes,yes\n")
-    code, out, _ = guardtui(capfd, *SCORE, "match()", "--reducer", "last")
+    code, out, _ = command(*SCORE, "match()", "--reducer", "last")
     assert code == 0
     assert "epochs by last\naccuracy   1.000\n" in out
 
 
-@pytest.mark.parametrize("command", [SCORE[:2], ("eval", "topic.yaml", "--prompts", "prompts.csv")])
+@pytest.mark.parametrize("words", [SCORE[:2], ("eval", "topic.yaml", "--prompts", "prompts.csv")])
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -121,20 +109,20 @@ def test_a_reducer_of_a_file(capfd: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_failing_file_is_reported_with_its_line(
-    command: tuple[str, ...], code: str | None, told: str, capfd: pytest.CaptureFixture[str]
+    words: tuple[str, ...], code: str | None, told: str, command: Run
 ) -> None:
     Path("mine.py").unlink()
     if code is not None:
         Path("mine.py").write_text(code, "utf-8")
-    scorer = ("--scorer", "match()") if command[0] == "score" else ()
-    result = guardtui(capfd, *command, *scorer, "--plugin", "mine.py")
+    scorer = ("--scorer", "match()") if words[0] == "score" else ()
+    result = command(*words, *scorer, "--plugin", "mine.py")
     assert result[:2] == (2, "")
     assert told in result[2]
 
 
-def test_a_file_that_registers_nothing_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_registers_nothing_is_reported(command: Run) -> None:
     Path("mine.py").write_text("print('hello')\n", "utf-8")
-    code, out, err = guardtui(capfd, *SCORE, "match()")
+    code, out, err = command(*SCORE, "match()")
     assert code == 0
     assert "hello" not in out
     assert "mine.py: it registers nothing" in err
@@ -148,18 +136,18 @@ EVAL = (
 )  # fmt: skip
 
 
-def test_a_metric_is_shown_beside_the_built_in_ones(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_is_shown_beside_the_built_in_ones(command: Run) -> None:
     words = ("--threshold", "0.99", "--metric", "cost(missed=2)", "--metric", "nothing")
-    code, out, err = guardtui(capfd, *EVAL, *words, "--metric", "tpr")
+    code, out, err = command(*EVAL, *words, "--metric", "tpr")
     assert (code, err) == (0, "")
     rows = dict(line.split()[:2] for line in out.splitlines() if len(line.split()) > 1)
     assert (rows["cost(missed=2)"], rows["nothing"], rows["tpr"]) == ("4.000", "n/a", "0.600")
 
 
 @pytest.mark.parametrize("name", ["table", "md", "html", "json"])
-def test_reports_have_it(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_reports_have_it(name: str, command: Run) -> None:
     words = ("--threshold", "0.99", "--metric", "cost", "--metric", "nothing", "--format", name)
-    code, out, _ = guardtui(capfd, *EVAL, *words)
+    code, out, _ = command(*EVAL, *words)
     assert code == 0
     if name == "json":
         assert json.loads(out)["own_metrics"] == [
@@ -173,11 +161,9 @@ def test_reports_have_it(name: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["table", "md", "html", "json"])
-def test_a_metric_that_raises_is_an_error_and_all_else_is_reported(
-    name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_metric_that_raises_is_an_error_and_all_else_is_reported(name: str, command: Run) -> None:
     words = ("--metric", "broken", "--metric", "cost", "--format", name)
-    code, out, err = guardtui(capfd, *EVAL, *words, "--min-coverage", "0.1")
+    code, out, err = command(*EVAL, *words, "--min-coverage", "0.1")
     assert code == 2
     assert "error: --metric broken: RuntimeError: no " in err
     assert "gate" in err
@@ -188,18 +174,18 @@ def test_a_metric_that_raises_is_an_error_and_all_else_is_reported(
 
 
 def test_an_unknown_metric_fails_before_the_work(
-    capfd: pytest.CaptureFixture[str],
+    command: Run,
 ) -> None:
-    code, out, err = guardtui(capfd, *EVAL, "--metric", "cosst")
+    code, out, err = command(*EVAL, "--metric", "cosst")
     assert (code, out) == (2, "")
     assert "--metric: no metric is called 'cosst'" in err
     assert "did you mean cost" in err
 
 
-def test_files_beside_a_topic_are_not_run(capfd: pytest.CaptureFixture[str]) -> None:
+def test_files_beside_a_topic_are_not_run(command: Run) -> None:
     for name in ("plugin.py", "conftest.py", "sitecustomize.py", "guardtui_plugin.py"):
         Path(name).write_text("raise SystemExit(9)\n", "utf-8")
-    assert guardtui(capfd, *EVAL[:-2])[0] == 0
+    assert command(*EVAL[:-2])[0] == 0
 
 
 def test_the_schema_knows_the_key() -> None:

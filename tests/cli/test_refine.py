@@ -13,7 +13,7 @@ import pytest
 
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.sessions import Scanned
 
 from .conftest import TOPIC, Run
@@ -150,18 +150,6 @@ def test_the_report_and_the_topic_are_two_files(run: Run, sample: Path) -> None:
     result = run(*QUICK, "-o", "topic.yaml")
     assert result.code == 2
     assert (sample / "topic.yaml").read_text("utf-8") == POOR
-
-
-@pytest.mark.parametrize("time", ["0", "-5", "soon", "1d", "nan", "25h", "1e3"])
-def test_an_invalid_time_is_rejected(run: Run, sample: Path, time: str) -> None:
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", "--time", time)
-    assert result.code == 2
-    assert "is not a time like 60s, 5m or 1h" in result.err
-
-
-def test_an_unknown_objective_is_rejected(run: Run, sample: Path) -> None:
-    result = run(*SINGLE, "--objective", "luck")
-    assert (result.code, result.out) == (2, "")
 
 
 def test_prompts_that_cannot_be_split_are_reported(run: Run, sample: Path) -> None:

@@ -294,11 +294,15 @@ def test_the_tokens_of_the_writer_count_in_the_budget(
 ) -> None:
     with writing(said(PROPOSALS)) as server:
         variables = keys(home, service, server.url)
-        few = run(*with_writer(service, server.url, "--yes", "--max-tokens", "2000"), **variables)
+        few = run(
+            *with_writer(service, server.url, "--yes", "--set", "max-tokens=2000"), **variables
+        )
         assert "could exceed the budget of 2000 tokens" in few.err
         assert server.requests == []
         # No tokens were reported, so that the call counts with its upper limit.
-        rest = run(*with_writer(service, server.url, "--yes", "--max-tokens", "7000"), **variables)
+        rest = run(
+            *with_writer(service, server.url, "--yes", "--set", "max-tokens=7000"), **variables
+        )
         assert len(server.requests) == 1
         assert "answers are missing" in rest.err
 
@@ -314,50 +318,9 @@ def test_a_writer_is_not_asked_without_consent(
     assert stats(service)["requests"] == 0
 
 
-@pytest.mark.parametrize(
-    ("writer", "problem"),
-    [
-        ("http://127.0.0.1:9/v1", "--writer: 'http://127.0.0.1:9/v1' has no model"),
-        ("http://a.example/v1#m", "--writer: http://a.example would send"),
-        ("https://a.example/v1#m", "GUARDTUI_MODEL_KEYS="),
-    ],
-)
-def test_the_address_of_a_writer_is_checked_first(
-    run: Run, service: str, home: dict[str, str], writer: str, problem: str
-) -> None:
-    done = run(*options(service, "--writer", writer, "--yes"), **home)
-    assert done.code == 2
-    assert problem in done.err
-    assert stats(service)["requests"] == 0
-
-
 @pytest.mark.exhaustive
 def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> None:
     more = ("--count", "5", "--yes", "--questions", "2", "--set", "api=systemone")
     done = run(*options(service, *more), **home)
     assert "(2 questions at most in each)" in done.err
     assert stats(service)["endpoints"] == {"systemone": {"200": 3 * COUNT}}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--wordings", "none.txt"), "none.txt"),
-        (("--single",), "--single does not fit a decision model"),
-        (("--time", "5s"), "--time does not fit a decision model"),
-        (("--count", "1"), "--count"),
-    ],
-)
-def test_invalid_options_are_refused(
-    run: Run, service: str, home: dict[str, str], arguments: tuple[str, ...], told: str
-) -> None:
-    done = run(*options(service, *arguments), **home)
-    assert done.code == 2
-    assert told in done.err
-
-
-def test_options_of_a_sweep_need_the_scanner(run: Run, home: dict[str, str]) -> None:
-    plain = ("refine", "topic.yaml", "--prompts", "prompts.csv")
-    done = run(*plain, "--count", "5", **home)
-    assert done.code == 2
-    assert "--count needs --guardrail decision:URL#MODEL" in done.err

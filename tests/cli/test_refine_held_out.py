@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.refine.command import command
+from guardtui.cli.refine import command
 
 from .conftest import NEGATIVE, POSITIVE, TOPIC
 
@@ -79,13 +79,6 @@ def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
     held = rejected["held_out"]
     assert held["gain"] <= 0
     assert held["gain"] == pytest.approx(held["after"]["coverage"] - held["before"]["coverage"])
-
-
-def test_markdown_says_it_too(work: Path) -> None:
-    code, out, _ = refine("worse.csv", "--format", "md")
-    assert code == Exit.NOT_ENOUGH_EVIDENCE
-    assert "## First proposal" not in out
-    assert "No proposal" in out
 
 
 def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:

@@ -128,34 +128,6 @@ def test_flags_set_faults(served: Any) -> None:
     assert server.ask("/_sandbox/faults")[1]["settings"]["seed"] == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--fault", "429"], "write KIND=SHARE"),
-        (["--fault", "nonsense=1"], "unknown fault 'nonsense'"),
-        (["--fault", "429=0.6", "--fault", "500=0.6"], "sum to 1.2"),
-        (["--latency", "50"], "such as 50ms"),
-        (["--propagation", "soon"], "not a duration"),
-        (["--threshold", "2"], "between 0 and 1"),
-        (["--encoder", "big"], "'pair', 'minilm', 'static'"),
-        (["--port", "70000"], "is not in the range"),
-        (["--max-batch", "0"], "is not in the range"),
-        (["--host", "nowhere.invalid"], "cannot be used"),
-        (["--state", "."], "is a folder"),
-        (["--state", "prompts.csv"], "not a state of the sandbox"),
-        (["--state", "none/state.json"], "no such file"),
-    ],
-)
-def test_invalid_options_of_the_sandbox_are_reported(
-    run: Run, folder: Path, arguments: list[str], said: str
-) -> None:
-    before = sorted(path.name for path in folder.iterdir())
-    result = run("sandbox", "--port", "0", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert sorted(path.name for path in folder.iterdir()) == before
-
-
 def test_a_taken_port_is_reported(run: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -16,11 +16,9 @@ from typing import Any
 
 import pytest
 
-from guardtui.cli import diagnostics
-from guardtui.cli.main import cli
 from guardtui.domain.text import HIDDEN
 
-from .conftest import ROOT, Result, Run
+from .conftest import ROOT, Run
 from .grading_server import Answer, GradingServer, failed, grading_server, said
 
 SAMPLE = str(ROOT / "sample_data" / "outputs.csv")
@@ -36,15 +34,6 @@ def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
     return folder
-
-
-def score(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """The command in this process."""
-    words = ["score", *arguments]
-    code = diagnostics.run(lambda: cli.main(words, prog_name="guardtui", standalone_mode=False))
-    out, err = capfd.readouterr()
-    assert "Traceback" not in err
-    return code, out, err
 
 
 def grade_by_number(prompt: str, _: int) -> Answer:
@@ -122,36 +111,24 @@ def test_csv_is_inert(run: Run, folder: Path) -> None:
     assert row["answer (file)"] == "mine"
 
 
-def test_epochs_reducers_and_clusters(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_epochs_reducers_and_clusters(here: Path, score: Run) -> None:
     (here / "e.csv").write_text(
         "id,epoch,input,target,output,who\n"
         "a,1,q,yes,yes,x\na,2,q,yes,no,x\nb,1,q,yes,yes,y\nb,2,q,yes,yes,y\n"
     )
     arguments = ("e.csv", "--scorer", "exact()", "--reducer", "at_least_2", "--reducer", "max")
-    code, out, err = score(capfd, *arguments, "--metric", "accuracy()", "--cluster", "who")
+    code, out, err = score(*arguments, "--metric", "accuracy()", "--cluster", "who")
     assert (code, err) == (0, "")
     assert "e.csv: 4 rows of 2 samples\ncluster    who\n" in out
     assert "epochs by at_least_2\naccuracy   0.500\nstderr     0.500\n" in out
     assert "epochs by max\naccuracy   1.000\nstderr     0.000\n" in out
 
 
-def test_choices(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (here / "c.csv").write_text(
-        "input,target,output,choices\n"
-        'q,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,"[""x"",""y""]"\n'
-    )
-    code, out, _ = score(capfd, "c.csv", "--scorer", "choice()")
-    assert code == 0
-    assert "accuracy   0.500" in out
-
-
-def test_rows_that_cannot_be_scored_are_named(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_cannot_be_scored_are_named(here: Path, score: Run) -> None:
     (here / "c.csv").write_text(
         'input,target,output,choices\nq,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,\nq,A,x,\n'
     )
-    code, out, err = score(capfd, "c.csv", "--scorer", "choice()")
+    code, out, err = score("c.csv", "--scorer", "choice()")
     assert code == 3
     assert "rows       scored 1  errors 2" in out
     assert "accuracy   1.000" in out
@@ -159,61 +136,6 @@ def test_rows_that_cannot_be_scored_are_named(
     assert err.startswith("error: 2 of 3 rows could not be scored; the report has the other 1\n")
     assert "c.csv:3 (id 2, choice): the sample has no choices" in err
     assert "likewise lines 4 (2 rows)" in err
-
-
-def test_a_custom_pattern_with_escapes(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (here / "p.csv").write_text("input,target,output\nq,12,it is 12 of them\nq,1,none\n")
-    code, out, _ = score(capfd, "p.csv", "--scorer", r'pattern("(\d+)", match_all=True)')
-    assert code == 0
-    assert "accuracy   0.500" in out
-
-
-def test_a_metric_that_cannot_be_computed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, err = score(
-        capfd, "outputs.csv", "--scorer", "match()", "--metric", "regressions(baseline='group')"
-    )
-    assert code == 2
-    assert err.startswith("error: the metrics of match() cannot be computed: sample '1' has 'g0'")
-
-
-def test_empty_targets_are_a_warning(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (here / "e.csv").write_text("input,target,output\nq,,o\n")
-    code, _, err = score(capfd, "e.csv", "--scorer", "match()")
-    assert code == 0
-    assert err.startswith("warning: e.csv:2: 1 row has an empty target")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ([], "no scorer is named"),
-        (["--scorer", "matsch()"], "did you mean match?"),
-        (["--scorer", "match("], "not an expression"),
-        (["--scorer", "match(location=__import__('os'))"], "is not a value that can stand here"),
-        (["--scorer", 'match("middle")'], "location of match cannot be"),
-        (["--scorer", 'pattern("(")'], "the regular expression is broken"),
-        (["--scorer", 'pattern(r"(a)\\2")'], "the regular expression is broken"),
-        (["--scorer", 'model_graded_qa(grade_pattern="x")'], "has no group"),
-        (["--scorer", "match()", "--metric", "accurracy()"], "did you mean accuracy"),
-        (["--scorer", "match()", "--reducer", "at_least"], "needs a count"),
-        (["--scorer", "match()", "--cluster", "nobody"], "--cluster: outputs.csv has no column"),
-        (["--scorer", "match()", "--group", "nobody"], "--group: outputs.csv has no column"),
-        (["--scorer", "match()", "--format", "xml"], "'xml' is not one of"),
-        (["--scorer", "match()", "--output", "outputs.csv"], "it would be overwritten"),
-        (["--scorer", "match()", "--metric", 'stderr(cluster="x")'], "'x' in its metadata"),
-        (["--scorer", "match()", "--concurrency", "0"], "--concurrency"),
-        (["--scorer", "model_graded_qa()"], "needs a model that grades"),
-        (["--scorer", "model_graded_qa()", "--model", "http://h"], "has no model"),
-        (["--scorer", "model_graded_qa()", "--model", "http://h.example/v1#m"], "http"),
-        (["--scorer", 'model_graded_qa(model="nix")'], "'nix' has no model"),
-    ],
-)
-def test_bad_usage(
-    here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], told: str
-) -> None:
-    code, out, err = score(capfd, "outputs.csv", *arguments)
-    assert (code, out) == (2, "")
-    assert told in err
 
 
 @pytest.mark.parametrize(
@@ -226,18 +148,16 @@ def test_bad_usage(
         ("input,target,output,c\nq,t,o,\n", "bad.csv:2: 'c' is empty"),
     ],
 )
-def test_invalid_files_are_reported(
-    here: Path, capfd: pytest.CaptureFixture[str], content: str, told: str
-) -> None:
+def test_invalid_files_are_reported(here: Path, score: Run, content: str, told: str) -> None:
     (here / "bad.csv").write_text(content)
-    code, out, err = score(capfd, "bad.csv", "--scorer", "match()", "--cluster", "c")
+    code, out, err = score("bad.csv", "--scorer", "match()", "--cluster", "c")
     assert (code, out) == (2, "")
     assert told in err
-    assert score(capfd, "nowhere.csv", "--scorer", "match()")[0] == 2
+    assert score("nowhere.csv", "--scorer", "match()")[0] == 2
 
 
-def test_a_message_points_at_what_is_wrong(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    _, _, err = score(capfd, "outputs.csv", "--scorer", "match(open)")
+def test_a_message_points_at_what_is_wrong(here: Path, score: Run) -> None:
+    _, _, err = score("outputs.csv", "--scorer", "match(open)")
     assert "    match(open)\n          ^\n" in err
 
 
@@ -252,39 +172,37 @@ def graded(url: str, *arguments: str) -> tuple[str, ...]:
 
 
 def test_a_grade_of_a_model_is_cached(
-    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str],
+    here: Path, server: GradingServer, score: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-top-secret")
-    code, out, err = score(capfd, *graded(server.url, "--group", "group"))
+    code, out, err = score(*graded(server.url, "--group", "group"))
     assert (code, err) == (0, "")
     assert f"model      {server.url}#m\ngraders    asked {ROWS}, known before 0\n" in out
     assert "accuracy   0.500" in out
     assert "g0" in out
     assert set(server.keys) == {"Bearer sk-top-secret"}
-    code, out, err = score(capfd, *graded(server.url, "--format", "json"))
+    code, out, err = score(*graded(server.url, "--format", "json"))
     assert (code, err, len(server.prompts)) == (0, "", ROWS)
     assert "sk-top-secret" not in out
     document = json.loads(out)
     assert (document["asked"], document["known"]) == (0, ROWS)
     assert document["results"][1]["explanation"] == "Let me see.\nGRADE: I"
-    assert score(capfd, *graded(server.url, "--fresh"))[0] == 0
+    assert score(*graded(server.url, "--fresh"))[0] == 0
     assert len(server.prompts) == 2 * ROWS
 
 
-def test_a_panel_of_models(
-    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = score(capfd, *graded(server.url, "--model", f"{server.url}#n"))
+def test_a_panel_of_models(here: Path, server: GradingServer, score: Run) -> None:
+    code, out, err = score(*graded(server.url, "--model", f"{server.url}#n"))
     assert (code, err, len(server.prompts)) == (0, "", 2 * ROWS)
     assert f"asked {2 * ROWS}" in out
-    code, out, err = score(capfd, *graded(server.url, "--model", f"{server.url}/#m"))
+    code, out, err = score(*graded(server.url, "--model", f"{server.url}/#m"))
     assert (code, out) == (2, "")
     assert "is given twice" in err
 
 
 def test_a_key_is_sent_to_no_origin_that_it_is_not_for(
-    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str],
+    here: Path, server: GradingServer, score: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-one")
@@ -294,27 +212,27 @@ def test_a_key_is_sent_to_no_origin_that_it_is_not_for(
         inside = ("outputs.csv", "--scorer", f"model_graded_qa(model='{other.url}#n')")
         role = ("--model-role", f"mine={other.url}#n")
         for words in (panel, graded(server.url, *inside[1:]), graded(server.url, *role)):
-            code, out, err = score(capfd, *words)
+            code, out, err = score(*words)
             assert (code, out) == (2, "")
             for origin in origins:
                 assert f"{origin} has no key of its own" in err
             assert server.keys == other.keys == []
         monkeypatch.setenv("GUARDTUI_MODEL_KEYS", f"{origins[0]}=ONE {origins[1]}=none")
         monkeypatch.setenv("ONE", "sk-its-own")
-        code, out, err = score(capfd, *panel)
+        code, out, err = score(*panel)
         assert (code, err) == (0, "")
         assert set(server.keys) == {"Bearer sk-its-own"}
         assert set(other.keys) == {None}
 
 
 def test_a_redirect_takes_no_key_elsewhere(
-    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, score: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-one")
     with grading_server(grade_by_number) as other:
         location = {"Location": f"{other.url}/chat/completions"}
         with grading_server(lambda _, __: failed(307, **location)) as first:
-            code, _, err = score(capfd, *graded(first.url))
+            code, _, err = score(*graded(first.url))
         assert code == 3
         assert "name the address it leads to" in err
         assert set(first.keys) == {"Bearer sk-one"}
@@ -322,17 +240,17 @@ def test_a_redirect_takes_no_key_elsewhere(
 
 
 def test_grades_of_a_panel_are_cached_if_another_model_fails(
-    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
+    here: Path, server: GradingServer, score: Run
 ) -> None:
     with grading_server(lambda _, __: failed(401)) as other:
         words = graded(server.url, "--model", f"{other.url}#n")
-        code, out, err = score(capfd, *words)
+        code, out, err = score(*words)
         assert code == 3
         assert f"scored 0  errors {ROWS}" in out
         assert f"{other.url}#n: HTTP 401" in err
         assert len(server.prompts) == ROWS
         other.respond = grade_by_number
-        code, out, err = score(capfd, *words)
+        code, out, err = score(*words)
         assert (code, err, len(server.prompts)) == (0, "", ROWS)
         assert f"asked {ROWS}, known before {ROWS}" in out
 
@@ -354,11 +272,9 @@ HTML = b"<!doctype html><html><body>Please \x1b[31mlog in</body></html>"
     ],
     ids=["html", "401", "429", "404", "500", "nothing", "no words", "no completion"],
 )
-def test_a_service_that_does_not_grade(
-    here: Path, capfd: pytest.CaptureFixture[str], answer: Answer, told: str
-) -> None:
+def test_a_service_that_does_not_grade(here: Path, score: Run, answer: Answer, told: str) -> None:
     with grading_server(lambda _, __: answer) as server:
-        code, out, err = score(capfd, *graded(server.url))
+        code, out, err = score(*graded(server.url))
         assert code == 3
         assert f"scored 0  errors {ROWS}" in out
         assert "accuracy   n/a" in out
@@ -368,17 +284,15 @@ def test_a_service_that_does_not_grade(
         # It is not asked for ever.
         assert len(server.prompts) <= ROWS
         server.respond = grade_by_number
-        code, out, err = score(capfd, *graded(server.url))
+        code, out, err = score(*graded(server.url))
         assert (code, err) == (0, "")
 
 
-def test_repeated_warnings_are_printed_a_few_times_only(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_repeated_warnings_are_printed_a_few_times_only(here: Path, score: Run) -> None:
     with grading_server(lambda _, before: said(f"verdict: odd\x1b[31m {before % 8}")) as server:
         scorer = 'model_graded_qa(grade_pattern="verdict: (.*)")'
         model = ("--model", f"{server.url}#m", "--concurrency", "1", "--reducer", "mean")
-        code, _, err = score(capfd, "outputs.csv", "--scorer", scorer, *model)
+        code, _, err = score("outputs.csv", "--scorer", scorer, *model)
     assert code == 0
     assert err.count("warning: a value cannot be turned into a number") == 5
     assert "(2 times)" in err
@@ -386,68 +300,44 @@ def test_repeated_warnings_are_printed_a_few_times_only(
     assert "\x1b" not in err
 
 
-def test_an_unused_model_is_reported(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unused_model_is_reported(here: Path, score: Run) -> None:
     model = ("--model", "https://host.example/v1#m")
-    code, _, err = score(capfd, "outputs.csv", "--scorer", "match()", *model)
+    code, _, err = score("outputs.csv", "--scorer", "match()", *model)
     assert (code, err) == (0, "warning: no scorer used a model: --model has no effect\n")
 
 
 def test_an_invalid_key_is_reported(
-    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, score: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARDTUI_MODEL_KEY", "two words")
-    code, out, err = score(capfd, *graded("https://host.example/v1"))
+    code, out, err = score(*graded("https://host.example/v1"))
     assert (code, out) == (2, "")
     assert "GUARDTUI_MODEL_KEY holds a blank" in err
     assert "two words" not in err
 
 
-def test_models_may_stand_in_the_expression(
-    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    scorer = f'model_graded_fact(model=["{server.url}#a", "{server.url}#b"])'
-    code, out, err = score(capfd, "outputs.csv", "--scorer", scorer)
-    assert (code, err, len(server.prompts)) == (0, "", 2 * ROWS)
-    assert f"model      {server.url}#b" in out
-
-
-def test_an_unreachable_model_is_reported(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_model_is_reported(here: Path, score: Run) -> None:
     with grading_server(grade_by_number) as server:
         url = server.url
-    code, _, err = score(capfd, *graded(url))
+    code, _, err = score(*graded(url))
     assert code == 3
     assert "see that the service runs" in err
 
 
-def test_one_row_that_fails_does_not_end_the_run(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_one_row_that_fails_does_not_end_the_run(here: Path, score: Run) -> None:
     def respond(prompt: str, before: int) -> Answer:
         return failed(400) if "number 4\n" in prompt else grade_by_number(prompt, before)
 
     with grading_server(respond) as server:
-        code, out, err = score(capfd, *graded(server.url))
+        code, out, err = score(*graded(server.url))
         assert code == 3
         assert f"scored {ROWS - 1}  errors 1" in out
         assert f"1 of {ROWS} rows could not be scored; the report has the other {ROWS - 1}\n" in err
         assert "outputs.csv:6 (id 5, model_graded_qa): " in err
         server.respond = grade_by_number
         server.prompts.clear()
-        assert score(capfd, *graded(server.url))[0] == 0
+        assert score(*graded(server.url))[0] == 0
         assert len(server.prompts) == 1
-
-
-def test_a_request_to_a_failing_service_is_retried(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def respond(prompt: str, before: int) -> Answer:
-        if before < 2:
-            return failed(429, **{"Retry-After": "0"})
-        return grade_by_number(prompt, before)
-
-    with grading_server(respond) as server:
-        code, _, err = score(capfd, *graded(server.url, "--retries", "3", "--concurrency", "1"))
-        assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
 NAMES = """
@@ -477,10 +367,10 @@ made("bare", [])
     ],
 )
 def test_a_scorer_with_any_name_is_usable(
-    here: Path, capfd: pytest.CaptureFixture[str], expression: str, accuracy: str
+    here: Path, score: Run, expression: str, accuracy: str
 ) -> None:
     (here / "names.py").write_text(NAMES)
-    code, out, err = score(capfd, "outputs.csv", "--plugin", "names.py", "--scorer", expression)
+    code, out, err = score("outputs.csv", "--plugin", "names.py", "--scorer", expression)
     assert (code, err) == (0, "")
     assert f"accuracy   {accuracy}" in out
 
@@ -493,14 +383,14 @@ def test_a_scorer_with_any_name_is_usable(
     ],
 )
 def test_metrics_that_match_nothing_say_so(
-    here: Path, capfd: pytest.CaptureFixture[str], expression: str, reason: str
+    here: Path, score: Run, expression: str, reason: str
 ) -> None:
     (here / "names.py").write_text(NAMES)
     words = ["outputs.csv", "--plugin", "names.py", "--scorer", expression]
-    code, out, err = score(capfd, *words)
+    code, out, err = score(*words)
     assert (code, err) == (0, "")
     assert f"\n{reason}\n" in out
-    code, out, err = score(capfd, *words, "--format", "csv")
+    code, out, err = score(*words, "--format", "csv")
     assert (code, err) == (0, f"warning: {expression}: {reason}\n")
 
 
@@ -518,19 +408,16 @@ def test_metrics_that_match_nothing_say_so(
     ],
 )
 def test_an_empty_target_is_warned_of_where_it_is_found_everywhere(
-    here: Path, capfd: pytest.CaptureFixture[str], expression: str, warned: bool
+    here: Path, score: Run, expression: str, warned: bool
 ) -> None:
     (here / "e.csv").write_text("input,target,output\nq,,a\n")
-    code, _, err = score(capfd, "e.csv", "--scorer", expression)
+    code, _, err = score("e.csv", "--scorer", expression)
     assert (code, bool(err)) == (0, warned)
 
 
-def test_a_model_is_not_called_superfluous_after_an_error(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_is_not_called_superfluous_after_an_error(here: Path, score: Run) -> None:
     (here / "template.txt").write_text("{answer} {nope}")
-    code, _, err = score(
-        capfd, "outputs.csv", "--scorer", "model_graded_qa(template='template.txt')",
+    code, _, err = score("outputs.csv", "--scorer", "model_graded_qa(template='template.txt')",
         "--model", "http://127.0.0.1:9/v1#good",
     )  # fmt: skip
     assert code == 3
@@ -569,11 +456,9 @@ def endless_rows(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("expression", ENDLESS)
-def test_a_row_that_never_ends_has_no_score(
-    here: Path, capfd: pytest.CaptureFixture[str], expression: str
-) -> None:
+def test_a_row_that_never_ends_has_no_score(here: Path, score: Run, expression: str) -> None:
     words = [*endless_rows(here), "--scorer", expression, "--sample-timeout", "0.2"]
-    code, out, err = score(capfd, *words)
+    code, out, err = score(*words)
     assert code == 3
     assert "scored 2  errors 1" in out
     assert "1 of 3 rows could not be scored" in err
@@ -693,11 +578,3 @@ def test_progress_is_shown_on_a_terminal_only(
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout
     os.close(own)
-
-
-def test_help_names_all_options(run: Run) -> None:
-    result: Result = run("score", "--help")
-    assert (result.code, result.err) == (0, "")
-    for name in ("scorer", "metric", "reducer", "cluster", "group", "format", "output", "model",
-                 "concurrency", "retries", "fresh"):  # fmt: skip
-        assert f"--{name}" in result.out

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.cli import diagnostics
-from guardtui.cli.main import cli
-
+from .conftest import Run
 from .grading_server import GradingServer, grading_server, said
 
 SCORER = "model_graded_qa(include_history={}, template='Q=[{{question}}]{{answer:.0}}')"
@@ -40,16 +38,16 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def prompts_of(
     server: GradingServer,
-    capfd: pytest.CaptureFixture[str],
+    score: Run,
     name: str,
     content: str,
     scorer: str = HISTORY,
 ) -> list[str]:
     """The questions that the grader was sent for the rows of a file."""
     Path(name).write_text(content, "utf-8")
-    words = ["score", name, "--scorer", scorer, "--model", f"{server.url}#m", "--concurrency", "1"]
-    code = diagnostics.run(lambda: cli.main(words, prog_name="guardtui", standalone_mode=False))
-    assert (code, capfd.readouterr().err) == (0, "")
+    words = (name, "--scorer", scorer, "--model", f"{server.url}#m", "--concurrency", "1")
+    code, _, err = score(*words)
+    assert (code, err) == (0, "")
     return [prompt.removeprefix("Q=[").removesuffix("]") for prompt in server.prompts]
 
 
@@ -66,40 +64,38 @@ def table(column: str, chat: object) -> str:
 
 
 def test_without_messages_the_input_and_the_output_are_the_conversation(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
+    server: GradingServer, score: Run
 ) -> None:
-    result = prompts_of(server, capfd, "o.csv", "input,target,output\nWhat is 2+2?,4,4\n")
+    result = prompts_of(server, score, "o.csv", "input,target,output\nWhat is 2+2?,4,4\n")
     assert result == ["What is 2+2?\n\nAssistant: 4"]
 
 
 @pytest.mark.parametrize("column", ["messages", "input"])
-def test_conversations_in_csv_are_sent(
-    column: str, server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert prompts_of(server, capfd, "o.csv", table(column, CHAT)) == [TOLD]
+def test_conversations_in_csv_are_sent(column: str, server: GradingServer, score: Run) -> None:
+    assert prompts_of(server, score, "o.csv", table(column, CHAT)) == [TOLD]
 
 
 @pytest.mark.parametrize("column", ["messages", "input"])
 def test_conversations_in_json_lines_are_sent(
-    column: str, server: GradingServer, capfd: pytest.CaptureFixture[str]
+    column: str, server: GradingServer, score: Run
 ) -> None:
     row = {"input": "And 3+3?", "target": "6", "output": "6"} | {column: CHAT}
-    assert prompts_of(server, capfd, "o.jsonl", lines(row)) == [TOLD]
+    assert prompts_of(server, score, "o.jsonl", lines(row)) == [TOLD]
 
 
 def test_an_output_that_ends_the_messages_is_not_repeated(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
+    server: GradingServer, score: Run
 ) -> None:
     chat = [*CHAT, {"role": "assistant", "content": "6"}]
     row = {"input": "And 3+3?", "target": "6", "output": "6", "messages": chat}
-    assert prompts_of(server, capfd, "o.jsonl", lines(row)) == [TOLD]
+    assert prompts_of(server, score, "o.jsonl", lines(row)) == [TOLD]
 
 
 def test_without_history_the_question_is_the_last_message_of_the_user(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
+    server: GradingServer, score: Run
 ) -> None:
     row = {"input": CHAT, "target": "6", "output": "6"}
-    assert prompts_of(server, capfd, "o.jsonl", lines(row), QUESTION) == ["And 3+3?"]
+    assert prompts_of(server, score, "o.jsonl", lines(row), QUESTION) == ["And 3+3?"]
 
 
 def log_of(*samples: dict[str, Any]) -> str:
@@ -111,9 +107,7 @@ def log_of(*samples: dict[str, Any]) -> str:
 ANSWER = {"role": "assistant", "content": "attachment://aa"}
 
 
-def test_the_messages_of_a_log_are_sent(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_messages_of_a_log_are_sent(server: GradingServer, score: Run) -> None:
     call = {"id": "1", "function": "add", "arguments": {"a": 3, "b": 3}, "type": "function"}
     chat = [
         *CHAT,
@@ -126,7 +120,7 @@ def test_the_messages_of_a_log_are_sent(
         "id": 1, "input": CHAT, "messages": chat, "attachments": {"aa": "It is 6"},
         "output": {"choices": [{"message": ANSWER}], "completion": ""},
     }  # fmt: skip
-    (found,) = prompts_of(server, capfd, "log.json", log_of(sample))
+    (found,) = prompts_of(server, score, "log.json", log_of(sample))
     assert found == (
         "What is 2+2?\n\nAssistant: 4\n\nUser: And 3+3?\n\nAssistant: add(a=3, b=3)\n\n"
         "Tool (add): slow 6\n\nAssistant: It is 6"
@@ -134,7 +128,7 @@ def test_the_messages_of_a_log_are_sent(
 
 
 def test_the_question_of_a_log_is_the_last_message_of_the_user(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
+    server: GradingServer, score: Run
 ) -> None:
     sample = {"id": 1, "input": CHAT, "messages": CHAT, "output": {"completion": "6"}}
-    assert prompts_of(server, capfd, "log.json", log_of(sample), QUESTION) == ["And 3+3?"]
+    assert prompts_of(server, score, "log.json", log_of(sample), QUESTION) == ["And 3+3?"]

@@ -11,16 +11,10 @@ from typing import Any
 
 import pytest
 
-from guardtui.cli import diagnostics
-from guardtui.cli.main import cli
 from guardtui.scorer import Score, Target, accuracy, registry, scorer
 
+from .conftest import Run
 from .grading_server import Answer, GradingServer, grading_server, said
-
-EPOCHS = (
-    "id,epoch,input,target,output\n"
-    "a,1,q,yes,yes\na,2,q,yes,no\na,3,q,yes,yes\nb,1,q,yes,yes\nb,2,q,yes,yes\n"
-)
 
 
 def graded(_: str, before: int) -> Answer:
@@ -40,23 +34,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load_own()  # once in a process: not into the copy, which goes with the test
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
     Path("o.csv").write_text("input,target,output\nq,yes,yes\n", "utf-8")
-    Path("epochs.csv").write_text(EPOCHS, "utf-8")
 
 
-def score(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    words = ["score", *arguments]
-    code = diagnostics.run(lambda: cli.main(words, prog_name="guardtui", standalone_mode=False))
-    out, err = capfd.readouterr()
-    assert "Traceback" not in err
-    return code, out, err
-
-
-def test_the_votes_of_a_panel_are_in_the_reports(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_votes_of_a_panel_are_in_the_reports(server: GradingServer, score: Run) -> None:
     panel = [word for name in "abc" for word in ("--model", f"{server.url}#{name}")]
     words = ("o.csv", "--scorer", "model_graded_qa()", "--concurrency", "1", *panel, "--format")
-    code, out, _ = score(capfd, *words, "json")
+    code, out, _ = score(*words, "json")
     assert code == 0
     metadata = json.loads(out)["results"][0]["score_metadata"]
     assert sorted(metadata["panel"]["votes"]) == ["C", "C", "I"]
@@ -64,7 +47,7 @@ def test_the_votes_of_a_panel_are_in_the_reports(
     prompt, reply = metadata["grading"]
     assert (prompt["role"], reply["role"]) == ("user", "assistant")
     assert reply["text"].startswith("=1+1\x1b[2J\nGRADE: ")
-    code, out, _ = score(capfd, *words, "csv")
+    code, out, _ = score(*words, "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert "\x1b" not in out
     assert '"votes": ["' in row["score_metadata"]
@@ -72,7 +55,7 @@ def test_the_votes_of_a_panel_are_in_the_reports(
 
 
 def test_the_metadata_of_a_decorator_are_in_the_reports(
-    capfd: pytest.CaptureFixture[str],
+    score: Run,
 ) -> None:
     @scorer(metrics=[accuracy()], name="dated", revision=3, owner="=cmd()")
     def dated() -> Any:
@@ -81,77 +64,44 @@ def test_the_metadata_of_a_decorator_are_in_the_reports(
 
         return made
 
-    code, out, _ = score(capfd, "o.csv", "--scorer", "dated()", "--format", "json")
+    code, out, _ = score("o.csv", "--scorer", "dated()", "--format", "json")
     assert code == 0
     document = json.loads(out)
     assert document["scorers"][0]["metadata"] == {"revision": 3, "owner": "=cmd()"}
     assert document["results"][0]["score_metadata"] == {"words": {"n": 2.5}}
-    _, out, _ = score(capfd, "o.csv", "--scorer", "dated()", "--format", "csv")
+    _, out, _ = score("o.csv", "--scorer", "dated()", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert json.loads(row["scorer_metadata"]) == {"revision": 3, "owner": "'=cmd()"}  # inert
     assert json.loads(row["score_metadata"]) == {"words": {"n": 2.5}}
 
 
-def test_a_score_without_metadata_has_none(capfd: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = score(capfd, "o.csv", "--scorer", "match()", "--format", "json")
+def test_a_score_without_metadata_has_none(score: Run) -> None:
+    _, out, _ = score("o.csv", "--scorer", "match()", "--format", "json")
     document = json.loads(out)
     assert document["scorers"][0]["metadata"] == {}
     assert document["results"][0]["score_metadata"] is None
-    _, out, _ = score(capfd, "o.csv", "--scorer", "match()", "--format", "csv")
+    _, out, _ = score("o.csv", "--scorer", "match()", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert (row["score_metadata"], row["scorer_metadata"]) == ("", "")
 
 
-@pytest.mark.parametrize("reducer", ["pass_at(5)", "pass_k(5)", "at_least_5"])
-def test_a_reducer_that_needs_more_epochs_is_an_error_before_the_work(
-    reducer: str, server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words = ("--scorer", "model_graded_qa()", "--model", f"{server.url}#m")
-    code, out, err = score(capfd, "epochs.csv", *words, "--reducer", reducer)
-    assert (code, out) == (2, "")
-    assert "needs 5 epochs, but epochs.csv has 3 at most of a sample" in err
-    assert not server.prompts
-
-
-def test_a_role_without_a_model_is_an_error(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_role_without_a_model_is_an_error(server: GradingServer, score: Run) -> None:
     words = ("o.csv", "--scorer", "model_graded_qa(model_role='second')")
     model = ("--model", f"{server.url}#m")
-    code, out, err = score(capfd, *words, *model)
+    code, out, err = score(*words, *model)
     assert (code, out) == (2, "")
     assert "needs a model for the role 'second'" in err
     assert "--model-role second=URL#NAME" in err
     assert not server.prompts
-    code, out, err = score(capfd, *words, "--model-role", f"second={server.url}#m")
+    code, out, err = score(*words, "--model-role", f"second={server.url}#m")
     assert (code, err) == (0, "")
     assert f"model      {server.url}#m (second)" in out
     assert len(server.prompts) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("http://127.0.0.1:1/v1#m", "--model-role: write NAME=URL#MODEL"),
-        ("=http://127.0.0.1:1/v1#m", "--model-role: write NAME=URL#MODEL"),
-        ("judge=", "--model-role"),
-        ("judge=nonsense", "--model-role"),
-    ],
-)
-def test_a_role_that_is_badly_written(
-    given: str, told: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words = ("o.csv", "--scorer", "model_graded_qa()", "--model-role", given)
-    code, out, err = score(capfd, *words)
-    assert (code, out) == (2, "")
-    assert told in err
-
-
-def test_a_role_of_several_models_is_a_panel(
-    server: GradingServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_role_of_several_models_is_a_panel(server: GradingServer, score: Run) -> None:
     roles = [word for name in "abc" for word in ("--model-role", f"grader={server.url}#{name}")]
-    code, out, err = score(capfd, "o.csv", "--scorer", "model_graded_qa()", *roles)
+    code, out, err = score("o.csv", "--scorer", "model_graded_qa()", *roles)
     assert (code, err) == (0, "")
     assert len(server.prompts) == 3
     assert "accuracy   1.000" in out

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ pytestmark = [
 SCREENSHOTS = os.environ.get("GUARDTUI_SCREENSHOTS")
 """A folder to keep pictures of what the browser showed."""
 
+METRICS = r"TNR\s+[01]\.\d{3}"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z$]|\x1b.")
 
 
@@ -81,13 +82,25 @@ class Page:
         await self.channel.send_json({"id": self._number, "method": method, "params": parameters})
         return await asyncio.wait_for(answer, 120)
 
-    async def see(self, pattern: str) -> str:
-        """Wait until the app has shown something that matches; returns it."""
+    async def go(self, url: str) -> None:
+        await self.ask("Page.navigate", url=url)
+
+    async def open(self, url: str) -> None:
+        """Go to the app, and wait for its metrics."""
+        await self.go(url)
+        await self.see(METRICS)
+
+    async def until(self, condition: Callable[[], Any]) -> Any:
+        """Wait until something is true of what the browser has told; returns it."""
         async with asyncio.timeout(120):
-            while not (result := re.search(pattern, self.shown)):
+            while not (result := condition()):
                 self._news.clear()
                 await self._news.wait()
-        return result[0]
+        return result
+
+    async def see(self, pattern: str) -> str:
+        """Wait until the app has shown something that matches; returns it."""
+        return str((await self.until(lambda: re.search(pattern, self.shown)))[0])
 
     async def value(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -103,20 +116,6 @@ class Page:
                 self._news.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), 1)
-
-    async def connected(self, count: int) -> None:
-        """Wait until so many websockets were opened since the browser started."""
-        async with asyncio.timeout(120):
-            while self.sockets < count:
-                self._news.clear()
-                await self._news.wait()
-
-    async def download(self) -> None:
-        """Wait until the browser has a whole file."""
-        async with asyncio.timeout(120):
-            while self.downloaded != "completed":
-                self._news.clear()
-                await self._news.wait()
 
     async def press(self, key: str, code: int, modifiers: int = 0) -> None:
         same = {
@@ -176,7 +175,10 @@ async def chromium(profile: Path) -> AsyncIterator[tuple[Page, Page]]:
                 client.ws_connect(tabs[0]["webSocketDebuggerUrl"], max_msg_size=0) as channel,
                 client.ws_connect(whole, max_msg_size=0) as browser,
             ):
-                yield Page(channel), Page(browser)
+                page = Page(channel)
+                for domain in ("Page", "Network", "Runtime"):
+                    await page.ask(f"{domain}.enable")
+                yield page, Page(browser)
     finally:
         process.kill()
         await process.wait()
@@ -198,10 +200,7 @@ def foreign_to(origin: str, page: Page) -> set[str]:
 async def test_localhost_works_and_keys_need_no_click(served: Served, tmp_path: Path) -> None:
     here = f"http://localhost:{served.port}"
     async with chromium(tmp_path / "profile") as (page, _):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
-        await page.ask("Page.navigate", url=f"{here}/#{served.token}")
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.open(f"{here}/#{served.token}")
         await page.wait_for("document.activeElement.className == 'xterm-helper-textarea'")
         page.shown = ""
         await page.type("zq")  # no click before
@@ -254,12 +253,9 @@ async def test_a_page_of_another_port_gets_nothing_that_opens_the_app(
         another_server("<title>other</title>") as (port, got),
         chromium(tmp_path / "profile") as (page, browser),
     ):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
-        await page.ask("Page.navigate", url=served.opening)
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.open(served.opening)
         assert (await browser.ask("Storage.getCookies"))["cookies"] == []
-        await page.ask("Page.navigate", url=f"http://127.0.0.1:{port}/evil")
+        await page.go(f"http://127.0.0.1:{port}/evil")
         await page.wait_for("document.title == 'other'")
         places = {"url": served.url, "ws": served.url.replace("http", "ws"), "token": served.token}
         answer = await page.ask(
@@ -283,12 +279,10 @@ async def test_a_click_on_another_site_opens_the_app_and_reloads_and_tabs_need_n
         another_server(link) as (port, _),
         chromium(tmp_path / "profile") as (page, _),
     ):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
-        await page.ask("Page.navigate", url=f"http://localhost:{port}/")
+        await page.go(f"http://localhost:{port}/")
         await page.wait_for("document.title == 'mail'")
         await page.click(60, 60)
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.see(METRICS)
         assert await page.value("location.href") == f"{served.url}/"
         for method, parameters in (
             ("Page.reload", {}),
@@ -296,7 +290,7 @@ async def test_a_click_on_another_site_opens_the_app_and_reloads_and_tabs_need_n
         ):
             page.shown = ""
             await page.ask(method, **parameters)
-            await page.see(r"TNR\s+[01]\.\d{3}")
+            await page.see(METRICS)
 
 
 async def test_a_wrong_token_is_explained_and_spoils_no_later_visit(
@@ -304,17 +298,13 @@ async def test_a_wrong_token_is_explained_and_spoils_no_later_visit(
 ) -> None:
     refused = "getComputedStyle(document.querySelector('.refused')).display == 'flex'"
     async with chromium(tmp_path / "profile") as (page, _):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
-        await page.ask("Page.navigate", url=f"{served.url}/")
+        await page.go(f"{served.url}/")
         await page.wait_for(refused)
-        await page.ask("Page.navigate", url=served.opening)
-        await page.see(r"TNR\s+[01]\.\d{3}")
-        await page.ask("Page.navigate", url=f"{served.url}/?#wrong")
+        await page.open(served.opening)
+        await page.go(f"{served.url}/?#wrong")
         await page.wait_for(refused)
         page.shown = ""
-        await page.ask("Page.navigate", url=f"{served.url}/")
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.open(f"{served.url}/")
 
 
 CONTROL = 2
@@ -326,20 +316,17 @@ async def test_ctrl_v_pastes_the_clipboard_of_the_browser(served: Served, tmp_pa
         another_server(elsewhere) as (port, _),
         chromium(tmp_path / "profile") as (page, browser),
     ):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
         await browser.ask(
             "Browser.grantPermissions",
             permissions=["clipboardReadWrite", "clipboardSanitizedWrite"],
             origin=served.url,
         )
-        await page.ask("Page.navigate", url=f"http://127.0.0.1:{port}/")
+        await page.go(f"http://127.0.0.1:{port}/")
         await page.ask("Emulation.setFocusEmulationEnabled", enabled=True)
         await page.wait_for("document.activeElement.value == 'PASTED from elsewhere'")
         await page.press("a", 65, CONTROL)
         await page.press("c", 67, CONTROL)
-        await page.ask("Page.navigate", url=served.opening)
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.open(served.opening)
         await page.click(300, 138)  # the third example
         page.shown = ""
         await page.press("v", 86, CONTROL)
@@ -365,14 +352,12 @@ async def test_reloading_before_the_app_has_started_does_not_crash(
     crashes = Path(environment["GUARDTUI_CACHE"]) / "crashes"
     before = set(crashes.glob("*"))
     async with chromium(tmp_path / "profile") as (page, _):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
-        await page.ask("Page.navigate", url=served.opening)
+        await page.go(served.opening)
         for opened in range(1, 13):
-            await page.connected(opened)
+            await page.until(lambda: page.sockets >= opened)  # noqa: B023
             await page.ask("Page.reload")
         page.shown = ""
-        await page.see(r"TNR\s+[01]\.\d{3}")
+        await page.see(METRICS)
         assert page.problems == []
     code, said = await asyncio.to_thread(served.end)
     assert (code, "failed unexpectedly" in said) == (130, False)
@@ -381,8 +366,6 @@ async def test_reloading_before_the_app_has_started_does_not_crash(
 
 async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Path) -> None:
     async with chromium(tmp_path / "profile") as (page, browser):
-        for domain in ("Page", "Network", "Runtime"):
-            await page.ask(f"{domain}.enable")
         downloads = tmp_path / "downloads"
         await browser.ask(
             "Browser.setDownloadBehavior",
@@ -390,8 +373,8 @@ async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Pat
             downloadPath=str(downloads),
             eventsEnabled=True,
         )
-        await page.ask("Page.navigate", url=served.opening)
-        assert (await page.see(r"TNR\s+[01]\.\d{3}")).split() == ["TNR", "1.000"]
+        await page.go(served.opening)
+        assert (await page.see(METRICS)).split() == ["TNR", "1.000"]
         opened = await page.picture("serve-1-opened")
         await page.click(300, 138)  # the third example
         page.shown = ""
@@ -406,7 +389,7 @@ async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Pat
         await page.press("Enter", 13)
         await page.see("Written: ")
         await page.picture("serve-4-exported")
-        await browser.download()
+        await browser.until(lambda: browser.downloaded == "completed")
         (report,) = set(folder.glob("topic*")) - {folder / "topic.yaml"}
         assert report.read_bytes() == (downloads / report.name).read_bytes() != b""
         assert page.problems == []

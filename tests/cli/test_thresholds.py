@@ -13,7 +13,7 @@ import pytest
 from sklearn import metrics as oracle
 
 from guardtui.files.prompt_files import load_prompts
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 from .conftest import Run, prompts_csv
 
@@ -142,39 +142,3 @@ def test_too_few_prompts_to_hold_out_are_reported(run: Run, folder: Path) -> Non
     found = json.loads(run(*COMMAND, "--format", "json").out)
     assert found["best"]["cross_validated"] is None
     assert found["best"]["optimism"] is None
-
-
-def test_a_guardrail_without_scores_has_no_thresholds(run: Run, sample: Path) -> None:
-    words = ("--guardrail", "judge:http://127.0.0.1:9/v1#m", "--thresholds")
-    result = run(*COMMON[:4], *words)
-    assert (result.code, result.out) == (2, "")
-    assert (
-        "--thresholds needs scores, which judge:http://127.0.0.1:9/v1#m does not give" in result.err
-    )
-
-
-def test_floors_alone_are_refused(run: Run, sample: Path) -> None:
-    result = run(*COMMON, "--min-tpr", "0.9")
-    assert (result.code, result.out) == (2, "")
-    assert "--min-tpr and --min-tnr are for --thresholds: add it" in result.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--min-tpr", "1.5"), "'1.5' is not a number from 0 to 1"),
-        (("--min-tnr", "nan"), "'nan' is not a number from 0 to 1"),
-        (("--output", "tax.csv"), "tax.csv"),
-        (("--format", "html"), "--thresholds has the formats table, json, csv"),
-        (("--min-coverage", "0.5"), "a gate does not fit --thresholds: omit it"),
-        (("--baseline", "last"), "--baseline does not fit --thresholds: omit it"),
-    ],
-)
-def test_bad_usage_is_reported(
-    run: Run, sample: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    before = (sample / "tax.csv").read_bytes()
-    result = run(*COMMAND, *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-    assert (sample / "tax.csv").read_bytes() == before

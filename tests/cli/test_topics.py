@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import select
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,12 +18,12 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 
 from .conftest import TOPIC, Result, Run
+from .terminal import Terminal
 from .test_eval_airs import Cloud, cloud
 
 __all__ = ["cloud"]
 
 pytest.importorskip("aiohttp")
-pty = pytest.importorskip("pty")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
 NAME = "Tax advice"
@@ -113,29 +109,21 @@ def test_apply_list_and_revert_in_one_session(cloud: Cloud, airs: Topics) -> Non
 @pytest.mark.parametrize("profile", ["sandbox", "sandbox-directional"])
 def test_back_to_before_the_first(cloud: Cloud, airs: Topics, profile: str) -> None:
     before = policy(cloud, profile)
+    on = ("topic.yaml", "--guardrail", f"airs:{profile}")
+    back = ("topics", "revert", *on, "--all")
+    assert airs("topics", "apply", *on, "-y").code == 0
     rewrites = ("personal income", "business"), ("intent: block", "intent: allow"), (NAME, "Other")
-    assert airs("topics", "apply", "topic.yaml", "--guardrail", f"airs:{profile}", "-y").code == 0
     for old, new in rewrites:
         rewrite(cloud, old, new)
-        done = airs(
-            "topics", "apply", "topic.yaml", "--guardrail", f"airs:{profile}", "-y", "--no-wait"
-        )
-        assert done.code == 0
-    shown = airs(
-        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--dry-run"
-    )
+        assert airs("topics", "apply", *on, "-y", "--no-wait").code == 0
+    shown = airs(*back, "--dry-run")
     assert (shown.code, shown.err.count("\nprofile sandbox") + 1) == (0, 2)
-    done = airs(
-        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--yes"
-    )
+    done = airs(*back, "--yes")
     assert done.code == 0
     assert "changed since" not in done.err
     assert policy(cloud, profile) == before
     assert {topic.topic_name for topic in topics(cloud)} == {NAME, "Other"}
-    again = airs(
-        "topics", "revert", "topic.yaml", "--guardrail", f"airs:{profile}", "--all", "--yes"
-    )
-    assert again.code == 2
+    assert airs(*back, "--yes").code == 2
 
 
 def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: Topics) -> None:
@@ -398,38 +386,6 @@ def test_an_invalid_definition_is_reported_before_any_request(cloud: Cloud, airs
         assert (done.code, "AIRS would reject this definition" in done.err) == (2, True)
 
 
-class Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
-        self.handle, inner = pty.openpty()
-        self.seen = ""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "guardtui", *arguments],
-            cwd=folder,
-            env={**environment, "TERM": "xterm", "NO_COLOR": "1"},
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
-        )
-        os.close(inner)
-
-    def expect(self, text: str) -> None:
-        end = time.monotonic() + 120
-        while text not in self.seen:
-            ready = select.select([self.handle], [], [], max(0, end - time.monotonic()))[0]
-            assert ready, f"{text!r} did not come after {self.seen!r}"
-            try:
-                self.seen += os.read(self.handle, 65536).decode("utf-8", "replace")
-            except OSError:
-                break
-        assert text in self.seen, self.seen
-
-    def type(self, text: str) -> None:
-        os.write(self.handle, text.encode())
-
-
 Begin = Callable[..., Terminal]
 
 
@@ -438,14 +394,14 @@ def begin(cloud: Cloud, environment: dict[str, str]) -> Iterator[Begin]:
     begun: list[Terminal] = []
 
     def begin_(*arguments: str) -> Terminal:
-        begun.append(Terminal(cloud.folder, environment | cloud.all, *arguments))
+        begun.append(
+            Terminal(cloud.folder, environment | cloud.all | {"NO_COLOR": "1"}, *arguments)
+        )
         return begun[-1]
 
     yield begin_
     for one in begun:
-        one.process.kill()
-        one.process.wait()
-        os.close(one.handle)
+        one.close()
 
 
 @pytest.mark.process
@@ -504,6 +460,6 @@ def test_kill_9_in_the_middle_can_be_taken_back(cloud: Cloud, begin: Begin, airs
 def test_a_terminal_gets_a_table(cloud: Cloud, begin: Begin, airs: Topics) -> None:
     assert airs(*APPLY).code == 0
     terminal = begin("topics", "list", *ON)
+    terminal.expect("name        revision  id")
     terminal.expect("in the profile")
     terminal.expect("block, revision 1")
-    assert "name        revision  id" in terminal.seen

@@ -59,19 +59,3 @@ def test_topics_of_an_audit_share_the_choice(partly: Path, run: Run) -> None:
     shared.write_text("\n".join([f"topic,{header}", *(f"topic,{row}" for row in rows)]))
     words = ("audit", "topic.yaml", "--prompts", "shared.csv", "--set", "encoder=static")
     assert run(*words, "--unlabelled", "leave-out").code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("check", "topic.yaml", "--sheet", "S"), "--sheet needs --prompts"),
-        (("compare", "a.json", "b.json", "--sheet", "S"), "need --prompts"),
-        (("eval", "topic.yaml", "--prompts", "partly.csv", "--sheet", "S"), "--sheet is for Excel"),
-    ],
-)  # fmt: skip
-def test_choices_that_do_not_fit_are_refused(
-    partly: Path, run: Run, words: tuple[str, ...], told: str
-) -> None:
-    done = run(*words)
-    assert done.code == 2
-    assert told in done.err

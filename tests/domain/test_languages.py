@@ -8,7 +8,7 @@ import pytest
 
 from guardtui.domain.languages import language, odd_languages
 from guardtui.files.prompt_files import load_prompts
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 
 LANGUAGE_OF = {
     "¿Puedo deducir el alquiler de mi piso en la declaración?": "es",

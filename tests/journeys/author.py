@@ -105,7 +105,7 @@ class Author(Story):
         """Open `name`.yaml of the folder in a new app; one that is open is closed."""
         await self.ends()
         workspace = Workspace.open(self.folder / f"{name}.yaml")
-        app = GuardtuiApp(workspace, LocalScanner("static"), remote=remote, threshold=threshold)  # type: ignore[arg-type]
+        app = GuardtuiApp.of(workspace, LocalScanner("static"), remote=remote, threshold=threshold)  # type: ignore[arg-type]
         self._pilot = await self._stack.enter_async_context(app.run_test(size=size))
         self._told_before = 0
         await self._rests()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.session.workspace import sample_folder
+from guardtui.session.topic_places import sample_folder
 from tests.cli.conftest import environment as environment
 from tests.journeys.author import Author
 from tests.journeys.shell import Shell

@@ -140,10 +140,10 @@ def by_label(request: Received) -> Step:
     return said(f"ANSWER: {'yes' if dict(ROWS)[asked(request)] else 'no'}")
 
 
-async def test_a_judge_is_asked_on_screen_and_by_command(author: Author, shell: Shell) -> None:
+async def test_a_judge_is_asked_and_scans_of_an_edit_ask_it_again(author: Author) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        remote = RemoteOptions(environment={}, config=NO_FILE, judge=judge)
+        remote = RemoteOptions(environment={}, config=NO_FILE, model=judge)
         await (
             author.opens("tax", remote=remote)
             .does("scan")
@@ -166,7 +166,7 @@ def by_probability(request: Received) -> Step:
 async def test_the_threshold_of_a_decision_model_is_moved_without_a_call(author: Author) -> None:
     async with Server(by_probability) as server:
         model = DecisionOptions(ModelAddress(f"{server.url}/v1", "decide"))
-        remote = RemoteOptions(environment={}, config=NO_FILE, decision=model)
+        remote = RemoteOptions(environment={}, config=NO_FILE, model=model)
         await author.opens("tax", remote=remote).does("scan").answers("g").sees("coverage 0.000")
         asked = len(server.received)
         await (

@@ -135,8 +135,8 @@ def test_lost_worker_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
     monkeypatch.setattr(ray_workers, "_encode", encode)
     encoder = load_encoder("static")
-    with ray_workers.RayWorkers() as workers:
-        chunks = list(workers.encode_chunks(encoder, TEXTS, stopped=never))
+    with ray_workers.ray_workers() as encode_remotely:
+        chunks = list(encode_remotely(encoder, TEXTS, stopped=never))
     assert Path(marker).exists()
     for (_, vectors), (_, wanted) in zip(
         chunks, encode_chunks(encoder, TEXTS, stopped=never), strict=True
@@ -170,8 +170,8 @@ def test_failure_of_a_node_is_reported(
     else:
         monkeypatch.setattr(ray_workers, "_encode", encode)
     monkeypatch.setattr(ray_workers, "_RETRIES", 0)
-    with ray_workers.RayWorkers() as workers, pytest.raises(WorkersError, match=says):
-        list(workers.encode_chunks(load_encoder("static"), TEXTS[:600], stopped=never))
+    with ray_workers.ray_workers() as encode_remotely, pytest.raises(WorkersError, match=says):
+        list(encode_remotely(load_encoder("static"), TEXTS[:600], stopped=never))
 
 
 def test_cluster_with_a_token_names_its_variables(here: Path, cluster: Cluster) -> None:

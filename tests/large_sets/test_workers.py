@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.large_sets.workers import Processes, WorkersError, encode_half, make_workers
+from guardtui.large_sets.workers import WorkersError, encode_half, make_workers, processes
 from guardtui.scanners.local.encoder import load_encoder
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.local.vectors import encode_chunks
+from guardtui.scanners.local.vectors import EncodeChunks, encode_chunks
 from tests.large_sets.commands import (
     begin,
     cached,
@@ -62,10 +62,6 @@ def test_cached_prompts_are_not_embedded_again(tmp_path: Path) -> None:
     assert again.verdicts.score.tobytes() == first.verdicts.score.tobytes()
 
 
-def test_workers_without_ray_are_processes() -> None:
-    assert isinstance(make_workers(3, None), Processes)
-
-
 def test_missing_ray_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "guardtui.large_sets.ray_workers", raising=False)
@@ -76,8 +72,8 @@ def test_missing_ray_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.process
 def test_processes_give_the_vectors_of_this_one() -> None:
     encoder = load_encoder("static")
-    with Processes(2) as workers:
-        chunks = list(workers.encode_chunks(encoder, TEXTS, stopped=never))
+    with processes(2) as encode:
+        chunks = list(encode(encoder, TEXTS, stopped=never))
     wanted = list(encode_chunks(encoder, TEXTS, stopped=never))
     assert [rows for rows, _ in chunks] == [rows for rows, _ in wanted]
     for (_, vectors), (_, others) in zip(chunks, wanted, strict=True):
@@ -87,10 +83,8 @@ def test_processes_give_the_vectors_of_this_one() -> None:
 @pytest.mark.process
 def test_stopped_workers_end_early() -> None:
     finished: list[int] = []
-    with Processes(1) as workers:
-        for rows, _ in workers.encode_chunks(
-            load_encoder("static"), TEXTS * 8, stopped=lambda: bool(finished)
-        ):
+    with processes(1) as encode:
+        for rows, _ in encode(load_encoder("static"), TEXTS * 8, stopped=lambda: bool(finished)):
             finished.append(len(rows))
     assert 1 <= len(finished) < len(TEXTS) * 8 / 512
 
@@ -100,16 +94,16 @@ def test_stopped_workers_end_early() -> None:
 def test_a_killed_worker_is_reported_and_finished_chunks_stay() -> None:
     finished = 0
 
-    def embed(workers: Processes) -> None:
+    def embed(encode: EncodeChunks) -> None:
         nonlocal finished
-        chunks = workers.encode_chunks(load_encoder("static"), TEXTS * 8, stopped=never)
+        chunks = encode(load_encoder("static"), TEXTS * 8, stopped=never)
         for rows, _ in chunks:
             finished += len(rows)
             for worker in children(os.getpid()):
                 os.kill(worker, signal.SIGKILL)
 
-    with Processes(1) as workers, pytest.raises(GuardtuiError, match="a worker ended during its"):
-        embed(workers)
+    with processes(1) as encode, pytest.raises(GuardtuiError, match="a worker ended during its"):
+        embed(encode)
     assert finished
 
 

@@ -10,10 +10,7 @@ from guardtui.cli.guardrails import _KINDS
 from guardtui.http.decisions import Api
 from guardtui.scanners.airs import credentials
 from guardtui.scanners.configuration import (
-    APIS,
-    ENCODERS,
     KINDS,
-    REGIONS,
     ConfigurationError,
     configure,
     keys_of,
@@ -38,6 +35,8 @@ VALUES = {
     "allow-http": "true",
     "price-in": "0.5",
     "price-out": "0",
+    "budget": "2.5",
+    "max-tokens": "5000",
     "answer-tokens": "64",
     "concurrency": "20",
     "rate": "0.5",
@@ -47,9 +46,10 @@ VALUES = {
 
 
 def test_choices_are_those_of_what_uses_them() -> None:
-    assert ENCODERS == encoder.ENCODERS
-    assert tuple(credentials.REGIONS) == REGIONS
-    assert tuple(api.value for api in Api) == APIS
+    choices = {key.name: key.choices for kind in KINDS for key in keys_of(kind)}
+    assert choices["encoder"] == encoder.ENCODERS
+    assert choices["region"] == tuple(credentials.REGIONS)
+    assert choices["api"] == tuple(api.value for api in Api)
     assert tuple(KINDS) == _KINDS
 
 
@@ -58,8 +58,10 @@ def test_every_key_has_help_and_values_and_is_read_back_as_given(kind: str) -> N
     for key in keys_of(kind):
         assert key.help.endswith(".")
         assert key.values
-        given = configure(kind, {key.name: VALUES[key.name]}).given()
-        assert list(given) == [key.name]
+        names = ["price-in", "budget"] if key.name == "budget" else [key.name]
+        values = {name: VALUES[name] for name in names}
+        given = configure(kind, values).given()
+        assert list(given) == names
         assert configure(kind, given).given() == given
 
 

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
 from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace
@@ -18,6 +20,22 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.scan.dialogs import ScanDialog
 from tests.tui.tax_app import frame, ready, until
+
+
+@pytest.fixture(scope="module")
+def engine() -> TopicMatcher:
+    return TopicMatcher()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks often, and nothing that happens by itself."""
+    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.05)
+    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
+    monkeypatch.setattr("guardtui.app.scan.run.SHOW_EVERY", 0.0)
+    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
 class Play:
@@ -113,6 +131,6 @@ async def playing(
     topic_path: Path, options: RemoteOptions, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[Play]:
     """The app, opened anew on a topic."""
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=size) as pilot:
         yield Play(pilot, app, await ready(pilot, app))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Any
 
 import pytest
@@ -12,9 +11,6 @@ import textual.notifications
 import textual.pilot
 import textual.screen
 from textual._compositor import Compositor
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
-from textual.dom import DOMNode
 
 from guardtui.app.advice import idea_advice
 from guardtui.app.scan import record
@@ -49,50 +45,6 @@ async def _resize_whole_app(self: textual.pilot.Pilot[Any], width: int, height: 
 
 
 textual.pilot.Pilot.resize_terminal = _resize_whole_app  # type: ignore[method-assign]
-
-# The rules of a style sheet are parsed once for all apps of a process, and not for each again.
-_parsed: dict[tuple[object, ...], list[RuleSet]] = {}
-_parse = Stylesheet._parse_rules
-
-
-def _parse_once(self: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
-    key = (*source, *options.values(), *self._variables.items())
-    if key not in _parsed:
-        _parsed[key] = _parse(self, *source, **options)
-    return _parsed[key]
-
-
-Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
-# As Textual's, and not in Python: a rule is hashed each time that a widget may be meant by it.
-RuleSet.__hash__ = object.__hash__  # type: ignore[assignment]
-
-_apply = Stylesheet.apply
-_choices: dict[tuple[int, ...], dict[frozenset[str], list[RuleSet]]] = {}
-
-
-def _apply_few(self: Stylesheet, node: DOMNode, **options: Any) -> None:
-    """Style a widget by a style sheet of the few rules that name it.
-
-    To find them Textual walks all rules, hundreds of times while one app starts. Here they are
-    chosen once for each set of names.
-    """
-    rules = self.rules
-    chosen = self.__dict__.get("chosen")
-    if chosen is None or chosen[0] is not rules:
-        # `_parsed` keeps the rules, so none has the identity of one before it.
-        chosen = self.__dict__["chosen"] = (rules, _choices.setdefault((*map(id, rules),), {}))
-    by_name = self.rules_map
-    names = frozenset(by_name.keys() & node._selector_names)
-    few = copy.copy(self)
-    if (known := chosen[1].get(names)) is None:
-        wanted = {rule for name in names for rule in by_name[name]}
-        known = chosen[1][names] = [rule for rule in rules if rule in wanted]
-    few._rules, few._rules_map = known, dict.fromkeys(names, known)
-    few._process_component_classes = self._process_component_classes  # type: ignore[method-assign]
-    _apply(few, node, **options)
-
-
-Stylesheet.apply = _apply_few  # type: ignore[method-assign]
 
 _paint = Compositor.render_update
 

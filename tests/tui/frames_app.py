@@ -137,7 +137,7 @@ def with_errors(verdicts: Verdicts, prompts: PromptSet) -> Verdicts:
 
 
 def make_app(topic_path: Path, scanner: LocalScanner | None = None) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), scanner or LocalScanner("static"))
+    return GuardtuiApp.of(Workspace.open(topic_path), scanner or LocalScanner("static"))
 
 
 def at_work(worker: Worker[object]) -> bool:

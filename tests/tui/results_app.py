@@ -6,18 +6,12 @@ import csv
 from pathlib import Path
 
 import pytest
-from textual.message import Message
 from textual.pilot import Pilot
 
+from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.messages import (
-    AddExamples,
-    EditPrompts,
-    SaveSettings,
-    UndoPromptEdit,
-)
-from guardtui.tui.results.pane import ResultsPane
+from guardtui.tui.prompts.feature import PromptFeature
 from tests.tui.tax_app import TOPIC, Run, drive, until
 
 HOSTILE_COLUMN = "[b]\x1b]0;x\x07note"
@@ -34,8 +28,6 @@ ROWS = [
 ]
 """Prompt, expected, category, risk, and a note under a name that is itself an attack."""
 
-Sent = list[Message]
-
 
 @pytest.fixture
 def topic_path(tmp_path: Path) -> Path:
@@ -50,25 +42,11 @@ def topic_path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """What the pane tells the screen of edits, examples and settings; the screen hears nothing."""
-    posted: Sent = []
-    usual = ResultsPane.post_message
-    kinds = (
-        EditPrompts,
-        UndoPromptEdit,
-        SaveSettings,
-        AddExamples,
-    )
-
-    def post(pane: ResultsPane, message: Message) -> bool:
-        if isinstance(message, kinds):
-            posted.append(message)
-            return True
-        return usual(pane, message)
-
-    monkeypatch.setattr(ResultsPane, "post_message", post)
-    return posted
+def edits(monkeypatch: pytest.MonkeyPatch) -> list[PromptEdit | None]:
+    """The edits of the prompts that are asked for, None for an undo; nothing is edited."""
+    asked: list[PromptEdit | None] = []
+    monkeypatch.setattr(PromptFeature, "edit", lambda feature, edit: asked.append(edit))
+    return asked
 
 
 async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> None:

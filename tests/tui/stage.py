@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from guardtui.advice.search import Search, SearchResult
 from guardtui.app.guardrails.remote import RemoteOptions
@@ -18,7 +18,7 @@ from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.results.model import ResultsView
 from tests.tui import settling
-from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
+from tests.tui.frames_app import at_rest, at_work, freeze, make_app, write_topic
 from tests.tui.tax_app import main_screen, until
 
 BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
@@ -26,10 +26,6 @@ BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
 
 
 NO_FILE = Path("/nonexistent/config.json")
-
-PATIENCE = 20.0
-"""Seconds after which a key that does nothing is called deaf, or tried again."""
-
 
 DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
@@ -147,22 +143,6 @@ class Stage:
         field.load_text(text)
         await until(self.pilot, lambda: self.main.services.session.topic.description == text)
         await self.rest()
-
-    async def line(self, text: str) -> None:
-        self.pane._input.display = True
-        self.pane.query_one("#search", Input).value = text
-        await self.rest()
-        await self.focus("#table")
-
-    def seen(self) -> tuple[object, ...]:
-        """All that an author sees, to tell whether a key did anything."""
-        return drawn(self.app), self.app.screen, self.app.focused, tuple(self.told), self.left
-
-    async def does(self, key: str) -> bool:
-        """Whether a key does anything that is seen."""
-        before = self.seen()
-        await self.pilot.press(key)
-        return await self.comes(lambda: self.seen() != before, PATIENCE)
 
     async def comes(
         self, condition: Callable[[], bool], patience: float = settling.HANGS_AFTER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.topic_places import sample_folder
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
@@ -49,8 +51,17 @@ def topic_path(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample of 200 prompts, with a cache of its own."""
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    for name in ("tax-advice.yaml", "tax-advice.csv"):
+        shutil.copy(sample_folder() / name, tmp_path)
+    return tmp_path / "tax-advice.yaml"
+
+
 def make_app(topic_path: Path) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
 
 
 def frame(app: App[Any]) -> str:

@@ -115,14 +115,15 @@ Play = Callable[[Scene], Awaitable[None]]
 
 
 async def panes(scene: Scene) -> None:
-    """The panes, one of them alone, and what stands beside the results where it does."""
+    """The panes and one of them alone; on a broad screen those that stand beside the results."""
+    if scene.main.panes.broad:
+        await scene.each_pane("pane", "history", "categories")
+        return
     await scene.each_pane("pane", "editor", "metrics", "results", "detail")
     if not scene.main.panes.stacked:
         await scene.pilot.press("z")
         await scene.take("pane-zoomed")
         await scene.pilot.press("escape")
-    if scene.main.panes.broad:
-        await scene.each_pane("pane", "history", "categories")
 
 
 async def filters(scene: Scene) -> None:
@@ -278,9 +279,8 @@ _ONE_BY_ONE = "pane-editor pane-metrics pane-results pane-detail"
 PANES = {
     (60, 20): _ONE_BY_ONE,
     (80, 24): _ONE_BY_ONE,
-    (100, 30): f"{_ONE_BY_ONE} pane-zoomed",
     (120, 40): f"{_ONE_BY_ONE} pane-zoomed",
-    (200, 60): f"{_ONE_BY_ONE} pane-zoomed pane-history pane-categories",
+    (200, 60): "pane-history pane-categories",
 }
 """Sizes at which the panes lie otherwise, and the frames of them."""
 

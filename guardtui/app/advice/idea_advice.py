@@ -17,7 +17,6 @@ from guardtui.app.advice.ideas import (
     Idea,
     IdeaKind,
     Ideas,
-    gain_text,
     missing_prompts,
     ranked_ideas,
 )
@@ -133,7 +132,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     if best is not None:
         lines.append(
             f"Of {search.measured} definitions tried none is proven to help on other prompts: "
-            f"{gain_text(best.gain)}."
+            f"{best.gain.text}."
         )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
@@ -194,6 +193,8 @@ class _Found:
 
 class IdeaAdvice:
     """Keeps `AppState.ideas` up to date with the shown evaluation."""
+
+    follows = ("topic", "prompts", "evaluation")
 
     def __init__(
         self,

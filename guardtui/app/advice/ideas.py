@@ -6,18 +6,22 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
+from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, change_interval_text, change_text, threshold_text
+from guardtui.domain.figures import capitalized, count_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
+from guardtui.session.scan_order import IN_DOUBT
 
 UNSURE = 0.03
 """Half width of a forecast's interval from which a check of likely flips is offered."""
@@ -50,14 +54,9 @@ class Idea:
     keys: tuple[int, ...] = ()
 
     @property
-    def gain_text(self) -> str:
-        """The gain with its interval, or ""."""
-        return "" if self.gain is None else gain_text(self.gain)
-
-    @property
     def line(self) -> str:
         """The idea with its gain and interval."""
-        return f"{self.text}  {self.gain_text}".rstrip()
+        return self.text if self.gain is None else f"{self.text}  {self.gain.text}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,30 +82,6 @@ class Ideas:
     def has_check(self) -> bool:
         """Whether a check of the likely flips is among them, which tells more than labels do."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
-
-
-def gain_text(gain: Gain) -> str:
-    """Return a gain of coverage with its interval: `+0.051 [+0.012, +0.090]`; a guess has none."""
-    if not gain.proven:
-        return f"best guess {change_text(gain.value)}, unproven"
-    return change_interval_text(gain.value, gain.low, gain.high)
-
-
-def transfer_text(proposal: Proposal) -> str:
-    """Return what an edit does to the separation and to the level, in a sentence, or ""."""
-    change = proposal.separation
-    if change is None:
-        return ""
-    text = (
-        f"separation {change_interval_text(change.value, change.low, change.high)} on these "
-        "prompts, which transfers to other guardrails"
-    )
-    if proposal.level is None:
-        return text
-    percent = round(100 * abs(proposal.level))
-    moved = f"{percent} % {'more' if proposal.level > 0 else 'fewer'} of all prompts match"
-    moved = moved if percent else "as many prompts match"
-    return f"{text}; at the same operating point {moved}, which may differ on yours"
 
 
 def missing_prompts(prompts: PromptSet) -> str:
@@ -190,26 +165,28 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     ]
     new = [text for text in after.examples if text not in before.examples]
     replaced, dropped = removed[: len(new)], removed[len(new) :]
+    quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
+    added = len(new) - len(replaced)
     if replaced:
-        parts.append(f"replace {named_examples(replaced)}")
-    if len(new) > len(replaced):
-        added = len(new) - len(replaced)
-        parts.append("add an example" if added == 1 else f"add {added} examples")
+        one = ", one of them" if len(replaced) > 1 else ""
+        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
+    if added:
+        parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
     start = ", ".join(parts[:-1])
     text = f"{start} and {parts[-1]}" if start else parts[-1]
-    like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
-    return capitalized(text + like) + worded
+    return capitalized(text) + worded
 
 
 def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
-    """Return the best edit that is not proven to help, if it may."""
+    """Return the best edit that is not proven to help, if it may; held-out prompts can deny it."""
     guesses = [
         proposal
         for proposal in measured
         if not proposal.gain.proven
         and proposal.gain.value > 0
+        and (proposal.held_out is None or proposal.held_out.gain > 0)
         and same(proposal.topic) not in discarded
     ]
     return sorted(guesses, key=lambda proposal: -proposal.gain.value)[:1]
@@ -219,13 +196,13 @@ def _check(forecast: Forecast | None) -> Idea | None:
     if forecast is None or forecast.rates.coverage is None:
         return None
     expected = forecast.rates.coverage
-    flips = len(forecast.flips())
-    if not flips or expected.half_width <= UNSURE:
+    if not len(forecast.flips()) or expected.half_width <= UNSURE:
         return None
+    changes = forecast.changes
+    doubtful = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    noun = "likely flip" if flips == 1 else "likely flips"
-    calls = "1 call" if flips == 1 else f"{flips} calls"
-    return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
+    return Idea(IdeaKind.CHECK, f"Check the likely flips with {name}: at most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:
@@ -241,4 +218,4 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     tried = f"{search.measured} definitions tried"
     if best.gain.proven:
         return f"Nothing measured is better on the held-out prompts: {tried}"
-    return f"Nothing is proven to help: {tried}, {gain_text(best.gain)}"
+    return f"Nothing is proven to help: {tried}, {best.gain.text}"

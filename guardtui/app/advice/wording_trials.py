@@ -12,7 +12,6 @@ from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistake
 from guardtui.advice.objective import Rows
 from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.advice.splits import Split, SplitError, split_prompts
-from guardtui.app.advice.ideas import gain_text
 from guardtui.app.advice.refinement import Measure, Refinements
 from guardtui.app.advice.wordings import (
     WORDINGS,
@@ -40,7 +39,7 @@ from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.many import ManyAnswers, ManyPlan
 from guardtui.scanners.session_keys import model_account, why_no_keyring
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 _ASK = "ask"
 
@@ -245,7 +244,7 @@ class WordingTrials:
         The author also agrees to a call to the writer, which is not made yet. Raises WordingError,
         RefinementError, ScannerError and StoreError.
         """
-        options = self._connections.options.decision
+        options = self._model
         topic = await self._editing.finish_typing()
         prompts = self._workspace.prompts
         if options is None:
@@ -373,21 +372,27 @@ class WordingTrials:
         notes = [] if shown is None else [mistakes_note(shown)]
         tried = f"{count_text(len(proposals), 'wording')} measured"
         if proposals and not any(proposal.is_advised for proposal in proposals):
-            best = gain_text(proposals[0].gain)
-            notes.append(f"No wording helps for certain: {tried}, the best {best}.")
+            best = proposals[0].gain.text
+            notes.append(f"No wording is proven to help: {tried}, {best}.")
         return MeasuredWordings(draft.topic, proposals, (*notes, *draft.notes), measure)
 
     @property
     def on_model(self) -> bool:
         """Whether wordings are tried on a decision model."""
-        return self._connections.options.decision is not None
+        return self._model is not None
+
+    @property
+    def _model(self) -> DecisionOptions | None:
+        """The decision model, or None."""
+        model = self._connections.options.model
+        return model if isinstance(model, DecisionOptions) else None
 
     async def prepare(self, draft: WordingDraft) -> ModelTrial | None:
         """Plan a trial on the decision model, and ask for it; None if the author declines.
 
         Raises WordingError and ScannerError.
         """
-        options = self._connections.options.decision
+        options = self._model
         assert options is not None  # noqa: S101 - see `on_model`
         with self._store.step("searches for wordings …"):
             split = self._split(draft.prompts)
@@ -441,7 +446,7 @@ def sweep_notes(sweep: WordingSweep) -> list[str]:
     if not sweep.finalists:
         notes.insert(0, "No wording is better on the prompts to choose on.")
     elif sweep.best is None:
-        best = gain_text(sweep.finalists[0].gain)
+        best = sweep.finalists[0].gain.interval_text
         notes.insert(
             0,
             "No wording is shown to be better on prompts that had no part in the choice: the best "

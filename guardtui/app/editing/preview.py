@@ -22,6 +22,8 @@ _GROUP = "preview"
 class Preview:
     """Keeps the shown evaluation up to date with the definition and the prompts."""
 
+    follows = ("topic", "prompts", "companions", "pinned")
+
     def __init__(
         self,
         context: Context,
@@ -71,7 +73,9 @@ class Preview:
         evaluation = await self._evaluate()
         if evaluation is None:
             return
-        forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
+        forecast = None
+        if not self._results.prefers_preview:
+            forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
         if forecast is None:
             await self.show(evaluation)
         else:

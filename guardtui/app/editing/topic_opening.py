@@ -18,9 +18,10 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import wanted_threshold
 from guardtui.session.recent_topics import recent_topics
-from guardtui.session.report_reader import has_session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import Workspace, topics_in
+from guardtui.session.topic_places import topics_in
+from guardtui.session.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ from guardtui.app.guardrails.named import (
     find_guardrail,
     load_guardrails,
 )
-from guardtui.app.guardrails.remote import AIRS, JUDGE, RemoteOptions
+from guardtui.app.guardrails.remote import AIRS, JUDGE, ModelOptions, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import DECISION
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
 from guardtui.scanners.configuration import (
     AirsConfiguration,
-    Configuration,
     ConfigurationError,
     DecisionConfiguration,
     JudgeConfiguration,
@@ -33,6 +32,8 @@ from guardtui.scanners.models.address import ModelAddress, without_shared_key
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.scanners.models.judge_answers import FormError
+from guardtui.scanners.models.judge_calls import OptionError
 from guardtui.scanners.models.templates import TemplateError
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
 
@@ -151,7 +152,7 @@ def key_origin(options: RemoteOptions, guardrail: NamedGuardrail) -> str:
     configuration = guardrail.configuration
     try:
         if isinstance(configuration, AirsConfiguration):
-            return _airs_key_origin(with_flags(options, configuration))
+            return _airs_key_origin(replace(options, airs=configuration))
         if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
             models, options = _models(configuration.model, options, allow_http=True)
             for model in models:
@@ -191,18 +192,10 @@ def with_guardrail(
     """
     configuration = guardrail.configuration
     if isinstance(configuration, AirsConfiguration):
-        return _with_account(with_flags(options, configuration), key)
-    if isinstance(configuration, JudgeConfiguration):
-        return _with_judge(options, configuration, key)
-    if isinstance(configuration, DecisionConfiguration):
-        return _with_decision(options, configuration, key)
+        return _with_account(replace(options, airs=configuration), key)
+    if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
+        return _with_model(options, configuration, key)
     return options
-
-
-def with_flags(options: RemoteOptions, configuration: AirsConfiguration) -> RemoteOptions:
-    """Return the options with a profile of AIRS, without looking for its key."""
-    flags = {name: value for name, value in configuration.flags.items() if value is not None}
-    return replace(options, flags=flags, rate=configuration.rate, batches=configuration.batch)
 
 
 def _with_account(options: RemoteOptions, typed: str) -> RemoteOptions:
@@ -219,9 +212,10 @@ def _with_account(options: RemoteOptions, typed: str) -> RemoteOptions:
     return options
 
 
-def _with_judge(
-    options: RemoteOptions, configuration: JudgeConfiguration, key: str
+def _with_model(
+    options: RemoteOptions, configuration: JudgeConfiguration | DecisionConfiguration, key: str
 ) -> RemoteOptions:
+    """Use a judge or decision model; a judge before it still writes wordings."""
     options = _with_model_key(options, configuration, key)
     models, options = _models(
         configuration.model,
@@ -229,35 +223,29 @@ def _with_judge(
         _with_shared_key(options),
         allow_http=configuration.allow_http,
     )
+    model = model_options(configuration, models)
+    writer = None if isinstance(model, JudgeOptions) else options.wording_model
+    return replace(options, model=model, writer=options.writer or writer)
+
+
+def model_options(
+    configuration: JudgeConfiguration | DecisionConfiguration, models: Sequence[ModelAddress]
+) -> ModelOptions:
+    """Return the judge or decision model of a configuration, with its models and their keys.
+
+    Raises GuardrailError.
+    """
     try:
-        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
-        judge = JudgeOptions.of(configuration, models, calls)
+        if isinstance(configuration, JudgeConfiguration):
+            return JudgeOptions.of(configuration, models)
+        return DecisionOptions.of(configuration, models[0])
     except TemplateError as error:
-        raise _template_error(error, configuration) from error
-    return replace(options, judge=judge, decision=None)
-
-
-def _with_decision(
-    options: RemoteOptions, configuration: DecisionConfiguration, key: str
-) -> RemoteOptions:
-    options = _with_model_key(options, configuration, key)
-    models, options = _models(
-        configuration.model,
-        options,
-        _with_shared_key(options),
-        allow_http=configuration.allow_http,
-    )
-    try:
-        calls = CallOptions.of(configuration, options.most_tokens, options.most_cost)
-        decision = DecisionOptions.of(configuration, models[0], calls)
-    except TemplateError as error:
-        raise _template_error(error, configuration) from error
-    return replace(options, decision=decision)
-
-
-def _template_error(error: TemplateError, configuration: Configuration) -> GuardrailError:
-    command = f"guardtui guardrails template {configuration.kind}"
-    return GuardrailError(f"{error}\n  '{command}' prints one to start from")
+        command = f"guardtui guardrails template {configuration.kind}"
+        raise GuardrailError(f"{error}\n  '{command}' prints one to start from") from error
+    except FormError as error:
+        raise GuardrailError(f"form: {error}") from error
+    except OptionError as error:
+        raise GuardrailError(f"model-option: {error}") from error
 
 
 def _with_model_key(
@@ -301,9 +289,7 @@ def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptio
 
 def _in_use(options: RemoteOptions) -> tuple[ModelAddress, ...]:
     """Return the models among the options that scans use."""
-    if options.decision is not None:
-        return (options.decision.model,)
-    return () if options.judge is None else options.judge.models
+    return () if options.model is None else options.model.models
 
 
 def _writing(options: RemoteOptions) -> tuple[ModelAddress, ...]:

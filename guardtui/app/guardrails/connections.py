@@ -10,7 +10,6 @@ from guardtui.app.guardrails.choice import (
     MODELS,
     SETTING,
     read_choice,
-    with_flags,
     write_choice,
 )
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -21,9 +20,10 @@ from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import DECISION, ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
+from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.session.store import SessionStore, StoreError
 
@@ -75,7 +75,7 @@ class Connections:
         if before.kind == ENGINE:
             self._chosen = before
         elif before.name and isinstance(before.configuration, AirsConfiguration):
-            self._options = with_flags(self._options, before.configuration)
+            self._options = replace(self._options, airs=before.configuration)
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Connections:
     @property
     def _named_by_flags(self) -> bool:
         named = self._options.guardrail is not None or self._options.model is not None
-        return named or bool(self._options.flags.get("profile"))
+        return named or bool(self._options.airs.profile)
 
     def _read_choice(self) -> NamedGuardrail | None:
         try:
@@ -189,11 +189,11 @@ class Connections:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
-        elif options.decision is not None and choice.kind == DECISION:
+        elif options.model is not None and choice.kind == DECISION:
             # The version that answers is unknown before the first answer.
-            chosen = replace(chosen, models=(inert(options.decision.model.name),))
-        elif options.judge is not None and choice.kind == JUDGE:
-            chosen = options.judge.scanner().settings.guardrail
+            chosen = replace(chosen, models=(inert(options.model.models[0].name),))
+        elif options.model is not None and choice.kind == JUDGE:
+            chosen = options.model.scanner().settings.guardrail
         self._options, self._chosen = options, choice
         self._asks_airs = choice.kind == AIRS
         self._chosen_guardrail, self._only_chosen = chosen, False
@@ -303,7 +303,8 @@ class Connections:
     def warn(self, message: str, *, error: bool = False) -> None:
         """Show a message that may contain text of a service, made inert."""
         severity: Severity = "error" if error else "warning"
-        self._author.notify(message, title=self.who, severity=severity, seconds=READING_TIME)
+        title = "" if message.startswith(self.who) else self.who
+        self._author.notify(message, title=title, severity=severity, seconds=READING_TIME)
 
     # --- stored in the session -------------------------------------------------------------
 

@@ -7,10 +7,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.session_keys import SessionKeys
 
 if TYPE_CHECKING:
@@ -25,30 +26,26 @@ JUDGE = "judge"
 ModelOptions: TypeAlias = "JudgeOptions | DecisionOptions"
 """Options of a guardrail that is a model."""
 
+NO_PROFILE = AirsConfiguration.model_validate({})
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
     """Options of remote guardrails; the others come from the environment and its file.
 
-    `flags` are settings of AIRS. `environment` and `config` replace those of the process, for a
-    sandbox. `rate` is in scans a second. `fresh` ignores cached verdicts; `batches` uses the batch
-    API of AIRS. Models use at most `most_tokens` and `most_cost` in a run. `guardrail` was named on
-    the command line. With a `judge` or a `decision` model, scans use it instead of AIRS; `epochs`
-    are the scans of each prompt. A `writer` writes wordings, and only its first model is asked.
-    `keys` were typed or are from a keyring and take precedence.
+    `airs` is the profile of AIRS. `environment` and `config` replace those of the process, for a
+    sandbox. `fresh` ignores cached verdicts. `guardrail` was named on the command line. With a
+    `model`, a judge or a decision model, scans use it instead of AIRS; `epochs` are the scans of
+    each prompt. A `writer` writes wordings, and only its first model is asked. `keys` were typed or
+    are from a keyring and take precedence.
     """
 
-    flags: Mapping[str, str | int | None] = field(default_factory=dict)
+    airs: AirsConfiguration = NO_PROFILE
     environment: Mapping[str, str] | None = None
     config: Path | None = None
-    rate: float | None = None
     fresh: bool = False
-    batches: bool = False
-    most_tokens: int | None = None
-    most_cost: float | None = None
     guardrail: NamedGuardrail | None = None
-    judge: JudgeOptions | None = None
-    decision: DecisionOptions | None = None
+    model: ModelOptions | None = None
     writer: JudgeOptions | None = None
     epochs: Epochs | None = None
     keys: SessionKeys = field(default_factory=SessionKeys)
@@ -60,23 +57,20 @@ class RemoteOptions:
 
     def configured(self) -> AirsSettings:
         """Load the settings of AIRS, even if incomplete. Raises AirsError."""
-        return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
-
-    @property
-    def model(self) -> ModelOptions | None:
-        """The decision model or the judge used by scans; None for AIRS."""
-        return self.decision or self.judge
+        return self.keys.for_airs(AirsSettings.load(self.airs.flags, self.environment, self.config))
 
     @property
     def allow_http(self) -> bool:
         """Whether unencrypted http is allowed to models on other machines."""
-        known = (self.judge, self.decision, self.writer)
+        known = (self.model, self.writer)
         return any(options.calls.allow_http for options in known if options is not None)
 
     @property
     def wording_model(self) -> JudgeOptions | None:
         """The language model that writes wordings: the writer, or the judge's first model."""
-        known = self.writer or self.judge
+        known = self.writer
+        if known is None and self.model is not None and self.model.scanner_name == JUDGE:
+            known = cast("JudgeOptions", self.model)
         return None if known is None else replace(known, models=known.models[:1])
 
     def settings(self) -> AirsSettings:
@@ -90,14 +84,11 @@ class RemoteOptions:
 
         Other variables with names like secrets are not included.
         """
-        keys = self.judge.keys if self.judge is not None else ()
-        secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
+        keys = self.model.keys if self.model is not None else ()
+        secrets = {f"the key of model {number}": key.reveal() for number, key in enumerate(keys, 1)}
         secrets |= self.keys.secrets()
         for key in self.writer.keys if self.writer is not None else ():
             secrets["the key of the writer"] = key.reveal()
-        if self.decision is not None:
-            for key in self.decision.keys:
-                secrets["the key of the decision model"] = key.reveal()
         with contextlib.suppress(AirsError):  # unreadable settings are never sent
             settings = self.configured()
             of_airs = {
@@ -113,11 +104,11 @@ class RemoteOptions:
         # Imported when needed, since the client of AIRS is large.
         from guardtui.scanners.airs.connection import AirsConnection
         from guardtui.scanners.local.vectors import cache_folder
-        from guardtui.session.topic_revisions import SqliteTopicRevisions
+        from guardtui.session.caches import SqliteTopicRevisions
 
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(
-            replace(settings, profile=profile), rate=self.rate, revisions=revisions
+            replace(settings, profile=profile), rate=self.airs.rate, revisions=revisions
         )
 
 

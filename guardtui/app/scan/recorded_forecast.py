@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.estimates import BOUNDED_RATES, RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import (
@@ -30,37 +28,13 @@ from guardtui.forecast.forecaster import (
     guardrails,
     scans_of,
 )
-from guardtui.forecast.trust import Trust, check_forecasts
+from guardtui.forecast.trust import check_forecasts
+from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, RecordedTrust
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedGuardrail:
-    """A guardrail with verdicts in a session, the other such guardrails, and all iterations."""
-
-    settings: ScannerSettings
-    others: tuple[ScannerSettings, ...]
-    iterations: tuple[Iteration, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedForecast:
-    """A forecast with the iterations it is based on, oldest first.
-
-    `compared` is the newest scan of the whole prompt set; `measured` is the newest complete scan of
-    the forecast definition. Both may be None.
-    """
-
-    guardrail: RecordedGuardrail
-    forecast: Forecast
-    prompts: PromptSet
-    scans: tuple[Iteration, ...]
-    compared: Iteration | None
-    measured: Iteration | None
 
 
 def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> RecordedGuardrail:
@@ -140,20 +114,6 @@ def forecast_recorded(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedTrust:
-    """Every scan of a guardrail compared with its forecast.
-
-    The checks refer to iterations by their index in `guardrail`. `engine` gave the engine's
-    verdicts.
-    """
-
-    guardrail: RecordedGuardrail
-    trust: Trust
-    prompts: PromptSet
-    engine: ScannerSettings
-
-
 def check_recorded(
     topic_path: Path,
     prompts: PromptSet,
@@ -194,12 +154,8 @@ def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | No
     fits = scan.key.same_subject(forecast.topic, forecast.prompt_set)
     if not fits or grounds.settings.guardrail != scan.settings.guardrail:
         return None
-    expected = (rates.coverage, rates.tpr, rates.tnr, rates.accuracy)
     return ForecastBefore(
-        {
-            name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
-            for name, rate in zip(BOUNDED_RATES, expected, strict=True)
-        },
+        rates.by_name,
         grounds.scans,
         grounds.asked,
         forecast.triggers.astype(np.float32),

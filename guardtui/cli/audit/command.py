@@ -10,21 +10,21 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.audit.inputs import AuditInputs, AuditTopic, find_inputs
+from guardtui.cli.audit.inputs import AuditInputs, AuditTopic
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
 from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine
-from guardtui.cli.options import FILE, Fraction, engine_options, reading_options
-from guardtui.cli.output_options import check_outputs, choose, outputs_option
+from guardtui.cli.options import FILE, SHARE, engine_options, reading_options
+from guardtui.cli.output_options import check_outputs, choose, format_choice, outputs_option
 from guardtui.cli.progress import watched
 from guardtui.domain.figures import count_text, threshold_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Wanted
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
-from guardtui.domain.profile_labels import TopicPrompts, all_prompts
+from guardtui.domain.profile_labels import all_prompts
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -37,7 +37,7 @@ from guardtui.scanners.base import Report, Scanner
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.profile_scans import ProfileScan
-from guardtui.session.report_reader import session_file
+from guardtui.session.session_file import session_file
 
 _FINDINGS = 3  # of one prompt set, listed one by one
 _NAME_CHARACTERS = 60
@@ -59,22 +59,17 @@ _NAME_CHARACTERS = 60
     help="What happens to prompts that no topic matches (default: block with an allow topic, else "
     "allow).",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(DOCUMENT_FORMATS),
-    help="Format of the report (default: by the file's ending, else table).",
-)
+@format_choice(DOCUMENT_FORMATS)
 @outputs_option
 @click.option(
     "--min-coverage",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="Exit with 1 if coverage of the whole profile is below X (0 to 1).",
 )
 @click.option(
     "--min-topic-coverage",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="Exit with 1 if coverage of a topic by itself is below X (0 to 1).",
 )
@@ -106,7 +101,7 @@ def command(
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 129, 130, 143: ended by a signal.
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
-    inputs = find_inputs(topics, prompts, reading or AS_WRITTEN)
+    inputs = AuditInputs(topics, prompts, reading or AS_WRITTEN)
     sessions = {session_file(topic.path) for topic in inputs.topics}
     check_outputs(outputs, *inputs.files, *sorted(sessions))
     _say_findings(inputs)
@@ -140,7 +135,7 @@ def _say_findings(inputs: AuditInputs) -> None:
 
 
 def _evaluate(inputs: AuditInputs, scanner: Scanner, *, closed: bool) -> ProfileEvaluation:
-    together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
+    together = all_prompts([(topic.topic, topic.prompts) for topic in inputs.topics])
     scan = ProfileScan(scanner)
 
     async def evaluate() -> ProfileEvaluation:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from guardtui.app.guardrails.check import KEY, check_airs
 from guardtui.app.guardrails.check_result import CheckResult
-from guardtui.cli import diagnostics
-from guardtui.cli.airs_service import known_revisions, run_async
+from guardtui.cli import diagnostics, signals
+from guardtui.cli.airs_service import known_revisions
 from guardtui.domain.text import display_text
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import ErrorKind, ServiceError, inert
@@ -45,7 +45,7 @@ def examine_airs(
     yield from _settings_facts(settings)
     diagnostics.progress("asking AIRS")
     try:
-        yield from run_async(_service_facts(settings, everywhere))
+        yield from signals.run(_service_facts(settings, everywhere))
     finally:
         diagnostics.progress("")
 

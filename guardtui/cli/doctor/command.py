@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -22,27 +23,15 @@ from guardtui.cli.guardrail_options import (
     GuardrailFlags,
     guardrail_option,
 )
+from guardtui.cli.options import json_option
 from guardtui.cli.output import write
 
 BAD = ("missing", "failed")
 """States that prevent work."""
 
-_DEPENDENCIES = (
-    "click",
-    "numpy",
-    "onnxruntime",
-    "platformdirs",
-    "polars",
-    "pydantic",
-    "ruamel.yaml",
-    "scipy",
-    "textual",
-    "tokenizers",
-)
-
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @guardrail_option(
     "Check this guardrail instead, in depth: airs, airs:PROFILE, judge:URL#MODEL, "
     "decision:URL#MODEL, or a name."
@@ -103,11 +92,12 @@ def examine() -> Iterator[CheckResult]:
 
 
 def _versions() -> Iterator[CheckResult]:
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, requires, version
 
     yield CheckResult("guardtui", "ok", __version__)
     yield CheckResult("python", "ok", sys.version.split()[0])
-    for name in _DEPENDENCIES:
+    needed = [line for line in requires("guardtui") or () if "extra ==" not in line]
+    for name in sorted(re.split(r"[^\w.-]", line)[0] for line in needed):
         try:
             yield CheckResult(name, "ok", version(name))
         except PackageNotFoundError:
@@ -196,7 +186,7 @@ def _encoders() -> Iterator[CheckResult]:
 
 def _sample_data() -> CheckResult:
     from guardtui.files.problems import FileError
-    from guardtui.session.workspace import sample_folder
+    from guardtui.session.topic_places import sample_folder
 
     try:
         folder = sample_folder()

@@ -9,25 +9,26 @@ from guardtui.app.guardrails.check import JUDGE_REMEDY, judged_prompts
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.cli import diagnostics, signals
-from guardtui.cli.model_scans import judge_options
 from guardtui.cli.progress import progress_text
+from guardtui.cli.scans.models import configured_model
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.models.attacks import TOPIC, Attack, attacks
-from guardtui.scanners.models.judge import JudgePanel
+from guardtui.scanners.models.judge import JudgeOptions, JudgePanel
 from guardtui.scanners.models.scanner import ModelScanner
 
 _RETRIES = 2
 
 
 def examine_judge(guardrail: NamedGuardrail) -> list[CheckResult]:
-    """Yield a fact for each key and attack, and a conclusion. Raises as `judge_options`.
+    """Yield a fact for each key and attack, and a conclusion. Raises as `configured_model`.
 
     No cache is read or written, since services change their models.
     """
-    options = judge_options(guardrail)
+    options = configured_model(guardrail.configuration)
+    assert isinstance(options, JudgeOptions)  # noqa: S101 - by its kind
     options = replace(options, calls=replace(options.calls, retries=_RETRIES))
     scanner = options.scanner()
     keys = [

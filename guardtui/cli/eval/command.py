@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.expressions import EpochFlags, epoch_options, own_metric_option, plugin_option
+from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
 from guardtui.cli.options import (
     FILE,
-    Fraction,
+    INSIDE,
+    SHARE,
     RunOptions,
-    budget_options,
+    prompts_option,
     reading_options,
     threshold_option,
 )
@@ -25,13 +25,12 @@ from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.session.epochs import Epochs
 
 
 _UNFIT = {
     "--threshold": ("airs", "judge"),
     "--fresh": ("engine",),
-    "--budget": ("engine", "airs"),
-    "--max-tokens": ("engine", "airs"),
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
@@ -46,7 +45,8 @@ class EvalRequest:
     guardrail: NamedGuardrail
     options: RunOptions
     gates: Gates
-    repeats: EpochFlags
+    epochs: Epochs | None
+    repeat: str | None
     format_name: str | None
     outputs: tuple[Path, ...]
     variants: frozenset[str]
@@ -68,8 +68,12 @@ class EvalRequest:
         """Parse the values of the command's options. Raises UsageError and `ConfigError`."""
         gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
-        repeats = EpochFlags(values.pop("epochs"), values.pop("reducer"), values.pop("repeat"))
-        repeats.check_usage(baseline=values["baseline"] is not None)
+        repeat = values["repeat"]
+        if repeat == "flipped" and values["baseline"] is None:
+            raise click.UsageError("--repeat flipped needs --baseline")
+        epochs = parse_epochs(values.pop("epochs"), values.pop("reducer"))
+        if repeat is not None and epochs is None:
+            raise click.UsageError("--repeat needs --epochs of at least 2")
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
         guardrail = values.pop("guardrail").select(values["topic"])
@@ -78,9 +82,7 @@ class EvalRequest:
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
-        if values["within"] is not None and math.isnan(values["within"]):
-            raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
-        if values["within"] is not None and repeats.repeat is not None:
+        if values["within"] is not None and repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         variants = variants_of(values)
         if not values["thresholds"] and (values["min_tpr"], values["min_tnr"]) != (None, None):
@@ -89,7 +91,7 @@ class EvalRequest:
             guardrail=guardrail,
             options=options,
             gates=gates,
-            repeats=repeats,
+            epochs=epochs,
             variants=variants,
             **values,
         )
@@ -100,8 +102,6 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     given = {
         "--threshold": options.threshold is not None,
         "--fresh": options.fresh,
-        "--budget": options.budget is not None,
-        "--max-tokens": options.max_tokens is not None,
         "--with": bool(options.companion_paths),
     }
     for option, kinds in _UNFIT.items():
@@ -119,13 +119,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 
 @click.command("eval")
 @click.argument("topic", type=FILE)
-@click.option(
-    "--prompts",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
-)
+@prompts_option
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
@@ -153,7 +147,6 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     "(repeatable).",
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached verdicts.")
-@budget_options
 @click.option(
     "--thresholds",
     is_flag=True,
@@ -161,13 +154,13 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 @click.option(
     "--min-tpr",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="With --thresholds: minimum TPR of the best threshold.",
 )
 @click.option(
     "--min-tnr",
-    type=Fraction(),
+    type=SHARE,
     metavar="X",
     help="With --thresholds: minimum TNR of the best threshold.",
 )
@@ -179,7 +172,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 @click.option(
     "--within",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=INSIDE,
     metavar="X",
     help="With --flips: scan in rounds, the most informative prompts first, until the 95 % "
     "interval of coverage is at most ± X (such as 0.02).",
@@ -191,6 +184,12 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="With --flips: scan in rounds, with at most N calls.",
 )
 @epoch_options
+@click.option(
+    "--repeat",
+    type=click.Choice(("all", "flipped", "near")),
+    help="With --epochs, the prompts to scan again: all (default), flipped (since the baseline) "
+    "or near (the embedded engine's threshold).",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1, 512),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +15,11 @@ from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import InputError, error, note
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
-from guardtui.cli.expressions import load_plugins, own_metrics, parse_epochs, repeated_rows
+from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
-from guardtui.cli.scan_run import Repetition, ScanRun, make_run, say_notes
-from guardtui.domain.comparison import compare
+from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
+from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSet
@@ -30,14 +30,17 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
-from guardtui.session.epochs import Epochs
 from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
-from guardtui.session.report_reader import RecordedError, session_file
+from guardtui.session.session_file import session_file
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
+
+
+_NEAR = 0.1
+"""Maximum distance of a score of the embedded engine from its threshold that counts as near."""
 
 
 def evaluate(request: EvalRequest) -> int:
@@ -45,13 +48,12 @@ def evaluate(request: EvalRequest) -> int:
 
     Errors in the request are found before the files are read.
     """
-    epochs = parse_epochs(request.repeats)
     files = _files_read(request)
     outputs = _outputs(request, files)
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
     run = make_run(request.guardrail, request.options)
-    report = _report(request, run, epochs, metrics, outputs)
+    report = _report(request, run, metrics, outputs)
     if request.thresholds:
         evaluation = report.evaluation
         if run.remote and evaluation.metrics.missing:
@@ -110,7 +112,6 @@ def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
 def _report(
     request: EvalRequest,
     run: ScanRun,
-    epochs: Epochs | None,
     metrics: Sequence[OwnMetric],
     outputs: Sequence[ReportOutput],
 ) -> ReportInput:
@@ -121,14 +122,19 @@ def _report(
     say_findings(prompts)
     say_blank_texts(request.topic, topic)
     _require_cluster(request, prompts)
-    repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
-    run = run.settled(request.topic, topic, prompts, before)
     rounds = _flip_rounds(request, topic, prompts)
-    rows = _rows_in_doubt(request, run, epochs, topic, prompts) if rounds is None else None
-    begin = None if rounds is None else rounds.begin
-    repetition = Repetition(epochs, repeated, rows, begin)
-    evaluation = run.evaluate(topic, prompts, companions, repetition)
-    evaluation, fit = run.fitted(evaluation)
+    job = ScanJob(
+        request.topic,
+        topic,
+        prompts,
+        companions,
+        before,
+        request.epochs,
+        repeated=_repeated(request, topic, prompts, before),
+        rows=None if rounds else _rows_in_doubt(request, run, topic, prompts),
+        begin=None if rounds is None else rounds.begin,
+    )
+    evaluation, fit = run.evaluate(job)
     settings = evaluation.settings.titled(request.guardrail.name)
     evaluation = replace(evaluation, settings=settings)
     say_notes(prompts, evaluation)
@@ -147,11 +153,11 @@ def _report(
         comparison=comparison,
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
-        profile=run.profile,
+        profile=evaluation.settings.guardrail.profile,
         baseline_number=number,
         companions=companions.topics,
         cluster=request.cluster or "",
-        reducer=epochs.name if epochs else "",
+        reducer=request.epochs.name if request.epochs else "",
         prompt_path=path_from_here(Path(prompts.source)),
         every_mistake=request.every_mistake,
         fit=fit,
@@ -173,7 +179,7 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 
 
 def _rows_in_doubt(
-    request: EvalRequest, run: ScanRun, epochs: Epochs | None, topic: Topic, prompts: PromptSet
+    request: EvalRequest, run: ScanRun, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
     """Return the rows that --flips scans, the most doubtful first; None for all.
 
@@ -185,10 +191,10 @@ def _rows_in_doubt(
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.session.scan_order import forecast_order
 
-    wanted = measured_with(run.settings.guardrail, epochs)
+    wanted = measured_with(run.guardrail, request.epochs)
     guardrail = recorded_guardrail(request.topic, wanted)
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
-    rows = forecast_order(recorded.forecast.changes).likely_rows
+    _, rows = forecast_order(recorded.forecast.changes)
     note(
         f"{len(rows):,} of {len(prompts):,} prompts may change, by the forecast of "
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
@@ -206,13 +212,10 @@ def _companions(request: EvalRequest, topic: Topic) -> Companions:
 
 
 def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
-    """Return the baseline, and the number of its iteration. Raises `InputError`."""
+    """Return the baseline, and the number of its iteration. Raises `RecordedError`."""
     if request.baseline is None:
         return None, None
-    try:
-        named = find_baseline(request.baseline, request.topic)
-    except RecordedError as error:
-        raise InputError(str(error)) from error
+    named = find_baseline(request.baseline, request.topic)
     return named.evaluation, named.number
 
 
@@ -226,9 +229,29 @@ def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:
         )
 
 
-def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], float]:
-    """Return scores of the embedded engine, float32 [N], and its threshold."""
-    evaluation = LocalScanner(threshold=FITTED).evaluate_now(topic, prompts)
-    assert evaluation is not None  # noqa: S101 - nothing stops it
-    assert evaluation.settings.threshold is not None  # noqa: S101 - the engine has one
-    return evaluation.verdicts.score, evaluation.settings.threshold
+def _repeated(
+    request: EvalRequest, topic: Topic, prompts: PromptSet, before: Evaluation | None
+) -> Callable[[Evaluation], NDArray[np.intp]] | None:
+    """Return the function that chooses the rows to scan again after the first epoch; None for all.
+
+    `before` is the baseline.
+    """
+    if request.repeat == "flipped" and before is not None:
+        baseline = before
+
+        def flipped(now: Evaluation) -> NDArray[np.intp]:
+            changes = compare(baseline, now).changes
+            return np.flatnonzero((changes == Change.REGRESSION) | (changes == Change.FIX))
+
+        return flipped
+    if request.repeat == "near":
+
+        def near(now: Evaluation) -> NDArray[np.intp]:
+            engine = LocalScanner(threshold=FITTED).evaluate_now(topic, prompts)
+            assert engine is not None  # noqa: S101 - nothing stops it
+            assert engine.settings.threshold is not None  # noqa: S101 - the engine has one
+            distances = np.abs(engine.verdicts.score - engine.settings.threshold)
+            return np.flatnonzero(distances <= _NEAR)
+
+        return near
+    return None

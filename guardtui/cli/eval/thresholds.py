@@ -46,7 +46,7 @@ def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
         "a gate": request.gates != Gates(),
         "--baseline": request.baseline,
         "--flips": request.flips,
-        "--epochs": request.repeats.epochs,
+        "--epochs": request.epochs,
         "--with": request.options.companion_paths,
         "--metric": request.metrics,
         "--cluster": request.cluster,

@@ -22,21 +22,21 @@ from guardtui.cli.expressions import (
     named_scorers,
     plugin_option,
 )
-from guardtui.cli.options import FILE, output_option
+from guardtui.cli.options import FILE, Number, output_option
 from guardtui.cli.output import check_output, write
-from guardtui.cli.output_options import format_for
+from guardtui.cli.output_options import format_choice, format_for
 from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
-from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
-from guardtui.reports.score_base import ScoreReport
+from guardtui.files.output_files import OutputSet, load_outputs
 from guardtui.reports.score_document import FORMATS, write_scores
+from guardtui.reports.score_report import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
 from guardtui.scorer.types import is_unscored
+from guardtui.session.caches import SqliteCache, open_answers
 from guardtui.session.graders import Graders, ScoreError
-from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
@@ -79,12 +79,7 @@ _BAR = 24
 @click.option(
     "--group", metavar="COLUMN", help="Also report metrics for each value of this column."
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(FORMATS),
-    help="Format of the report (default: that of the file's ending, or table).",
-)
+@format_choice(FORMATS)
 @output_option
 @click.option(
     "--model",
@@ -112,7 +107,7 @@ _BAR = 24
 )
 @click.option(
     "--sample-timeout",
-    type=click.FloatRange(0.1, 86_400),
+    type=Number(0.1, 86_400),
     default=5.0,
     metavar="SECONDS",
     help="Time for one scorer to compute the score of one row, without the time that it waits for "
@@ -159,39 +154,34 @@ def command(
         judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
     format_name = format_for(format_name, output, "table", FORMATS)
-    try:
-        make = grader_maker(
-            concurrency=concurrency,
-            retries=retries,
-            allow_http=allow_http,
-            models=[*models, *chain(*roles.values()), *models_named(scorers)],
-        )
-        graders = _graders({"--model": models, **roles}, make, fresh)
-        outputs = _loaded(file, judges)
-        cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
-        if cluster is not None:
-            _require_values(outputs, cluster)
-        require_epochs(outputs, reduce)
-        if cluster is not None or group is not None:
-            judges = [
-                replace(judge, metrics=with_standard_errors(judge.metrics, cluster))
-                for judge in judges
-            ]
-        with _warnings():
-            scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
-            failed = any(scores.errors for scores in scored)
-            if (models or roles) and not failed and not graders.sent + graders.cached:
-                option = "--model" if models else "--model-role"
-                diagnostics.warn(f"no scorer used a model: {option} has no effect")
-            results = [
-                summarised(outputs, scores, reduce, group=group, cluster=cluster)
-                for scores in scored
-            ]
-        for result in results:
-            if format_name != "table" and (reason := result.without_metrics):
-                diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
-    except ScoreError as error:
-        raise InputError(str(error)) from error
+    make = grader_maker(
+        concurrency=concurrency,
+        retries=retries,
+        allow_http=allow_http,
+        models=[*models, *chain(*roles.values()), *models_named(scorers)],
+    )
+    graders = _graders({"--model": models, **roles}, make, fresh)
+    outputs = _loaded(file, judges)
+    cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
+    if cluster is not None:
+        _require_values(outputs, cluster)
+    require_epochs(outputs, reduce)
+    if cluster is not None or group is not None:
+        judges = [
+            replace(judge, metrics=with_standard_errors(judge.metrics, cluster)) for judge in judges
+        ]
+    with _warnings():
+        scored = _scored(outputs, judges, graders, models, roles, concurrency, sample_timeout)
+        failed = any(scores.errors for scores in scored)
+        if (models or roles) and not failed and not graders.sent + graders.cached:
+            option = "--model" if models else "--model-role"
+            diagnostics.warn(f"no scorer used a model: {option} has no effect")
+        results = [
+            summarised(outputs, scores, reduce, group=group, cluster=cluster) for scores in scored
+        ]
+    for result in results:
+        if format_name != "table" and (reason := result.without_metrics):
+            diagnostics.warn(f"{result.scores.judge.expression}: {reason}")
     report = ScoreReport(
         outputs, results, group, cluster,
         models=list(graders.known), roles=graders.names_of(roles),
@@ -210,12 +200,12 @@ def _graders(
     fresh: bool,
 ) -> Graders:
     """Return the named models, from --model or by role. Raises InputError."""
-    cache: list[AnswerCache] = []
+    cache: list[SqliteCache] = []
 
-    def opened() -> AnswerCache:
+    def opened() -> SqliteCache:
         # Only a run with a model needs the file.
         if not cache:
-            cache.append(AnswerCache(cache_folder()))
+            cache.append(open_answers(cache_folder()))
             if not cache[0].works:
                 diagnostics.warn(
                     f"{cache[0].path}: cannot be used, so grades are not cached\n"
@@ -242,10 +232,7 @@ def _graders(
 
 
 def _loaded(file: Path, judges: Sequence[NamedScorer]) -> OutputSet:
-    try:
-        outputs = load_outputs(file)
-    except OutputFileError as error:
-        raise InputError(str(error)) from error
+    outputs = load_outputs(file)
     for finding in outputs.findings:
         if finding.code == "target" and not any(
             finds_empty_target(judge.scorer) for judge in judges

@@ -9,22 +9,19 @@ from pathlib import Path
 import click
 
 from guardtui.app.airs.profile_changes import Placement, ProfileChanges, ShowChanges
-from guardtui.cli import diagnostics
-from guardtui.cli.airs_scans import require_sendable
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
-    agreement_options,
     airs_option,
     connect,
     failures_told,
     revert_line,
-    run_async,
     settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
-from guardtui.cli.topics.author import TerminalAuthor
-from guardtui.cli.topics.wait import is_live, wait_options
+from guardtui.cli.scans.airs import require_sendable
+from guardtui.cli.topics.changes import agreement_options, agrees, is_live, show, wait_options, warn
 from guardtui.domain.topic import Topic
 from guardtui.files.topic_files import load_topic
 from guardtui.http.errors import ServiceError
@@ -75,7 +72,6 @@ def apply_(
     settings = settings_of(guardrail, topic)
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
-    author = TerminalAuthor(yes=yes)
 
     async def work() -> int:
         changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
@@ -84,23 +80,23 @@ def apply_(
             plan = await changes.plan(connection, definition, placement)
         if plan is None:
             raise InputError("AIRS needs a service account to change topics")
-        question = ShowChanges.of(connection, plan)
-        author.show(question)
+        shown = ShowChanges.of(connection, plan)
+        show(shown)
         if dry_run:
             return Exit.DONE
         row = plan.profile
         if plan.changes:
-            if not await author.ask(question):
+            if not agrees("Apply?", yes=yes):
                 return Exit.INTERRUPTED
             done = await _apply(changes, connection, topic, definition, plan, placement)
             row = done.profile
             diagnostics.note(f"applied: revision {row.revision} of the profile")
             if done.changes != plan.changes:
                 diagnostics.note("\n".join(f"  {change}" for change in done.changes))
-            author.warn([text for text in done.warnings if text not in plan.warnings])
+            warn([text for text in done.warnings if text not in plan.warnings])
         return Exit.DONE if no_wait else await is_live(connection, definition, row, wait_limit)
 
-    return run_async(work())
+    return signals.run(work())
 
 
 def _definition(path: Path) -> Topic:

@@ -10,19 +10,17 @@ from typing import Any
 import click
 
 from guardtui.app.airs.tenant_topics import TenantTopics, read_listing
-from guardtui.cli import diagnostics
-from guardtui.cli.airs_scans import require_sendable
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
     airs_option,
     failures_told,
     open_management,
-    run_async,
     settings_of,
-    table,
 )
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.options import FILE
-from guardtui.cli.output import write
+from guardtui.cli.options import FILE, json_option
+from guardtui.cli.output import table, write
+from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.topics.apply import apply_
 from guardtui.cli.topics.delete import delete, named
 from guardtui.cli.topics.revert import revert
@@ -51,14 +49,14 @@ command.add_command(delete)
 
 @command.command("list")
 @airs_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_(guardrail: GuardrailFlags, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 
     With a profile, also the action of each topic and the revision that the profile uses.
     """
     settings = settings_of(guardrail)
-    listing = run_async(_read(settings))
+    listing = signals.run(_read(settings))
     row = listing.profile
     if as_json:
         data = {
@@ -88,7 +86,7 @@ def get(name: str, guardrail: GuardrailFlags, as_json: bool) -> None:
     NAME is the topic's name or its id.
     """
     settings = settings_of(guardrail)
-    listing = run_async(_read(settings))
+    listing = signals.run(_read(settings))
     topic = named(listing.topics, name)
     if as_json:
         write(json.dumps(topic.model_dump(mode="json"), indent=2) + "\n")
@@ -110,7 +108,7 @@ def create(topic: Path, guardrail: GuardrailFlags) -> None:
     definition = load_topic(topic).topic
     require_sendable(definition)
     settings = settings_of(guardrail, topic)
-    made = run_async(_create(settings, definition))
+    made = signals.run(_create(settings, definition))
     write(f"{made.topic_id}\n")
     diagnostics.note(f"made, at revision {made.revision}; no profile uses it yet")
 

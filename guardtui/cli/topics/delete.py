@@ -9,19 +9,16 @@ from difflib import get_close_matches
 import click
 
 from guardtui.app.airs.tenant_topics import Holder, holder_lines, holders, is_address
-from guardtui.app.ports import Confirm
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
-    agreement_options,
     airs_option,
     failures_told,
     open_management,
-    run_async,
     settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.topics.author import TerminalAuthor
+from guardtui.cli.topics.changes import agreement_options, agrees
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.models import CustomTopic
@@ -53,7 +50,6 @@ def delete(
     if updated_by and not force:
         raise click.UsageError("--updated-by is for --force only: omit it")
     settings = settings_of(guardrail)
-    author = TerminalAuthor(yes=yes)
 
     async def work() -> int:
         with failures_told():
@@ -72,7 +68,7 @@ def delete(
             diagnostics.warn(f"it is taken out of these profiles:\n{_lines(profiles)}")
         if dry_run:
             return Exit.DONE
-        if not await author.ask(Confirm("Delete it?", "Delete", "Cancel")):
+        if not agrees("Delete it?", yes=yes):
             return Exit.INTERRUPTED
         try:
             message = await _delete(settings, topic, updated_by if force else "")
@@ -84,7 +80,7 @@ def delete(
         diagnostics.note(message)
         return Exit.DONE
 
-    return run_async(work())
+    return signals.run(work())
 
 
 def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:

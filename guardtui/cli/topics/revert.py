@@ -9,25 +9,22 @@ import click
 
 from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.airs.revert_steps import RevertStep, UnreadableJournalError, steps_back
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
-    agreement_options,
     airs_option,
     connect,
     failures_told,
     revert_line,
-    run_async,
     settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
-from guardtui.cli.topics.author import TerminalAuthor
-from guardtui.cli.topics.wait import is_live, wait_options
+from guardtui.cli.topics.changes import agreement_options, agrees, is_live, show, wait_options, warn
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.lifecycle import Reverted
+from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.session.applied import AppliedLog
-from guardtui.session.report_reader import has_session
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
 
@@ -58,31 +55,29 @@ def revert(
         raise _nothing(topic, connection)
     log = AppliedLog(SessionStore(topic), connection.key)
     steps = _steps(log, topic, connection, everything)
-    author = TerminalAuthor(yes=yes)
 
     async def work() -> int:
         changes = ProfileChanges(lambda _: log)
         done = None
         for number, step in enumerate(steps):
             with failures_told(_so_far(number)):
-                shown = await connection.plan_revert(step.way)
-            question = ShowChanges.of(connection, shown, reverts=True)
-            author.show(question)
+                plan = await connection.revert(step.way, send=False)
+            show(ShowChanges.of(connection, plan, reverts=True))
             if dry_run:
                 continue
-            if shown.changes and not await author.ask(question):
+            if plan.changes and not agrees("Go back?", yes=yes):
                 return Exit.INTERRUPTED
             done = await _revert(changes, connection, topic, step, _so_far(number))
             if number + 1 < len(steps):
                 steps[number + 1] = steps[number + 1].after(step, done)
             diagnostics.note(f"reverted: revision {done.profile.revision} of the profile")
-            author.warn([text for text in done.warnings if text not in shown.warnings])
+            warn([text for text in done.warnings if text not in plan.warnings])
         if done is None or no_wait:
             return Exit.DONE
         probe = steps[-1].probe
         return await is_live(connection, probe, done.profile, wait_limit, as_expected=False)
 
-    return run_async(work())
+    return signals.run(work())
 
 
 async def _revert(

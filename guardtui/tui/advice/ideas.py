@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Search, SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
-from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas, gain_text, transfer_text
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
 from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
 from guardtui.app.problems import READING_TIME
@@ -74,7 +73,7 @@ _EXPLAINED = {
     IdeaKind.WORDINGS: (
         "The model is shown the definition and at most half of the mistakes, in one call. Its "
         "wordings are measured like other edits, without the prompts that it saw, and added to "
-        "this list if they certainly help.\n"
+        "this list if they are proven to help.\n"
     ),
 }
 
@@ -88,12 +87,8 @@ class Wish(StrEnum):
     WORDINGS = "wordings"
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The answer of the page; `idea` is the highlighted one, None if there are none."""
-
-    wish: Wish
-    idea: Idea | None
+Choice: TypeAlias = tuple[Wish, Idea | None]
+"""The answer of the page, with the highlighted idea; None if there are none."""
 
 
 class IdeasPage(EditList[Choice]):
@@ -113,7 +108,7 @@ class IdeasPage(EditList[Choice]):
 
     def __init__(self, ideas: Ideas, prompts: pl.Series) -> None:
         super().__init__(
-            [(Choice(Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
+            [((Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
         )
         self._ideas, self._prompts = ideas, prompts
 
@@ -131,7 +126,7 @@ class IdeasPage(EditList[Choice]):
         return idea_text(self._ideas.topic, self._ideas.ranked[index])
 
     def action_answer(self, wish: str) -> None:
-        self.dismiss(Choice(Wish(wish), self._idea))
+        self.dismiss((Wish(wish), self._idea))
 
     def action_rows(self) -> None:
         """Show the prompts that the highlighted edit fixes and breaks."""
@@ -161,7 +156,7 @@ def idea_line(idea: Idea) -> Text:
     """Return an idea in one line: its gain, fixes and regressions if measured, and its text."""
     line = Text()
     if idea.gain is not None:
-        line.append(f"{gain_text(idea.gain)}  ", "bold $text-success")
+        line.append(f"{idea.gain.text}  ", "bold $text-success")
     if idea.proposal is not None:
         fixes, regressions = len(idea.proposal.fixes), len(idea.proposal.regressions)
         line.append(f"✓{fixes:<3} ✗{regressions:<3} ", "$text-muted")
@@ -173,8 +168,8 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     proposal = idea.proposal
     if proposal is None:
         return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
-    expected = "" if not proposal.gain.proven else " on other prompts"
-    text = Text(f"Coverage {gain_text(proposal.gain)}{expected}.\n")
+    expected = " on other prompts" if proposal.gain.proven else ""
+    text = Text(f"Coverage {proposal.gain.text}{expected}.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
         f"{rate_text(proposal.after.coverage)}, {len(proposal.fixes)} fixes, "
@@ -188,9 +183,8 @@ def idea_text(current: Topic, idea: Idea) -> Text:
             f"{rate_text(after.coverage)}.\n",
             "$text-muted",
         )
-    transfer = transfer_text(proposal)
-    if transfer:
-        text.append(f"{capitalized(transfer)}.\n", "$text-muted")
+    if proposal.transfer_text:
+        text.append(f"{capitalized(proposal.transfer_text)}.\n", "$text-muted")
     if proposal.origin:
         text.append(f"From {display_start(proposal.origin, 300)}.\n", "$text-muted")
     text.append("\n").append_text(difference_text(current, proposal.topic))
@@ -219,6 +213,8 @@ def rows_text(proposal: Proposal, prompts: pl.Series) -> Text:
 class IdeaFeature:
     """Shows the best idea in a line and all on a page, and takes one."""
 
+    follows = ("ideas", "topic", "evaluation")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
@@ -236,8 +232,6 @@ class IdeaFeature:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show the best idea for the current definition."""
-        if new.ideas is old.ideas and new.topic == old.topic and new.evaluation is old.evaluation:
-            return
         ideas = self._current(new)
         pending = ""
         if ideas is None:
@@ -296,22 +290,23 @@ class IdeaFeature:
             choice = await self._window.show(IdeasPage(ideas, prompts))
             if choice is None:
                 return
-            if choice.wish is Wish.TAKE and choice.idea is not None:
-                await self._take(ideas, choice.idea)
+            wish, idea = choice
+            if wish is Wish.TAKE and idea is not None:
+                await self._take(ideas, idea)
                 return
             try:
-                await self._more(choice)
+                await self._more(wish, idea)
             except GuardtuiError as error:
                 self._say(error)
 
-    async def _more(self, choice: Choice) -> None:
+    async def _more(self, wish: Wish, idea: Idea | None) -> None:
         """Change the list of ideas. Raises GuardtuiError."""
-        if choice.wish is Wish.SEARCH:
+        if wish is Wish.SEARCH:
             await self._search()
-        elif choice.wish is Wish.WORDINGS:
+        elif wish is Wish.WORDINGS:
             await self._try_wordings()
-        elif choice.idea is not None:
-            await self._advice.discard(choice.idea)
+        elif idea is not None:
+            await self._advice.discard(idea)
 
     def _say(self, problem: GuardtuiError | str) -> None:
         self._window.notify(str(problem), severity="error", seconds=READING_TIME)
@@ -337,7 +332,7 @@ class IdeaFeature:
                 "Label more prompts like these: I adds one like the selected one, Esc shows all."
             )
         elif idea.kind is IdeaKind.WORDINGS:
-            await self._more(Choice(Wish.WORDINGS, None))
+            await self._try_wordings()
             await self.choose()
         else:
             self._window.panes.show("results")

@@ -10,7 +10,7 @@ from rich.text import Text
 from guardtui.app.services import Services
 from guardtui.domain.figures import bracketed
 from guardtui.domain.statistics import coverage_interval
-from guardtui.tui.editor.lint_lines import advice_text
+from guardtui.tui.editor.lint_text import advice_text
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window

@@ -14,9 +14,9 @@ from guardtui.advice.search import SearchProgress
 from guardtui.domain.errors import GuardtuiError
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress
+from guardtui.tui.kit.block_chart import progress_bar
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.progress_bar import progress_bar
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.metrics.pane import delta
 

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
-from guardtui.app.airs.remote_topics import Change, RemoteTopics
-from guardtui.app.guardrails.connections import Connections
-from guardtui.app.ports import Author, Jobs
-from guardtui.app.state import ScanStatus, Store
+from guardtui.app.airs.remote_topics import Change
+from guardtui.app.services import Services
+from guardtui.app.state import ScanStatus
 from guardtui.domain.errors import GuardtuiError
-
-_OPENING = "dialog"
-_CHANGING = "remote"
-"""Groups of jobs. A second change does not cancel one that waits for an answer."""
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 
 
 class AirsTopicsFeature:
     """Shows the topics of the tenant, and changes them one at a time."""
 
-    def __init__(
-        self,
-        store: Store,
-        connections: Connections,
-        topics: RemoteTopics,
-        author: Author,
-        jobs: Jobs,
-    ) -> None:
-        self._store, self._connections = store, connections
-        self._topics, self._author, self._jobs = topics, author, jobs
+    def __init__(self, services: Services, window: Window) -> None:
+        self._store, self._connections = services.store, services.connections
+        self._topics, self._window = services.remote_topics, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "remote_topics": window.action(self._show_topics),
+            "revert_remote": lambda: self._start(self._revert),
+        }
 
-    @property
-    def actions(self) -> Mapping[str, Callable[..., Awaitable[None] | None]]:
-        """Actions of the registry."""
-        return {"remote_topics": self.show_topics, "revert_remote": self.revert}
-
-    def show_topics(self) -> None:
-        """List the topics of the tenant."""
-        self._jobs.start(self._show_topics(), group=_OPENING, exclusive=True)
-
-    def revert(self) -> None:
-        """Revert the newest apply of this session."""
-        self._jobs.start(self._changed(self._revert), group=_CHANGING)
+    def _start(self, change: Change) -> None:
+        # A second change does not cancel one that waits for an answer.
+        self._window.start(self._changed(change), group="remote")
 
     async def _show_topics(self) -> None:
         change: Change | None = None
@@ -52,7 +37,7 @@ class AirsTopicsFeature:
             self._connections.warn(str(error), error=True)
         self._show_step("")
         if change is not None:
-            self._jobs.start(self._changed(change), group=_CHANGING)
+            self._start(change)
 
     async def _revert(self, show: Callable[[str], None]) -> str:
         connection = await self._topics.managing()
@@ -69,7 +54,7 @@ class AirsTopicsFeature:
             self._connections.warn(str(error), error=True)
         else:
             if done:
-                self._author.notify(done, title="AIRS", seconds=10)
+                self._window.notify(done, title="AIRS", seconds=10)
         self._show_step("")
 
     def _show_step(self, text: str) -> None:

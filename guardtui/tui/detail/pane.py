@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -111,13 +110,6 @@ class PromptDetail:
     with_others: bool = False
     others: Sequence[OtherVerdict] = ()
 
-    @property
-    def copied(self) -> str:
-        return self.prompt
-
-    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
-        return detail_text(self, width, marked=marked)
-
 
 class MarkedText(Static):
     """Text with added signs, which a copied selection leaves out."""
@@ -183,7 +175,7 @@ class DetailPane(VerticalScroll):
             hint = _NOT_SELECTED if self._evaluated else _NOT_EVALUATED
             self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
             return
-        text, signs = self._detail.drawn(self._width or 80, marked=self._marked)
+        text, signs = detail_text(self._detail, self._width or 80, marked=self._marked)
         self._text.show(text, signs)
 
     def action_toggle_marks(self) -> None:
@@ -199,8 +191,8 @@ class DetailPane(VerticalScroll):
             self.notify("Select a prompt first.")
             return
         # Inert on the clipboard too: a terminal acts on pasted text.
-        self.app.copy_to_clipboard(display_text(self._detail.copied, newlines=True))
-        hidden = hidden_characters(self._detail.copied)
+        self.app.copy_to_clipboard(display_text(self._detail.prompt, newlines=True))
+        hidden = hidden_characters(self._detail.prompt)
         note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
         self.notify(f"Copied{note}.")
 
@@ -263,21 +255,12 @@ def _notes(detail: PromptDetail) -> list[Text]:
     """Return the topics that stopped the prompt, doubts about the verdict, and a judge's reason."""
     lines = []
     if detail.stopped_by:
-        names = ", ".join(
-            display_start(name, _NAME_CHARACTERS) for name in detail.stopped_by[:_NAMES]
-        )
-        left = len(detail.stopped_by) - _NAMES
-        line = Text()
-        line.append("stopped by: ", "$text-muted")
-        line.append(f"{names} and {left} more" if left > 0 else names)
+        line = Text("stopped by: ", "$text-muted").append(_names(detail.stopped_by), "$foreground")
         if only_others(detail.topic, detail.stopped_by):
             line.append("  (not by this topic)", "$text-warning")
         lines.append(line)
     if detail.note:
-        line = Text()
-        line.append("! ", "bold $text-warning")
-        line.append(display_start(detail.note, _NOTE_CHARACTERS), "$text-warning")
-        lines.append(line)
+        lines.append(Text(f"! {display_start(detail.note, _NOTE_CHARACTERS)}", "$text-warning"))
     if detail.reason:
         line = Text()
         line.append("judge: ", "$text-muted")
@@ -298,24 +281,26 @@ def _other(verdict: OtherVerdict) -> Text:
     if verdict.score is not None:
         line.append(f"  score {verdict.score:.2f}")
     if verdict.stopped_by:
-        names = (display_start(name, _NAME_CHARACTERS) for name in verdict.stopped_by[:_NAMES])
-        line.append(f"  stopped by: {', '.join(names)}")
+        line.append(f"  stopped by: {_names(verdict.stopped_by)}")
     if verdict.reason:
         line.append(f"  {display_start(verdict.reason, _NOTE_CHARACTERS)}")
     return line
+
+
+def _names(topics: Sequence[str]) -> str:
+    names = ", ".join(display_start(name, _NAME_CHARACTERS) for name in topics[:_NAMES])
+    left = len(topics) - _NAMES
+    return f"{names} and {left} more" if left > 0 else names
 
 
 def _reason(detail: PromptDetail) -> Text | None:
     if detail.matched < 0:
         return None
     if detail.matched == 0:
-        nearest = "the description"
-    elif detail.matched <= len(detail.topic.examples):
-        example = display_start(detail.topic.examples[detail.matched - 1], 80)
-        nearest = f"example {detail.matched} “{example}”"
-    else:
-        nearest = f"example {detail.matched}"
-    return Text(f"nearest: {nearest}")
+        return Text("nearest: the description")
+    examples = detail.topic.examples[detail.matched - 1 : detail.matched]
+    quoted = "".join(f" “{display_start(example, 80)}”" for example in examples)
+    return Text(f"nearest: example {detail.matched}{quoted}")
 
 
 def _words(detail: PromptDetail, marked: bool) -> Text | None:
@@ -361,31 +346,24 @@ def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> 
     line = Text()
     line.append(head, "$text-muted")
     line.append(first, "$text-muted")
-    for sign in signs:
-        line.append(sign.character, sign.style)
+    for sign, style in signs:
+        line.append(sign, style)
     line.append(tail, _STYLES.get(outcome, "bold") if outcome is not None else "$text-muted")
     line.append(change_note, "$text-muted")
     return line
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    character: str
-    style: str
-
-
-def _signs(history: Sequence[tuple[int, Outcome | None]]) -> list[_Sign]:
-    signs = [_sign(history[0][1])]
-    for (_, before), (_, now) in pairwise(history):
+def _signs(history: Sequence[tuple[int, Outcome | None]]) -> list[tuple[str, str]]:
+    """Return each sign with its style."""
+    signs = []
+    before = history[0][1]
+    for _, now in history:
         if before != now:
-            signs.append(_Sign("┃", "bold"))
-        signs.append(_sign(now))
+            signs.append(("┃", "bold"))
+        style = "$text-muted" if now is None else _STYLES.get(now, "$text-success")
+        signs.append((_SIGNS[now], style))
+        before = now
     return signs
-
-
-def _sign(outcome: Outcome | None) -> _Sign:
-    style = "$text-muted" if outcome is None else _STYLES.get(outcome, "$text-success")
-    return _Sign(_SIGNS[outcome], style)
 
 
 def _name(outcome: Outcome | None) -> str:

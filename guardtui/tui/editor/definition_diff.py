@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.text import Text
 
-from guardtui.domain.definition_edits import definition_edits
-from guardtui.domain.text import display_text
+from guardtui.domain.definition_changes import DiffKind, definition_edits, word_diff
 from guardtui.domain.topic import Topic
-from guardtui.domain.word_diff import DiffKind, word_diff
-
-_SIGNS = {
-    DiffKind.SAME: ("{}", ""),
-    DiffKind.ADDED: ("{{+{}+}}", "bold $text-success"),
-    DiffKind.REMOVED: ("[-{}-]", "strike $text-error"),
-}
+from guardtui.tui.editor.field import append_pieces
 
 
 def compare_text(text: Text, before: str, after: str) -> None:
     """Append the difference of two texts, word by word."""
     append_pieces(text, word_diff(before, after) if before != after else [(DiffKind.SAME, after)])
-
-
-def append_pieces(text: Text, pieces: Sequence[tuple[DiffKind, str]]) -> None:
-    """Append words with signs for added and removed ones."""
-    for kind, part in pieces:
-        form, style = _SIGNS[kind]
-        text.append(form.format(display_text(part)), style)
 
 
 def difference_text(before: Topic, after: Topic) -> Text:

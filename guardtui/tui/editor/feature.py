@@ -25,6 +25,8 @@ def worth_showing(advice: Sequence[Advice]) -> list[Advice]:
 class DefinitionFeature:
     """Shows the definition in the editor and edits it."""
 
+    follows = ("topic", "comparison", "advice", "advice_pending")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._editor = window.panes.editor

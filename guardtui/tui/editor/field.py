@@ -18,10 +18,10 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
+from guardtui.domain.definition_changes import DiffKind, word_diff
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
-from guardtui.domain.word_diff import DiffKind, word_diff
-from guardtui.tui.inputs.text_area import EdgeTextArea
+from guardtui.tui.inputs.fields import EdgeTextArea
 from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.textual_compat import rewrap, wrapped_height
@@ -68,9 +68,12 @@ class TopicField(EdgeTextArea):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(
-            text, id=f"field-{name}", classes="field", compact=True, tab_behavior="focus",
-            soft_wrap=True, highlight_cursor_line=False,
+            text, id=f"field-{name}", classes="field", tab_behavior="focus", soft_wrap=True,
+            highlight_cursor_line=False,
         )  # fmt: skip
+        # As `compact=True`, which styles each field once more.
+        self.set_reactive(TextArea.compact, True)
+        self.add_class("-textual-compact", update=False)
         self.field = name
         self.limit = limit
         self.hints: tuple[str, ...] = ()
@@ -293,12 +296,17 @@ class FieldDifference(Static):
         return True
 
 
-_SIGNS = {
-    DiffKind.SAME: ("{}", "$text-muted"),
+_SIGNS = {  # in addition to colours
     DiffKind.ADDED: ("{{+{}+}}", "bold $text-success"),
     DiffKind.REMOVED: ("[-{}-]", "strike $text-error"),
 }
-"""Signs in addition to colours."""
+
+
+def append_pieces(text: Text, pieces: Sequence[tuple[DiffKind, str]], same: str = "") -> None:
+    """Append words with signs for added and removed ones; `same` is the style of the others."""
+    for kind, part in pieces:
+        form, style = _SIGNS.get(kind, ("{}", same))
+        text.append(form.format(display_text(part)), style)
 
 
 def difference_line(before: str, after: str) -> Text:
@@ -308,10 +316,9 @@ def difference_line(before: str, after: str) -> Text:
         return text
     pieces = word_diff(before, after)
     for number, (kind, part) in enumerate(pieces):
-        form, style = _SIGNS[kind]
         if kind is DiffKind.SAME:
             part = _shortened(part, first=number == 0, last=number == len(pieces) - 1)
-        text.append(form.format(display_text(part)), style)
+        append_pieces(text, [(kind, part)], "$text-muted")
     return text
 
 

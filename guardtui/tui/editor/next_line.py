@@ -70,11 +70,13 @@ class NextLine(Widget, can_focus=False):
         line.stylize("bold $text-accent")
         best = None if self._ideas is None else self._ideas.best
         if best is None:
-            return line.append(self.text, "$text-muted")
+            line.append(self.text, "$text-muted")
+            line.truncate(width, overflow="ellipsis")
+            return line
         by = f" {self._by}" if self._by else ""
         gain = ""
         if best.gain is not None:
-            gain = f"  {best.gain_text}{by}"
+            gain = f"  {best.gain.text}{by}"
         room = width - cell_len(_LABEL)
         if room - cell_len(gain) < _LEAST:
             gain = ""

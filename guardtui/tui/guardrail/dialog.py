@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
-from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.app.guardrails.choice import GuardrailOffer, GuardrailRequest
 from guardtui.app.guardrails.choosing import Guardrails
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -33,13 +32,11 @@ from guardtui.scanners.configuration import (
     keys_of,
     option_value,
 )
-from guardtui.tui.inputs.line_input import LineInput
-from guardtui.tui.inputs.path_suggester import PathSuggester
-from guardtui.tui.inputs.secret_input import SecretInput
+from guardtui.tui.inputs.fields import LineInput, SecretInput, ToggleButton
+from guardtui.tui.inputs.paths import PathSuggester
+from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.inert import Label, OptionList, Static
-from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.kit.toggle_button import ToggleButton
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
@@ -56,19 +53,20 @@ _MARKS = {"ok": "✓", "warning": "!", "missing": "!", "failed": "✗"}
 _STYLES = {"ok": "$text-success", "failed": "$text-error"}
 
 
-class GuardrailDialog(Modal[bool]):
+class GuardrailDialog(FormDialog[bool]):
     """Lists the guardrails, makes and edits them, and uses one; returns whether one was chosen."""
 
     BINDINGS = [
         Binding("escape", "close", "Close", priority=True),
-        Binding("ctrl+s,f2", "use", "Use", priority=True),
+        Binding("ctrl+s,f2", "accept", "Use", priority=True),
         Binding("ctrl+k", "check", "Check", priority=True),
     ]
     help_pane = "guardrail"
 
     def __init__(self, guardrails: Guardrails, offer: GuardrailOffer, reason: str = "") -> None:
         """`reason` is the reason for the question."""
-        super().__init__()
+        keys = "^s uses it · ^k checks it · Esc closes"
+        super().__init__("Guardrail", keys, yes="Use (^s)")
         self._guardrails, self._offer = guardrails, offer
         self._index = offer.chosen
         self._kind, self._keep = offer.guardrails[offer.chosen].kind, False
@@ -82,7 +80,7 @@ class GuardrailDialog(Modal[bool]):
         self._fields = {name: self._field(key) for name, key in _FIELDS.items()}
         self._key = SecretInput(id="key")
         self._tick = ToggleButton(id="keep", compact=True)
-        self._result = Static("", id="guardrail-result")
+        self._help = Static("", id="field-help")
         self._rows: dict[str, Widget] = {}
 
     def _field(self, key: Key) -> Widget:
@@ -96,34 +94,24 @@ class GuardrailDialog(Modal[bool]):
             suggester = SuggestFromList(self._offer.tenants)
         return LineInput(id=key.name, suggester=suggester, compact=True)
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as dialog:
-            dialog.border_title = "Guardrail"
-            dialog.border_subtitle = "^s uses it · ^k checks it · Esc closes"
-            yield self._why
-            yield self._list
-            yield self._row("name", self._name_field)
-            yield self._row("kind", self._turn)
-            for name, field in self._fields.items():
-                yield self._row(name, field)
-            yield self._row("key", self._key)
-            with Vertical(id="keeping"):
-                if self._offer.no_keyring:
-                    text = f"In memory until you quit; {self._offer.no_keyring}"
-                    yield Static(text, id="no-keyring")
-                else:
-                    yield self._row("", self._tick)
-            yield Static("", id="field-help")
-            yield self._result
-            with Horizontal(classes="buttons"):
-                yield Button(Text("Use (^s)"), id="use", variant="primary", compact=True)
-                yield Button(Text("Check (^k)"), id="check", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
+    def fields(self) -> ComposeResult:
+        yield self._why
+        yield self._list
+        yield row("name", self._name_field)
+        yield row("kind", self._turn)
+        for name, field in (*self._fields.items(), ("key", self._key)):
+            self._rows[name] = row(name, field)
+            yield self._rows[name]
+        with Vertical(id="keeping"):
+            if self._offer.no_keyring:
+                text = f"In memory until you quit; {self._offer.no_keyring}"
+                yield Static(text, id="no-keyring")
+            else:
+                yield row("", self._tick)
+        yield self._help
 
-    def _row(self, name: str, field: Widget) -> Horizontal:
-        label = Label(name, classes="row-caption")
-        row = self._rows[name] = Horizontal(label, field, classes="row")
-        return row
+    def more_buttons(self) -> Iterator[Button]:
+        yield Button(Text("Check (^k)"), id="check", compact=True)
 
     def on_mount(self) -> None:
         lines = [_line(guardrail) for guardrail in self._offer.guardrails]
@@ -159,7 +147,7 @@ class GuardrailDialog(Modal[bool]):
                 if isinstance(field, Input):
                     field.value = texts.get(name, "")
         self._choices = texts
-        self._result.update("")
+        self.problem.clear()
         self._draw()
 
     def _draw(self) -> None:
@@ -194,7 +182,7 @@ class GuardrailDialog(Modal[bool]):
         name = event.widget.id or ""
         keys = {key.name: key.help for key in keys_of(self._kind)}
         text = _NAME_HELP if name == "name" else keys.get(name, "")
-        self.query_one("#field-help", Static).update(display_text(text))
+        self._help.update(display_text(text))
 
     # --- the request ----------------------------------------------------------------------
 
@@ -220,17 +208,10 @@ class GuardrailDialog(Modal[bool]):
         save = bool(guardrail.name) and guardrail not in self._offer.guardrails
         return GuardrailRequest(guardrail, self._key.value.strip(), self._keep, save)
 
-    @on(Input.Changed)
-    def changed(self) -> None:
-        """Clear the result of the check."""
-        self._result.update("")
-
-    @on(Input.Submitted)
-    def submitted(self, event: Input.Submitted) -> None:
+    def submitted(self, field: Input) -> None:
         """Go to the next field; from the last one, use the guardrail."""
-        event.stop()
-        if self._key.has_focus:
-            self.action_use()
+        if field is self._key:
+            self.accept()
         else:
             self.focus_next()
 
@@ -239,46 +220,34 @@ class GuardrailDialog(Modal[bool]):
         """Use the guardrail; a new one needs its values first."""
         event.stop()
         if event.option_index < len(self._offer.guardrails):
-            self.action_use()
+            self.accept()
         else:
             self._name_field.focus()
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        button = event.button.id or ""
-        if button == "use":
-            self.action_use()
-        elif button == "check":
+    def chose(self, button: Button) -> None:
+        """Check, or change the value of a button to the next one."""
+        name = button.id or ""
+        if name == "check":
             self.action_check()
-        elif button == "no":
-            self.action_close()
-        else:
-            self._turn_value(button)
-
-    def _turn_value(self, button: str) -> None:
-        """Change the value of a button to the next one."""
-        if button == "kind":
+            return
+        if name == "kind":
             kinds = list(KINDS)
             self._kind = kinds[(kinds.index(self._kind) + 1) % len(kinds)]
             # A typed key belongs to one kind of guardrail.
             self._key.value = ""
             self._why.display = False  # it was about another kind
-        elif button == "keep":
+        elif name == "keep":
             self._keep = not self._keep
         else:
-            choices = ["", *(_FIELDS[button].choices or ("true",))]
-            index = choices.index(self._choices.get(button, "")) + 1
-            self._choices[button] = choices[index % len(choices)]
-        self._result.update("")
+            choices = ["", *(_FIELDS[name].choices or ("true",))]
+            index = choices.index(self._choices.get(name, "")) + 1
+            self._choices[name] = choices[index % len(choices)]
+        self.problem.clear()
         self._draw()
 
-    def action_use(self) -> None:
-        """Use the guardrail from now on, unless it is invalid."""
-        self._use()
-
     @work(exclusive=True, group="guardrail")
-    async def _use(self) -> None:
+    async def accept(self) -> None:  # type: ignore[override]
+        """Use the guardrail from now on, unless it is invalid."""
         self._begin_check()
         try:
             await self._guardrails.choose(self._request())
@@ -287,19 +256,18 @@ class GuardrailDialog(Modal[bool]):
         else:
             self.dismiss(True)
 
-    def action_check(self) -> None:
-        """Check the guardrail with one prompt, and show the result."""
-        self._check()
-
     @work(exclusive=True, group="guardrail")
-    async def _check(self) -> None:
+    async def action_check(self) -> None:
+        """Check the guardrail with one prompt, and show the result."""
         self._begin_check()
         try:
             fact = await self._guardrails.check(self._request())
         except (GuardtuiError, RuntimeError, ValueError) as error:
             self._show_result(f"! {error}", "$text-error")
         else:
-            self._show_result(_fact_text(fact), _STYLES.get(fact.state, "$text-warning"))
+            text = f"{_MARKS[fact.state]} {fact.name}: {fact.value}"
+            text += f"\n  {fact.remedy}" if fact.remedy else ""
+            self._show_result(text, _STYLES.get(fact.state, "$text-warning"))
 
     def _begin_check(self) -> None:
         """Take away what was said of the settings before."""
@@ -307,16 +275,18 @@ class GuardrailDialog(Modal[bool]):
         self._show_result("checking …", "$text-muted")
 
     def _show_result(self, text: str, style: str) -> None:
-        self._result.update(themed(Text(display_text(text, newlines=True), style)))
-        self._result.scroll_visible()
+        self.problem.show_note(text, style)
+        self.problem.scroll_visible()
 
     def action_close(self) -> None:
         self.dismiss(False)
 
 
 def _line(guardrail: NamedGuardrail) -> str:
-    """Return the line of a guardrail in the list: title, kind and file."""
+    """Return the line of a guardrail in the list: name, kind and file, or its address alone."""
     title = display_start(guardrail.title or guardrail.configuration.subject, 32)
+    if not guardrail.name:
+        return title
     source = "" if guardrail.path is None else f"{guardrail.path.name}:{guardrail.line}"
     return f"{title:<32}  {guardrail.kind:<8}  {display_start(source, 24)}".rstrip()
 
@@ -342,11 +312,6 @@ def _options(text: str) -> dict[str, object]:
     """Return the options of a text such as `seed=7 top_p=0.5`. Raises ConfigurationError."""
     parts = [part.partition("=") for part in text.split()]
     return {name: option_value(name, value) for name, _, value in parts}
-
-
-def _fact_text(fact: CheckResult) -> str:
-    text = f"{_MARKS[fact.state]} {fact.name}: {fact.value}"
-    return f"{text}\n  {fact.remedy}" if fact.remedy else text
 
 
 class GuardrailFeature:

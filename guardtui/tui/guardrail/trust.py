@@ -6,10 +6,6 @@ import asyncio
 from collections.abc import Mapping
 
 from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button
 
 from guardtui.app.scan.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
@@ -20,9 +16,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.forecast.forecaster import ForecastError
 from guardtui.forecast.trust import CalibrationBin, ScanCheck, Trust
 from guardtui.scanners.base import ScannerError
-from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.main.availability import NOTHING_JUDGED
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -31,53 +25,27 @@ from guardtui.tui.results.model import PromptSelection
 _BAR = 10  # cells of a share of 1
 
 
-class TrustPage(Modal[str | None]):
-    """Returns "use" for the fitted threshold, "differing" for the prompts, or None."""
+def trust_page(compared: EngineAgreement, forecasts: Text) -> AnswersDialog:
+    """Return the page; "use" is the answer for the fitted threshold, "differing" for the prompts.
 
-    BINDINGS = [
-        ("u", "use", "Use the threshold"),
-        ("d", "show_differing", "Show where they differ"),
-    ]
-
-    help_pane = "trust"
-
-    def __init__(self, compared: EngineAgreement, forecasts: Text) -> None:
-        """`forecasts` compares scans with forecasts, or says why that is not possible."""
-        super().__init__()
-        self._compared, self._forecasts = compared, forecasts
-
-    def compose(self) -> ComposeResult:
-        text = Text(f"The engine and the last scan of {self._compared.who}\n", "bold")
-        text.append_text(agreement_text(self._compared))
-        text.append("\nForecasts and scans\n", "bold").append_text(self._forecasts)
-        with Vertical(classes="page") as page:
-            page.border_title = "How well scans were predicted"
-            page.border_subtitle = "Esc closes"
-            with VerticalScroll():
-                yield Static(themed(text))
-            with Horizontal(classes="buttons"):
-                if isinstance(self._compared.fitted, ThresholdFit):
-                    yield Button(Text("Use that threshold (u)"), id="use", compact=True)
-                if len(self._compared.agreement.differ):
-                    yield Button(Text("Show these prompts (d)"), id="differing", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id if event.button.id != "leave" else None)
-
-    def action_use(self) -> None:
-        """Use the fitted threshold if there is one."""
-        if isinstance(self._compared.fitted, ThresholdFit):
-            self.dismiss("use")
-
-    def action_show_differing(self) -> None:
-        """Show the prompts on which they differ, if any."""
-        if len(self._compared.agreement.differ):
-            self.dismiss("differing")
+    `forecasts` compares scans with forecasts, or says why that is not possible.
+    """
+    text = Text(f"The engine and the last scan of {compared.who}\n", "bold")
+    text.append_text(agreement_text(compared))
+    text.append("\nForecasts and scans\n", "bold").append_text(forecasts)
+    answers = []
+    if isinstance(compared.fitted, ThresholdFit):
+        answers.append(("u", "use", "Use that threshold"))
+    if len(compared.agreement.differ):
+        answers.append(("d", "differing", "Show these prompts"))
+    return AnswersDialog(
+        text,
+        answers,
+        title="How well scans were predicted",
+        keys="Esc closes",
+        frame="page",
+        help_pane="trust",
+    )
 
 
 def agreement_text(compared: EngineAgreement) -> Text:
@@ -151,7 +119,9 @@ def _check_line(check: ScanCheck, iteration: int) -> Text:
     line.append_text(_answer(check.inside, 7))
     line.append_text(_answer(check.direction, 11))
     wrong = check.wrong
-    return line.append(f"{wrong.forecast}, {wrong.kept}, {wrong.engine} of {wrong.prompts}\n")
+    return line.append(
+        f"{wrong.forecast}, {wrong.last_verdicts}, {wrong.engine} of {wrong.prompts}\n"
+    )
 
 
 def _answer(answer: bool | None, width: int) -> Text:
@@ -192,7 +162,7 @@ class TrustFeature:
         except ScannerError as error:
             self._window.notify(str(error), severity="error")
             return
-        chosen = await self._window.show(TrustPage(compared, forecasts))
+        chosen = await self._window.show(trust_page(compared, forecasts))
         if chosen == "differing":
             keys = prompts.keys[compared.agreement.differ]
             self._window.panes.show("results")
@@ -221,7 +191,5 @@ class TrustFeature:
                 "threshold_source": source,
             }
         )
-        self._window.notify(
-            f"Threshold {threshold_text(threshold)}, {source}: for previews and likely changes."
-        )
+        self._window.notify(f"Threshold {threshold_text(threshold)}, {source}: for previews.")
         services.preview.request()

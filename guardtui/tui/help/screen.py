@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.text import Text
@@ -11,7 +13,6 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button
 
-from guardtui.tui.help.layout import add_markdown, add_rows
 from guardtui.tui.help.panes import (
     OVERVIEW,
     introduction,
@@ -28,6 +29,9 @@ from guardtui.tui.registry.actions import SCOPE_TITLES, SCREEN, in_scope, key_na
 from guardtui.tui.textual_compat import keymap_of
 
 _USUAL_WIDTH = 110
+_KEY_CELLS = 20
+_NARROWEST = 20
+_BLOCKS = re.compile(r"```\w*\n(?P<verbatim>.*?)\n```|(?P<block>\S.*?)(?=\n\n|\n*\Z)", re.DOTALL)
 
 Keymap = Mapping[str, str] | None
 """Keys that the author set, by the id of the binding."""
@@ -156,3 +160,48 @@ def show_help(app: App[Any]) -> None:
         screen.action_close()
     else:
         app.push_screen(HelpScreen(pane_of(screen.focused or screen), keymap_of(app)))
+
+
+# --- layout of the Markdown: paragraphs, lists, titles, tables of two columns ------------------
+
+
+def add_markdown(text: Text, markdown: str, width: int) -> None:
+    """Append blocks, each followed by a line break; `width` in cells is what lists are wrapped to.
+
+    Paragraphs are one line each: the screen wraps them.
+    """
+    for number, match in enumerate(_BLOCKS.finditer(markdown)):
+        text.append("\n" if number else "")
+        block = match["block"]
+        if block is None:
+            text.append(f"{textwrap.indent(match['verbatim'], '  ')}\n")
+        elif block.startswith("## "):
+            text.append(f"{plain(block[3:])}\n", "bold")
+        elif block.startswith("|"):
+            add_rows(text, width, table_rows(block))
+        elif block.startswith("- "):
+            for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]:
+                words = plain(" ".join(item.split()))
+                text.append(
+                    f"{textwrap.fill(words, width, initial_indent='- ', subsequent_indent='  ')}\n"
+                )
+        else:
+            text.append(f"{plain(block.replace(chr(10), ' '))}\n")
+
+
+def add_rows(text: Text, width: int, rows: Iterable[tuple[str, str]]) -> None:
+    """Append two columns; a name that is too long for the first gets its own line."""
+    indent = _KEY_CELLS + 3
+    for name, meaning in rows:
+        name = plain(name)
+        text.append(f"  {name:<{_KEY_CELLS}} ", "bold")
+        if len(name) > _KEY_CELLS:
+            text.append("\n" + " " * indent)
+        lines = textwrap.wrap(plain(meaning), max(_NARROWEST, width - indent)) or [""]
+        text.append(f"\n{' ' * indent}".join(lines) + "\n")
+
+
+def plain(markdown: str) -> str:
+    """Return a line without the signs of Markdown: code, bold type and links are their text."""
+    linked = re.sub(r"\[([^\]]*)\]\([^)\s]+\)", r"\1", markdown)
+    return re.sub(r"`([^`]*)`|\*\*([^*]+)\*\*", lambda match: match[1] or match[2] or "", linked)

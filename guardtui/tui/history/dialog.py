@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button
+from textual.containers import Vertical
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
@@ -29,7 +26,7 @@ from guardtui.tui.history.text import (
     head_line,
     history_marks,
 )
-from guardtui.tui.kit.dialogs import TextPage
+from guardtui.tui.kit.dialogs import AnswersDialog, TextPage
 from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -41,61 +38,12 @@ _KEYS = "Enter definition · r restore · m mark · c compare · p pin · f filt
 _SHORT_KEYS = "r restore · m mark · c compare · p pin · f filter"
 
 
-class HistoryAction(Enum):
-    """The main screen's task after the dialog."""
-
-    RESTORE = auto()
-    PIN = auto()
+RESTORE, PIN = "restore", "pin"
+"""What to do with an entry after the dialog."""
 
 
-@dataclass(frozen=True, eq=False)
-class HistoryRequest:
-    """A request and the entry that it is about."""
-
-    request: HistoryAction
-    entry: HistoryEntry
-
-
-class DefinitionPage(Modal[bool]):
-    """One definition word by word; returns whether to restore it."""
-
-    BINDINGS = [("escape,q,enter", "answer(False)", "Close"), ("r", "answer(True)", "Restore")]
-
-    help_pane = "history"
-
-    def __init__(self, entry: HistoryEntry, current: Topic) -> None:
-        super().__init__()
-        self._entry, self._current = entry, current
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page") as page:
-            page.border_title = Text(f"Definition of {self._entry.name}").plain
-            page.border_subtitle = "r restores it, Esc closes"
-            with VerticalScroll():
-                yield Static(themed(definition_text(self._entry, self._current)))
-            with Horizontal(classes="buttons"):
-                yield Button(
-                    Text("Restore (r)"),
-                    id="restore",
-                    compact=True,
-                    disabled=self._current == self._entry.topic,
-                )
-                yield Button(Text("Close (Esc)"), id="close", compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        self.action_answer(event.button.id == "restore")
-
-    def action_answer(self, answer: bool) -> None:
-        """Close the page; restoring the current definition counts as "no"."""
-        self.dismiss(answer and self._current != self._entry.topic)
-
-
-class HistoryDialog(Modal[HistoryRequest | None]):
-    """List and chart of all iterations; returns what to do with one, or None."""
+class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
+    """List and chart of all iterations; returns what to do and with which one, or None."""
 
     BINDINGS = [
         ("escape,q,f4", "close", "Close"),
@@ -185,8 +133,16 @@ class HistoryDialog(Modal[HistoryRequest | None]):
     @work(exclusive=True, group="history")
     async def show_definition(self) -> None:
         entry = self._entries[self._index()]
-        if await self.app.push_screen_wait(DefinitionPage(entry, self._current)):
-            self.dismiss(HistoryRequest(HistoryAction.RESTORE, entry))
+        page = AnswersDialog(
+            definition_text(entry, self._current),
+            [] if self._current == entry.topic else [("r", "restore", "Restore")],
+            "Close",
+            title=f"Definition of {entry.name}",
+            frame="page",
+            help_pane="history",
+        )
+        if await self.app.push_screen_wait(page):
+            self.dismiss((RESTORE, entry))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Without iterations there is nothing to mark, compare, restore, pin or filter."""
@@ -196,7 +152,7 @@ class HistoryDialog(Modal[HistoryRequest | None]):
 
     def action_restore(self) -> None:
         """Restore the highlighted definition."""
-        self.dismiss(HistoryRequest(HistoryAction.RESTORE, self._entries[self._index()]))
+        self.dismiss((RESTORE, self._entries[self._index()]))
 
     def action_mark(self) -> None:
         """Mark the highlighted entry or remove its mark; a third mark removes the oldest."""
@@ -246,7 +202,7 @@ class HistoryDialog(Modal[HistoryRequest | None]):
         if entry.iteration is None:
             self.notify(f"{entry.name} has no verdicts, so it cannot be the baseline.")
         else:
-            self.dismiss(HistoryRequest(HistoryAction.PIN, entry))
+            self.dismiss((PIN, entry))
 
 
 def _compared(before: HistoryEntry, after: HistoryEntry) -> Comparison | None:
@@ -269,24 +225,20 @@ class HistoryFeature:
         services = self._services
         await services.editing.finish_typing()
         await services.decisions.learn()
-        request = await self._window.show(await self._dialog())
-        if request is not None:
-            self._answer(request, request.entry)
-
-    async def _dialog(self) -> HistoryDialog:
-        session = self._services.session
+        session = services.session
         # The definition in the editor is on the main screen, with its figures.
-        measured = [one for one in self._services.measured.listed() if one.topic != session.topic]
+        measured = [one for one in services.measured.listed() if one.topic != session.topic]
         entries = await asyncio.to_thread(history, list(session.iterations), measured)
-        state = self._services.state
-        prompts = state.evaluated or state.prompts
+        prompts = services.state.evaluated or services.state.prompts
         marks = history_marks(session)
-        return HistoryDialog(entries, session.topic, prompts, marks, session.plateau)
-
-    def _answer(self, request: HistoryRequest, entry: HistoryEntry) -> None:
-        if request.request is HistoryAction.PIN and entry.iteration is not None:
-            self._services.decisions.pin(entry.iteration.number)
-        elif self._services.editing.replace(entry.topic):
+        dialog = HistoryDialog(entries, session.topic, prompts, marks, session.plateau)
+        request = await self._window.show(dialog)
+        if request is None:
+            return
+        wanted, entry = request
+        if wanted == PIN and entry.iteration is not None:
+            services.decisions.pin(entry.iteration.number)
+        elif services.editing.replace(entry.topic):
             self._window.notify(f"Restored {entry.name}; Undo restores your version.")
         else:
             self._window.notify(f"The definition is already that of {entry.name}.")

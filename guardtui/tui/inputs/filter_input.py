@@ -1,17 +1,79 @@
-"""An input for a line of the filter language, with completion and a problem line."""
+"""An input for a line of the filter language, with history, completion and a problem line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from rich.highlighter import Highlighter
 from rich.text import Text
+from textual.binding import Binding
+from textual.suggester import Suggester
 
-from guardtui.domain.filter_language import FilterError, RowFilter
+from guardtui.domain.row_filter import FilterError, RowFilter
 from guardtui.domain.text import display_text
+from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.inputs.filter_completion import FilterSuggester, TermHighlighter, Vocabulary
-from guardtui.tui.inputs.history_input import HistoryInput
 from guardtui.tui.kit.inert import Static
+
+REMEMBERED = 50
+
+
+class HistoryInput(LineInput):
+    """An input with its history; → accepts the suggestion after the cursor."""
+
+    BINDINGS = [
+        Binding("up", "earlier", "Earlier line", show=False),
+        Binding("down", "later", "Later line", show=False),
+    ]
+
+    def __init__(
+        self,
+        placeholder: str,
+        id: str,  # noqa: A002 - Textual's name for it
+        help_pane: str,
+        suggester: Suggester,
+        highlighter: Highlighter,
+    ) -> None:
+        super().__init__(
+            placeholder=placeholder,
+            id=id,
+            compact=True,
+            suggester=suggester,
+            highlighter=highlighter,
+        )
+        self.help_pane = help_pane
+        self.lines: tuple[str, ...] = ()
+        self._index = 0
+
+    def use_lines(self, lines: Sequence[str]) -> None:
+        """Set the history, oldest line first."""
+        self.lines = tuple(lines)[-REMEMBERED:]
+        self._index = len(self.lines)
+
+    def remember(self) -> bool:
+        """Add the line to the history once; return whether the history changed."""
+        before, line = self.lines, self.value.strip()
+        if line:
+            self.use_lines([*(text for text in before if text != line), line])
+        self._index = len(self.lines)
+        return self.lines != before
+
+    def action_earlier(self) -> None:
+        """Show the previous line."""
+        line, index = self.value.strip(), self._index
+        if index == len(self.lines) or self.lines[index] != line:
+            self.remember()  # the current line is not lost by going back
+            self._index = len(self.lines) - bool(line)
+        self._go(-1)
+
+    def action_later(self) -> None:
+        """Show the next line."""
+        self._go(1)
+
+    def _go(self, step: int) -> None:
+        self._index = max(0, min(len(self.lines), self._index + step))
+        self.value = self.lines[self._index] if self._index < len(self.lines) else ""
+        self.cursor_position = len(self.value)
 
 
 class FilterInput:
@@ -25,12 +87,10 @@ class FilterInput:
         hint: str,
         id: str,  # noqa: A002 - Textual's name for it
         help_pane: str,
-        parse: Callable[[str], RowFilter[Any]],
+        parse: Callable[[str], RowFilter],
     ) -> None:
         self._completion = FilterSuggester()
-        self.input = HistoryInput(
-            hint, id, help_pane, suggester=self._completion, highlighter=TermHighlighter(parse)
-        )
+        self.input = HistoryInput(hint, id, help_pane, self._completion, TermHighlighter(parse))
         self.problem = Static("", id=f"{id}-problem")
         self.texts: tuple[str, ...] = ()
         """Texts that the last valid line searches."""

@@ -18,68 +18,44 @@ from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
 
-class ConfirmDialog(Modal[bool]):
-    """A question with two answers; Escape means no."""
-
-    BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
-
-    def __init__(self, question: str, yes: str, no: str, *, calm: float = 0.0) -> None:
-        """An unexpected question ignores answers for the first `calm` seconds."""
-        super().__init__()
-        self._question, self._yes, self._no = question, yes, no
-        self._calm = calm
-
-    def on_mount(self) -> None:
-        if self._calm:
-            self.set_timer(self._calm, self._accept_answers)
-
-    def _accept_answers(self) -> None:
-        self._calm = 0.0
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Label(display_text(self._question, newlines=True))
-            with Horizontal(classes="buttons"):
-                yield Button(Text(f"{self._yes} (y)"), id="yes", variant="primary", compact=True)
-                yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
-
-    def action_answer(self, answer: bool) -> None:
-        if not self._calm:
-            self.dismiss(answer)
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        self.action_answer(event.button.id == "yes")
-
-
-def close_after_question(dialog: Modal[Any], question: str) -> None:
-    """Close a dialog without a result if the author agrees to lose what was typed."""
-
-    def close() -> None:
-        dialog.dismiss(None)
-
-    def answered(agreed: bool | None) -> None:
-        if agreed:
-            dialog.call_later(close)  # once the question is gone
-
-    dialog.app.push_screen(ConfirmDialog(question, "Discard", "Keep editing"), answered)
-
-
 class AnswersDialog(Modal[str | None]):
-    """A question with several answers, each with its key; Escape returns None."""
+    """A text and its answers, each with a key; returns the id of one, None for Escape."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
 
     help_pane = "confirm"
 
-    def __init__(self, question: str, answers: Sequence[tuple[str, str, str]]) -> None:
-        """`answers` are (key, id, words)."""
+    def __init__(
+        self,
+        body: str | Text,
+        answers: Sequence[tuple[str, str, str]],
+        no: str = "Cancel",
+        *,
+        title: str = "",
+        keys: str = "",
+        frame: str = "dialog",
+        help_pane: str = "confirm",
+        calm: float = 0.0,
+    ) -> None:
+        """`answers` are (key, id, words); a styled `body` scrolls if it is long.
+
+        `frame` has the classes of the frame. An unexpected question ignores answers for the first
+        `calm` seconds.
+        """
         super().__init__()
-        self._question, self._answers = question, answers
+        self.help_pane = help_pane
+        self._body, self._answers, self._no = body, answers, no
+        self._title, self._keys, self._frame, self._calm = title, keys, frame, calm
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Label(display_text(self._question, newlines=True))
+        with Vertical(classes=self._frame) as frame:
+            frame.border_title = Text(self._title).plain
+            frame.border_subtitle = self._keys
+            if isinstance(self._body, str):
+                yield Label(display_text(self._body, newlines=True))
+            else:
+                with VerticalScroll(classes="scrolled"):
+                    yield Static(themed(self._body))
             with Horizontal(classes="buttons"):
                 for index, (key, name, words) in enumerate(self._answers):
                     yield Button(
@@ -88,17 +64,53 @@ class AnswersDialog(Modal[str | None]):
                         variant="default" if index else "primary",
                         compact=True,
                     )
-                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
+                yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
+
+    def on_mount(self) -> None:
+        if self._calm:
+            self.set_timer(self._calm, self._accept_answers)
+        # A page is read first, a question is answered.
+        self.query("VerticalScroll, Button" if "page" in self._frame else "Button").first().focus()
+
+    def _accept_answers(self) -> None:
+        self._calm = 0.0
 
     def on_key(self, event: events.Key) -> None:
-        for key, name, _ in self._answers:
-            if event.key == key:
-                event.stop()
-                self.dismiss(name)
+        keys = {key: name for key, name, _ in self._answers}
+        if event.key in keys or (event.key == "n" and "y" in keys):
+            event.stop()
+            self._answer(keys.get(event.key))
+
+    def action_close(self) -> None:
+        self._answer(None)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(None if event.button.id == "leave" else event.button.id)
+        self._answer(None if event.button.id == "no" else event.button.id)
+
+    def _answer(self, answer: str | None) -> None:
+        if not self._calm:
+            self.dismiss(answer)
+
+
+class ConfirmDialog(AnswersDialog):
+    """A question with two answers, "yes" and None."""
+
+    def __init__(self, question: str, yes: str, no: str, *, calm: float = 0.0) -> None:
+        super().__init__(question, [("y", "yes", yes)], no, calm=calm)
+
+
+def close_after_question(dialog: Modal[Any], question: str) -> None:
+    """Close a dialog without a result if the author agrees to lose what was typed."""
+
+    def close() -> None:
+        dialog.dismiss(None)
+
+    def answered(agreed: str | None) -> None:
+        if agreed:
+            dialog.call_later(close)  # once the question is gone
+
+    dialog.app.push_screen(ConfirmDialog(question, "Discard", "Keep editing"), answered)
 
 
 class TextPage(Modal[None]):

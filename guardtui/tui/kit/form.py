@@ -9,17 +9,37 @@ from typing import TypeVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.tui.kit.inert import Label
+from guardtui.domain.text import display_text
+from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.modal import Modal
-from guardtui.tui.kit.problem_line import ProblemLine
+from guardtui.tui.kit.styled_text import themed
 
 Value = TypeVar("Value")
+
+
+class ProblemLine(Static):
+    """A problem, or a note in another colour; any text is made inert."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="problem")
+
+    def show(self, problem: str) -> None:
+        """Show a problem; it may have several lines."""
+        self.show_note(f"! {problem}", "")
+
+    def show_note(self, note: str, style: str = "$text-muted") -> None:
+        """Show a note that is not a problem."""
+        self.update(themed(Text(display_text(note, newlines=True), style)))
+
+    def clear(self) -> None:
+        """Remove what is shown."""
+        self.update("")
 
 
 def row(caption: str, *widgets: Widget) -> Horizontal:
@@ -33,12 +53,10 @@ class FormDialog(Modal[ScreenResultType]):
     Subclasses yield their widgets in `fields` and check them in `accept`.
     """
 
-    def __init__(
-        self, title: str, keys: str = "", *, yes: str, no: str = "Cancel (Esc)", risk: bool = False
-    ) -> None:
-        """`keys` stand in the frame; `risk` marks the first button as one that cannot be undone."""
+    def __init__(self, title: str, keys: str = "", *, yes: str, no: str = "Cancel (Esc)") -> None:
+        """`keys` stand in the frame; `no` is the last button, "" for none where room is short."""
         super().__init__()
-        self._title, self._keys, self._yes, self._no, self._risk = title, keys, yes, no, risk
+        self._title, self._keys, self._yes, self._no = title, keys, yes, no
         self.problem = ProblemLine()
 
     def fields(self) -> ComposeResult:
@@ -78,20 +96,16 @@ class FormDialog(Modal[ScreenResultType]):
             return None
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
+        with VerticalScroll(classes="dialog", can_focus=False) as dialog:
             dialog.border_title = self._title
             dialog.border_subtitle = self._keys
             yield from self.fields()
             yield self.problem
             with Horizontal(classes="buttons"):
-                yield Button(
-                    Text(self._yes),
-                    id="yes",
-                    variant="error" if self._risk else "primary",
-                    compact=True,
-                )
+                yield Button(Text(self._yes), id="yes", variant="primary", compact=True)
                 yield from self.more_buttons()
-                yield Button(Text(self._no), id="no", compact=True)
+                if self._no:
+                    yield Button(Text(self._no), id="no", compact=True)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

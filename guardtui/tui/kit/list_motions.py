@@ -13,46 +13,19 @@ from guardtui.tui.table.frame_table import FrameTable
 Motion: TypeAlias = Literal["down", "up", "first", "last", "half_down", "half_up"]
 
 
+_ACTIONS = {"down": "cursor_down", "up": "cursor_up", "first": "first", "last": "last"}
+
+
 def move(widget: Widget | None, motion: Motion) -> None:
     """Move the cursor of a table or list, or scroll a page; other widgets stay as they are."""
-    if isinstance(widget, FrameTable):
-        _move_in_table(widget, motion)
+    if isinstance(widget, FrameTable | OptionList) and motion in _ACTIONS:
+        getattr(widget, f"action_{_ACTIONS[motion]}")()
+    elif isinstance(widget, FrameTable):
+        widget.move_half_page(1 if motion == "half_down" else -1)
     elif isinstance(widget, OptionList):
-        _move_in_options(widget, motion)
+        _move_half_page(widget, 1 if motion == "half_down" else -1)
     elif isinstance(widget, ScrollableContainer):
         _scroll(widget, motion)
-
-
-def _move_in_table(table: FrameTable, motion: Motion) -> None:
-    match motion:
-        case "down":
-            table.action_cursor_down()
-        case "up":
-            table.action_cursor_up()
-        case "first":
-            table.action_first_row()
-        case "last":
-            table.action_last_row()
-        case "half_down":
-            table.move_half_page(1)
-        case "half_up":
-            table.move_half_page(-1)
-
-
-def _move_in_options(options: OptionList, motion: Motion) -> None:
-    match motion:
-        case "down":
-            options.action_cursor_down()
-        case "up":
-            options.action_cursor_up()
-        case "first":
-            options.action_first()
-        case "last":
-            options.action_last()
-        case "half_down":
-            _move_half_page(options, 1)
-        case "half_up":
-            _move_half_page(options, -1)
 
 
 def _move_half_page(options: OptionList, direction: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from guardtui.app.editing.engine import Engine
 from guardtui.scanners.base import Progress
-from guardtui.tui.kit.progress_bar import progress_bar
+from guardtui.tui.kit.block_chart import progress_bar
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 

@@ -21,7 +21,9 @@ class Feature(Protocol):
 
 @runtime_checkable
 class StateObserver(Protocol):
-    """A feature that follows the state."""
+    """A feature that follows some fields of the state."""
+
+    follows: tuple[str, ...]
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Show what changed. Called for each state, in the order of the screen's features."""
+        """Show what changed, at each change of these fields, in the order of the features."""

@@ -21,26 +21,21 @@ from guardtui.tui.main.feature import ActionMethod, Feature, StateObserver
 from guardtui.tui.main.tools import ToolsFeature
 from guardtui.tui.main.workspace import WorkspaceFeature
 from guardtui.tui.metrics.feature import HeaderFeature, MetricsFeature
+from guardtui.tui.prompts.feature import PromptFeature
 from guardtui.tui.results.feature import ResultsFeature
 from guardtui.tui.scan.feature import ScanFeature
 from guardtui.tui.side.feature import SideFeature
 from guardtui.tui.tour.feature import TourFeature
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    from guardtui.app.guardrails.remote import RemoteOptions
-    from guardtui.domain.operating_point import Wanted
-    from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.own_metrics import OwnMetric
-    from guardtui.session.workspace import Workspace
+    from guardtui.tui.main.opening import Opened
     from guardtui.tui.main.window import Window
 
 ON_DEMAND = {
-    "export": "export.feature:ExportFeature",
+    "export": "export.dialog:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
-    "new_topic": "topics.feature:TopicsFeature",
-    "open_topic": "topics.feature:TopicsFeature",
+    "new_topic": "topics.open_topic:TopicsFeature",
+    "open_topic": "topics.open_topic:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",
     "show_check": "prompts.check_page:CheckFeature",
     "show_effects": "advice.effects:EffectFeature",
@@ -55,28 +50,16 @@ ON_DEMAND = {
 class Features:
     """The features of one workspace; each new state goes to the observers in their order."""
 
-    def __init__(
-        self,
-        screen: Screen[None],
-        window: Window,
-        workspace: Workspace,
-        scanner: LocalScanner,
-        remote: RemoteOptions,
-        metrics: Sequence[OwnMetric] = (),
-        *,
-        resumed: bool = False,
-        threshold: Wanted = None,
-    ) -> None:
-        """The arguments are those of `Services`; `window` serves the features of `screen`."""
+    def __init__(self, window: Window, opened: Opened) -> None:
         self.services = services = Services(
-            workspace,
-            scanner,
-            remote,
-            metrics,
+            opened.workspace,
+            opened.scanner,
+            opened.remote,
+            opened.metrics,
             window,
             window,
-            resumed=resumed,
-            threshold=threshold,
+            resumed=opened.resumed,
+            threshold=opened.threshold,
         )
         self._window = window
         self.availability = Availability(services)
@@ -100,14 +83,9 @@ class Features:
             self.progress,
             self.scanning,
             guardrail,
-            AirsTopicsFeature(
-                services.store,
-                services.connections,
-                services.remote_topics,
-                window,
-                window,
-            ),
+            AirsTopicsFeature(services, window),
             self.files,
+            PromptFeature(services, window, self.definition, self.rows),
             IdeaFeature(services, window),
             self.tour,
             ToolsFeature(window),
@@ -141,4 +119,4 @@ class Features:
 
     def _follow(self, feature: Feature) -> None:
         if isinstance(feature, StateObserver):
-            self.services.store.subscribe(feature.state_changed)
+            self.services.store.subscribe(feature.state_changed, *feature.follows)

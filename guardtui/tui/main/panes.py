@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.screen_size import SMALLEST, Breakpoints, too_small
-from guardtui.tui.metrics.pane import MetricsPane
 from guardtui.tui.registry.footer import FittingFooter
-from guardtui.tui.results.pane import ResultsPane
-from guardtui.tui.scan.pane import ScanPane
-from guardtui.tui.side.panes import CategoriesPane, HistoryPane
 
-BREAKPOINTS: Breakpoints = (
+if TYPE_CHECKING:
+    from guardtui.tui.detail.pane import DetailPane
+    from guardtui.tui.metrics.pane import MetricsPane
+    from guardtui.tui.results.pane import ResultsPane
+    from guardtui.tui.scan.pane import ScanPane
+    from guardtui.tui.side.panes import CategoriesPane, HistoryPane
+
+SMALLEST = (40, 15)
+"""Columns and lines of the smallest usable screen."""
+
+BREAKPOINTS = (
     [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
 )
@@ -39,23 +47,77 @@ STACKED = ("editor", "metrics", "results")
 SIDE = ("detail", "history", "categories")
 """Panes beside the results of a broad screen; a smaller one has the detail below them."""
 
+_OF_RESULTS = ("metrics", "scan", "results", *SIDE)
+"""Panes that show results; `Panes.make` makes them."""
+
+
+class _Outline(Static):
+    """The place of a pane that is not there yet, with its frame and title."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("", id=name)
+        self.border_title = self.heading = name.capitalize()
+
+
+def classes_for(size: Size) -> list[str]:
+    """Return the classes of a screen of this size, to set them before it is drawn.
+
+    Textual sets them once the screen has been styled, and then styles every widget again.
+    """
+    return [
+        max((least, name) for least, name in names if least <= cells)[1]
+        for names, cells in zip(BREAKPOINTS, size, strict=True)
+    ]
+
 
 class Panes:
-    """All widgets of the main screen."""
+    """All widgets of the main screen.
 
-    def __init__(self, screen: Screen[None], topic: Topic) -> None:
+    Those that show results are outlines at first: they are imported with most of the program, after
+    the first frame. The definition can be typed in from the start.
+    """
+
+    metrics: MetricsPane
+    scan: ScanPane
+    results: ResultsPane
+    detail: DetailPane
+    history: HistoryPane
+    categories: CategoriesPane
+
+    def __init__(self, screen: Screen[None], path: Path, topic: Topic) -> None:
+        """`topic` is the definition to draw, `path` its file."""
         self._screen = screen
+        self._outlines: dict[str, _Outline] = {}
         self.editor = TopicEditor(topic)
-        self.metrics = MetricsPane()
-        self.results = ResultsPane()
-        self.detail = DetailPane()
-        self.history = HistoryPane()
-        self.categories = CategoriesPane()
-        self.scan = ScanPane()
-        self.header = Static("", id="header")
+        self.header = Static(f"guardtui  {display_text(path.name)}", id="header")
         self.summary = Static("", id="summary")
         self.next_line = NextLine()
         self.progress = Static("", id="progress")
+
+    def make(self) -> None:
+        """Make the panes of results."""
+        from guardtui.tui.detail.pane import DetailPane
+        from guardtui.tui.metrics.pane import MetricsPane
+        from guardtui.tui.results.pane import ResultsPane
+        from guardtui.tui.scan.pane import ScanPane
+        from guardtui.tui.side.panes import CategoriesPane, HistoryPane
+
+        self.metrics, self.scan, self.results = MetricsPane(), ScanPane(), ResultsPane()
+        self.detail, self.history, self.categories = DetailPane(), HistoryPane(), CategoriesPane()
+
+    async def mount(self) -> None:
+        """Put the panes of results in the places of their outlines, one after the other.
+
+        Each is drawn at once, in the place of its outline, and keys are handled between.
+        """
+        for name, outline in self._outlines.items():
+            parent = outline.parent
+            assert isinstance(parent, Widget)  # noqa: S101 - all of them are mounted
+            following = parent.children[parent.children.index(outline) + 1 :]
+            with self._screen.app.batch_update():
+                await outline.remove()
+                await parent.mount(getattr(self, name), before=next(iter(following), None))
+        self.mark_focus()
 
     def compose(self) -> ComposeResult:
         """Yield the widgets in their layout."""
@@ -63,18 +125,20 @@ class Panes:
         yield self.summary
         with Horizontal(id="top"):
             yield self.editor
-            yield self.metrics
+            yield self.named("metrics")
         yield self.next_line
         yield self.progress
-        yield self.scan
+        yield self.named("scan")
         with Container(id="bottom"):
-            yield self.results
+            yield self.named("results")
             with Vertical(id="side"):
-                yield self.detail
-                yield self.history
-                yield self.categories
+                yield from map(self.named, SIDE)
         yield FittingFooter(compact=True, show_command_palette=False)
-        yield too_small("guardtui needs")
+        yield Static(
+            f"guardtui needs {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"
+            "Nothing is lost: make the window larger.",
+            id="too-small",
+        )
 
     async def mount_before_footer(self, widget: Widget) -> None:
         """Add a widget above the footer."""
@@ -86,8 +150,10 @@ class Panes:
         self._screen.set_class(alone, "-touring-alone")
 
     def named(self, name: str) -> Widget:
-        """Return the pane of this name."""
-        pane: Widget = getattr(self, name)
+        """Return the pane of this name, or its outline."""
+        pane: Widget | None = getattr(self, name, None)
+        if pane is None:
+            pane = self._outlines[name] = self._outlines.get(name) or _Outline(name)
         return pane
 
     def _has(self, *classes: str) -> bool:
@@ -122,7 +188,7 @@ class Panes:
             if pane.has_class("-focused") != focused:
                 pane.set_class(focused, "-focused", update=False)
                 pane.app.stylesheet.apply(pane)  # this widget only, not its children
-            title = pane.heading if pane is self.metrics else type(pane).BORDER_TITLE
+            title = getattr(pane, "heading", type(pane).BORDER_TITLE)
             # Names of profiles and models may be anybody's: no markup is read.
             pane.border_title = Content(f"▸ {title}" if focused else title)
 

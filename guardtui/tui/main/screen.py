@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,32 +14,29 @@ from typing import TYPE_CHECKING, Any
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import Button
 
-from guardtui.scanners.local.embedding import has_parts
+from guardtui.domain.errors import GuardtuiError
 from guardtui.session.store import StoreError
 from guardtui.tui import messages
-from guardtui.tui.kit.screen_size import classes_for
+from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes
+from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
 from guardtui.tui.main.window import Window
-from guardtui.tui.prompts.category_list import CategoryList
-from guardtui.tui.registry.actions import SCREEN, performed
-from guardtui.tui.table.frame_table import FrameTable
+from guardtui.tui.registry.actions import SCREEN, call_of, performed
 
 if TYPE_CHECKING:
-    from guardtui.app.guardrails.remote import RemoteOptions
     from guardtui.app.services import Services
     from guardtui.app.state import AppState
     from guardtui.config import Config
-    from guardtui.domain.operating_point import Wanted
-    from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.own_metrics import OwnMetric
-    from guardtui.session.workspace import Workspace
+    from guardtui.domain.topic import Topic
     from guardtui.tui.main.features import Features
+    from guardtui.tui.main.opening import Opened, Opening
+    from guardtui.tui.prompts.category_list import CategoryList
     from guardtui.tui.results.feature import ResultsFeature
+    from guardtui.tui.table.frame_table import FrameTable
     from guardtui.tui.tour.feature import TourFeature
 
 POLL_EVERY = 0.1
@@ -74,10 +71,10 @@ class Greeting(Enum):
 
 
 class MainScreen(Screen[None]):
-    """Composes panes, which can be typed in at once, and soon after the features behind them.
+    """Composes the definition, which can be typed in at once, and soon after all that is about it.
 
-    Services and features are imported in a thread, after the first frame; `features` is None until
-    then. What was typed and asked for meanwhile is done when they are there.
+    Prompts are read and panes, services and features imported in a thread, after the first frame;
+    `features` is None until then. What was typed meanwhile stays, and other keys wait.
     """
 
     BINDINGS = [
@@ -88,43 +85,21 @@ class MainScreen(Screen[None]):
     ]
     HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        scanner: LocalScanner,
-        config: Config,
-        remote: RemoteOptions,
-        metrics: Sequence[OwnMetric] = (),
-        greeting: Greeting | None = None,
-        threshold: Wanted = None,
-    ) -> None:
+    def __init__(self, opening: Opening, config: Config, greeting: Greeting | None = None) -> None:
         super().__init__(classes="-pane-editor")
-        self.workspace, self.config, self._greeting = workspace, config, greeting
-        resumed = workspace.resume_draft()  # before the editor is made
-        self.panes = panes = Panes(self, workspace.session.topic)
-        self.window = window = Window(self, panes)
+        self._opening, self.config, self._greeting = opening, config, greeting
+        self.panes = Panes(self, opening.now.path, opening.now.topic)
+        self.window = Window(self, self.panes)
         self.features: Features | None = None
-        self._scanner, self._gone = scanner, threading.Event()
-        self._asked: list[tuple[str, tuple[Any, ...]]] = []
+        self._gone = threading.Event()
+        if opening.opened is not None and _FEATURES in sys.modules:
+            self._make(opening.opened)
 
-        def wired() -> Features:
-            from guardtui.tui.main.features import Features
-
-            return Features(
-                self,
-                window,
-                workspace,
-                scanner,
-                remote,
-                metrics,
-                resumed=resumed,
-                threshold=threshold,
-            )
-
-        self._wired = wired
-        if _FEATURES in sys.modules:
-            self._wire()
-        self.use_config(config)
+    @property
+    def opened(self) -> Opened:
+        """The topic, once it is open."""
+        assert self._opening.opened is not None  # noqa: S101 - asked for after the start only
+        return self._opening.opened
 
     @property
     def services(self) -> Services:
@@ -155,8 +130,24 @@ class MainScreen(Screen[None]):
         """Return why an action cannot run now; "" if it can."""
         return "" if self.features is None else self.features.availability.refusal(name)
 
+    def must_wait(self, event: Key | Paste) -> bool:
+        """Return whether a key needs what is not there yet; all keys behind it wait too."""
+        if self.features is not None or isinstance(event, Paste):
+            return False
+        bound = self.active_bindings.get(event.key)
+        if bound is None or bound.node not in (self, self.app):
+            return False  # the field with the focus takes it
+        chain = self.focus_chain
+        match bound.binding.action:
+            case "app.focus_next":
+                return self.focused is chain[-1]  # the results come next
+            case "app.focus_previous":
+                return self.focused is chain[0]
+            case action:
+                return action not in ("quit", call_of("quit"))
+
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size, BREAKPOINTS), update=False)
+        self.add_class(*classes_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -193,14 +184,11 @@ class MainScreen(Screen[None]):
                 self.window.notify(hint)
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
-        """Run an action by its name in the registry; before the features are there, later."""
+        """Run an action by its name in the registry."""
         if name == "quit":
             self.action_quit()
             return None
-        if self.features is None:
-            self._asked.append((name, arguments))
-            return None
-        return self.features.perform(name, *arguments)
+        return self._loaded.perform(name, *arguments)
 
     async def action_perform(self, name: str, *arguments: Any) -> None:
         """Run an action of a feature, from a key or the palette."""
@@ -229,7 +217,6 @@ class MainScreen(Screen[None]):
         if not (self.is_attached and self.app.is_running):
             return  # the app is exiting: Textual mounted none of the children
         self.watch(self, "focused", self.panes.mark_focus)
-        self.panes.detail.show(None)
         self.panes.editor.focus_first_gap()
         if self.features is None:
             self.call_after_refresh(self._load)
@@ -238,36 +225,60 @@ class MainScreen(Screen[None]):
 
     @work(exclusive=True, group="load")
     async def _load(self) -> None:
-        """Import the features beside the event loop, so that typing goes on.
+        """Read and import all else beside the event loop, so that typing goes on.
 
         The prompts are embedded meanwhile, which leaves the interpreter to others.
         """
-        embedding = asyncio.ensure_future(asyncio.to_thread(self._embed))
+        try:
+            opened = await asyncio.to_thread(self._opening.read)
+        except GuardtuiError as problem:
+            self._opening.problem = problem
+            self.app.exit(return_code=2)
+            return
+        embedding = asyncio.ensure_future(asyncio.to_thread(self._embed, opened))
         embedding.add_done_callback(_retrieve)
         await asyncio.to_thread(import_module, _FEATURES)
         if not self.is_running:
             return
-        self._wire()
+        drawn = self._opening.now.topic
+        self._make(self._opening.use(opened))
+        await self.panes.mount()
         self._start()
-        typed = self.panes.editor.typed
-        if typed != self.services.session.topic:
-            self.services.editing.type(typed, "start", ends_group=True)
-        asked, self._asked = self._asked, []
-        for name, arguments in asked:
-            await self.action_perform(name, *arguments)
+        self._take_over(drawn)
+        assert isinstance(self.app, BaseApp)  # noqa: S101 - no other shows it
+        self.app.release_keys()
 
-    def _embed(self) -> None:
+    def _embed(self, opened: Opened) -> None:
         """Embed a small prompt set; a large one is embedded in parts, by the services."""
-        prompts = self.workspace.prompts
-        if not has_parts(prompts):
-            self._scanner.prompt_vectors(prompts, lambda progress: None, self._gone.is_set)
+        from guardtui.scanners.local.embedding import has_parts
 
-    def _wire(self) -> None:
-        self.features = self._wired()
+        prompts = opened.workspace.prompts
+        if not has_parts(prompts):
+            opened.scanner.prompt_vectors(prompts, lambda progress: None, self._gone.is_set)
+
+    def _make(self, opened: Opened) -> None:
+        """Make the panes of results and the features."""
+        from guardtui.tui.main.features import Features
+
+        self.panes.make()
+        self.features = Features(self.window, opened)
         self.use_config(self.config)
+
+    def _take_over(self, drawn: Topic) -> None:
+        """Edit the definition as the author has since it was `drawn`."""
+        typed, topic = self.panes.editor.typed, self.services.session.topic
+        if typed == drawn:
+            self.panes.editor.show(topic)
+        elif typed != topic:
+            # A file without an intent has that of the prompts.
+            intent = topic.intent if typed.intent is drawn.intent else typed.intent
+            typed = typed.model_copy(update={"intent": intent})
+            self.panes.editor.show(typed)
+            self.services.editing.type(typed, "start", ends_group=True)
 
     def _start(self) -> None:
         features = self._loaded
+        self.panes.detail.show(None)
         features.files.mounted()
         features.header.draw()
         self.set_interval(POLL_EVERY, features.progress.poll)
@@ -293,11 +304,11 @@ class MainScreen(Screen[None]):
         self.run_worker(self._quit(), group="quit", exclusive=True)
 
     async def _quit(self) -> None:
-        workspace = self.workspace
         if self.features is None:
             self._keep_typed(always=True)
             self.app.exit(0)
             return
+        workspace = self.services.workspace
         from guardtui.app.ports import Confirm
         from guardtui.tui.main.exit_report import exit_report
 
@@ -327,13 +338,12 @@ class MainScreen(Screen[None]):
         self._keep_typed()
         if self.features is not None:
             await self.services.close()
-        else:
-            self.workspace.store.close()
+        elif self._opening.opened is not None:
+            self._opening.opened.workspace.store.close()
 
     def _keep_typed(self, *, always: bool = False) -> None:
-        self.workspace.session.edit(self.panes.editor.typed)
         with contextlib.suppress(StoreError):
-            self.workspace.save_draft(always=always)
+            self._opening.now.keep(self.panes.editor.typed, always=always)
 
     # --- messages -------------------------------------------------------------------------
 
@@ -341,22 +351,6 @@ class MainScreen(Screen[None]):
     def topic_edited(self, event: messages.TopicEdited) -> None:
         if self.features is not None:  # before, `_load` reads what was typed
             self.features.definition.edited(event)
-
-    @on(messages.AddExamples)
-    def add_examples(self, event: messages.AddExamples) -> None:
-        self._loaded.definition.add_examples(event.prompts)
-
-    @on(messages.EditPrompts)
-    def edit_prompts(self, event: messages.EditPrompts) -> None:
-        self._loaded.files.edit_prompts(event.edit)
-
-    @on(messages.ConfirmLabels)
-    def confirm_labels(self, event: messages.ConfirmLabels) -> None:
-        self.rows.confirm(event.keys)
-
-    @on(messages.UndoPromptEdit)
-    def undo_prompt_edit(self) -> None:
-        self._loaded.files.edit_prompts(None)
 
     @on(messages.SaveSettings)
     def save_settings(self, event: messages.SaveSettings) -> None:
@@ -367,17 +361,14 @@ class MainScreen(Screen[None]):
         self._loaded.rows.build(event.view)
         self._loaded.tour.filtered()
 
-    @on(FrameTable.RowSelected)
-    def row_selected(self, event: FrameTable.RowSelected) -> None:
+    def on_frame_table_row_selected(self, event: FrameTable.RowSelected) -> None:
         self._loaded.rows.show_detail(event.row_id)
         self._loaded.tour.chose_row()
 
-    @on(FrameTable.RowActivated)
-    def row_activated(self) -> None:
+    def on_frame_table_row_activated(self) -> None:
         self.panes.show("detail")
 
-    @on(CategoryList.Chosen)
-    def category_chosen(self, event: CategoryList.Chosen) -> None:
+    def on_category_list_chosen(self, event: CategoryList.Chosen) -> None:
         self.panes.show("results")
         self.panes.results.show_category(event.name)
 

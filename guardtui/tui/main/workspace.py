@@ -1,14 +1,11 @@
-"""The workspace on the main screen: decisions, drafts, prompts."""
+"""The workspace on the main screen: decisions, drafts, files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
-from guardtui.domain.prompt_edit import Add, PromptEdit, Rewrite
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
@@ -17,7 +14,7 @@ WATCH_EVERY = 2.0
 
 
 class WorkspaceFeature:
-    """Saves the definition and drafts, edits prompts, and watches the files for other programs."""
+    """Saves the definition and drafts, and watches the files for other programs."""
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
@@ -51,25 +48,3 @@ class WorkspaceFeature:
             await self._services.sync.look()
         finally:
             self._looking = False
-
-    # --- prompts --------------------------------------------------------------------------
-
-    def edit_prompts(self, edit: PromptEdit | None) -> None:
-        """Edit the prompts, or undo the last edit (None)."""
-        self._window.start(self._edit_prompts(edit), group="prompts")
-
-    async def _edit_prompts(self, edit: PromptEdit | None) -> None:
-        """Edit the prompts; select one that was added, rewritten or restored."""
-        workspace = self._services.workspace
-        before = workspace.prompts
-        await self._services.sync.edit_prompts(edit)
-        now = workspace.prompts
-        if now is before and isinstance(edit, Add | Rewrite):  # saving failed
-            self._window.panes.results.write_again(edit)
-        if now is before or not (edit is None or isinstance(edit, Add | Rewrite)):
-            return
-        new = now.keys[~np.isin(now.keys, before.keys)]
-        if len(new):
-            self._window.panes.results.select_when_shown(int(new[0]), now)
-        elif isinstance(edit, Rewrite):  # with an unchanged text
-            self._window.panes.results.select_when_shown(edit.key, now)

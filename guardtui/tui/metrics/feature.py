@@ -19,18 +19,16 @@ from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
-from guardtui.tui.metrics.pane import Dashboard, summary
+from guardtui.tui.metrics.pane import Dashboard, badge_style, summary
 
 _PADDING = 2
 """Cells of padding of the line."""
 
 
-_BADGE_STYLES = {"ENGINE": "bold $text-warning", "FORECAST": "bold $text-accent"}
-
-
 class HeaderFeature:
     """The header: files, saved or not, the scan, and the guardrail of the figures."""
 
+    follows = ("topic", "files", "connection", "scan", "evaluation")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
@@ -45,7 +43,7 @@ class HeaderFeature:
             or new.topic.intent is not old.topic.intent
             or new.files != old.files
             or new.connection != old.connection
-            or _scan_text(new.scan) != _scan_text(old.scan)
+            or (new.scan is not old.scan and _scan_text(new.scan) != _scan_text(old.scan))
             or (new.evaluation is not old.evaluation and _badge(new) != _badge(old))
         ):
             self.draw()
@@ -54,7 +52,8 @@ class HeaderFeature:
         """Draw the header for the current width: states first, then names as far as they fit."""
         state = self._services.state
         room = max(1, self._window.size.width - _PADDING)
-        right = Text().append(_badge(state), _badge_style(state))
+        shown = state.evaluation
+        right = Text().append(_badge(state), "" if shown is None else badge_style(shown))
         states = self._states(state)
         right.truncate(max(0, room - states.cell_len), overflow="ellipsis")
         room -= right.cell_len + states.cell_len + 1
@@ -119,12 +118,6 @@ def _badge(state: AppState) -> str:
     return f"{text}, no longer in effect"
 
 
-def _badge_style(state: AppState) -> str:
-    """Return the style of the badge: embedded engine, forecast or guardrail."""
-    kind = _badge(state).partition(" ")[0]
-    return _BADGE_STYLES.get(kind, "bold $text-success")
-
-
 def _target(state: AppState) -> str:
     """Return what a scan would use, if the figures are of something else."""
     connection = state.connection
@@ -138,25 +131,23 @@ def _target(state: AppState) -> str:
 class MetricsFeature:
     """The dashboard, made of the shown evaluation and the session's iterations."""
 
+    follows = ("evaluation", "comparison", "figures", "iterations", "fit")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Show the newest figures if any changed."""
+        """Show the newest figures."""
         evaluation = new.evaluation
-        if evaluation is None or (
-            evaluation is old.evaluation
-            and new.comparison is old.comparison
-            and new.figures is old.figures
-            and new.iterations is old.iterations
-            and new.fit is old.fit
-        ):
+        if evaluation is None:
             return
         dashboard = self._dashboard(new, evaluation)
-        self._window.panes.metrics.dashboard = dashboard
-        self._window.panes.mark_focus()
+        pane = self._window.panes.metrics
+        heading = pane.heading
+        pane.dashboard = dashboard
+        if pane.heading != heading:
+            self._window.panes.mark_focus()
         self._window.panes.summary.update(themed(summary(dashboard)), layout=False)
 
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:

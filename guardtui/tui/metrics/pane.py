@@ -25,9 +25,8 @@ from guardtui.tui.kit.styled_text import themed
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
+    from guardtui.domain.estimates import PartialRates, RateEstimate
     from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.partial_rates import PartialRates
-    from guardtui.forecast.expected import Expected
     from guardtui.forecast.forecaster import Forecast
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
@@ -89,7 +88,7 @@ class MetricsPane(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="metrics")
-        self._text = Static(themed(Text(_NOTHING_YET, "$text-muted")))
+        self._text = Static(themed(dashboard_text(None)))
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -116,9 +115,9 @@ def badge_text(shown: Dashboard | None) -> str:
 _BADGE_STYLES = {"ENGINE": "bold $text-warning", "FORECAST": "bold $text-accent"}
 
 
-def badge_style(shown: Dashboard) -> str:
+def badge_style(evaluation: Evaluation) -> str:
     """Return the style of the badge: embedded engine, forecast or guardrail."""
-    return _BADGE_STYLES.get(badge(shown.evaluation.settings)[0], "bold $text-success")
+    return _BADGE_STYLES.get(badge(evaluation.settings)[0], "bold $text-success")
 
 
 def dashboard_text(shown: Dashboard | None) -> Text:
@@ -133,7 +132,7 @@ def dashboard_text(shown: Dashboard | None) -> Text:
         *(_change(shown) if shown.state.forecast is None else _likely(shown, shown.state.forecast)),
         _history(shown),
         _edit(shown),
-        *_operating_point(shown),
+        *(Text(text, "$text-muted") for text in filter(None, [operating_text(shown)])),
         _scanner(shown),
     ]
     return Text("\n").join(lines)
@@ -154,11 +153,6 @@ def operating_text(shown: Dashboard) -> str:
     return text if shown.shipped is None else f"{text} (shipped {threshold_text(shown.shipped)})"
 
 
-def _operating_point(shown: Dashboard) -> list[Text]:
-    text = operating_text(shown)
-    return [Text(text, "$text-muted")] if text else []
-
-
 def _shown_rates(shown: Dashboard) -> list[Text]:
     if shown.state.forecast is not None:
         return _expected_rates(shown.state.forecast)
@@ -166,11 +160,14 @@ def _shown_rates(shown: Dashboard) -> list[Text]:
     if partial is None:
         return [*_few(shown), *_rates(shown)]
     if partial.sampled:
-        return [Text(f"⚠ partial: {_embedded(shown)}", "$text-warning"), *_rates(shown)]
+        metrics = shown.evaluation.metrics
+        embedded = f"{metrics.total} of {metrics.prompts} prompts embedded so far"
+        return [Text(f"⚠ partial: {embedded}", "$text-warning"), *_rates(shown)]
     return _open_rates(shown, partial)
 
 
 _LIKELY = 0.9
+"""Least probability of a rise or fall of coverage that is coloured."""
 
 _EXPECTED = {
     "coverage": "coverage",
@@ -182,21 +179,22 @@ _EXPECTED = {
 
 def _expected_rates(forecast: Forecast) -> list[Text]:
     """Return expected rates with intervals, and the change since the newest scan."""
+    better = forecast.rates.better
+    likely = better is not None and max(better, 1 - better) >= _LIKELY
     lines = []
     for name, title in _EXPECTED.items():
-        rate: Expected | None = getattr(forecast.rates, name)
+        rate: RateEstimate | None = getattr(forecast.rates, name)
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(f"{'n/a' if rate is None else '≈' + rate_text(rate.value):<8}", "bold")
         if name == "coverage" and rate is not None and forecast.before is not None:
             sign, style = delta(rate.value - forecast.before)
             # A change that may be noise is not coloured.
-            line.append(f"{sign:<10}", style if _is_likely(forecast) else "$text-muted")
+            line.append(f"{sign:<10}", style if likely else "$text-muted")
         else:
             line.append(" " * 10)
         if rate is not None:
             line.append(f"[{rate.low:.2f} – {rate.high:.2f}]", "$text-muted")
         lines.append(line)
-    better = forecast.rates.better
     if better is not None and forecast.before is not None:
         lines.append(
             Text(
@@ -208,37 +206,16 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
     return lines
 
 
-def _is_likely(forecast: Forecast) -> bool:
-    """Return whether coverage rises or falls with a probability of at least 90 %."""
-    better = forecast.rates.better
-    return better is not None and max(better, 1 - better) >= _LIKELY
-
-
 def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
     """Return likely regressions and fixes, and the grounds of the forecast."""
     lines = []
-    comparison = shown.state.comparison
-    if comparison is not None:
-        line = Text("likely regressions ")
-        line.append(
-            str(comparison.regressions), "bold $text-error" if comparison.regressions else "bold"
-        )
-        line.append("   likely fixes ")
-        line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
-        pin = " (pinned)" if shown.state.pinned is not None else ""
-        line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
-        lines.append(line)
+    if shown.state.comparison is not None:
+        lines.append(_changes(shown, shown.state.comparison, "likely "))
     grounds = forecast.grounds
     name = " ".join(filter(None, badge(grounds.settings)))
     scans = count_text(grounds.scans, "scan")
     lines.append(Text(f"forecast from {scans}; only a scan tells what {name} says", "$text-muted"))
     return lines + [Text(f"⚠ {doubt}", "$text-warning") for doubt in grounds.doubts]
-
-
-def _embedded(shown: Dashboard) -> str:
-    """Return how many prompts are embedded so far."""
-    metrics = shown.evaluation.metrics
-    return f"{metrics.total} of {metrics.prompts} prompts embedded so far"
 
 
 def _value(shown: Dashboard, value: float | None) -> str:
@@ -384,17 +361,22 @@ def _change(shown: Dashboard) -> list[Text]:
     comparison = shown.state.comparison
     if comparison is None:
         return [Text("no baseline yet", "$text-muted")]
-    line = Text("regressions ")
-    line.append(
-        str(comparison.regressions), "bold $text-error" if comparison.regressions else "bold"
-    )
-    line.append("   fixes ")
-    line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
+    return [
+        _changes(shown, comparison),
+        Text(_coverage_text(comparison), "$text-muted"),
+        *(Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats),
+    ]
+
+
+def _changes(shown: Dashboard, comparison: Comparison, likely: str = "") -> Text:
+    """Return the numbers of regressions and fixes."""
+    broken, fixed = comparison.regressions, comparison.fixes
+    line = Text(f"{likely}regressions ")
+    line.append(str(broken), "bold $text-error" if broken else "bold")
+    line.append(f"   {likely}fixes ")
+    line.append(str(fixed), "bold $text-success" if fixed else "bold")
     pin = " (pinned)" if shown.state.pinned is not None else ""
-    line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
-    lines = [line, Text(_coverage_text(comparison), "$text-muted")]
-    lines += [Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats]
-    return lines
+    return line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
 
 
 def _coverage_text(comparison: Comparison) -> str:
@@ -474,7 +456,7 @@ def summary(shown: Dashboard | None) -> Text:
     partial, forecast = shown.state.partial, shown.state.forecast
     if forecast is not None:
         return _forecast_summary(shown, forecast)
-    line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown))
+    line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown.evaluation))
     if partial is None:
         line.append(f"coverage {rate_text(metrics.coverage)} ", _weight(shown, "coverage"))
         line.append(sign, style)
@@ -494,9 +476,9 @@ def summary(shown: Dashboard | None) -> Text:
 
 
 def _forecast_summary(shown: Dashboard, forecast: Forecast) -> Text:
-    line = Text(f"{badge_text(shown)} ", badge_style(shown))
+    line = Text(f"{badge_text(shown)} ", badge_style(shown.evaluation))
     for name, title in (("coverage", "coverage"), ("tpr", "TPR"), ("tnr", "TNR")):
-        rate: Expected | None = getattr(forecast.rates, name)
+        rate: RateEstimate | None = getattr(forecast.rates, name)
         style = "bold" if name == "coverage" else ""
         line.append(f"{title} {'n/a' if rate is None else '≈' + rate_text(rate.value)} ", style)
         if name == "coverage" and rate is not None:

@@ -14,12 +14,10 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Button, Input, TextArea
 
 from guardtui.domain.text import display_start, display_text, hidden_characters
-from guardtui.tui.inputs.line_input import LineInput
-from guardtui.tui.inputs.text_area import EdgeTextArea
+from guardtui.tui.inputs.fields import EdgeTextArea, LineInput, ToggleButton
 from guardtui.tui.kit.dialogs import close_after_question
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label
-from guardtui.tui.kit.toggle_button import ToggleButton
 
 _NAME_SHOWN = 17  # characters of a column's name
 

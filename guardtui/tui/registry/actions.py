@@ -113,6 +113,20 @@ _TABLE = Path(__file__).with_name("actions.txt")
 
 ACTIONS = tuple(_read_table(_TABLE.read_text(encoding="utf-8").splitlines()))
 
+TABLE_MOVES = tuple(
+    Binding(key, action, description, show=False, tooltip=tooltip, id=f"{TABLE}.{action}")
+    for key, action, description, tooltip in (
+        ("up", "cursor_up", "Row up", "Select the row above"),
+        ("down", "cursor_down", "Row down", "Select the row below"),
+        ("pageup", "page_up", "Page up", "Select the row one screen above"),
+        ("pagedown", "page_down", "Page down", "Select the row one screen below"),
+        ("home", "first", "First row", "Select the first row"),
+        ("end", "last", "Last row", "Select the last row"),
+        ("enter", "activate_row", "Open row", "Open the selected row"),
+    )
+)
+"""Keys of the table that are no actions of the registry: no menu and no palette has them."""
+
 
 def _bindings(scope: str) -> Iterable[Binding]:
     for action in in_scope(scope):

@@ -62,7 +62,14 @@ class FittingFooter(Footer):
             self._composed = keys
             await super().recompose()
 
+    def on_mount(self) -> None:
+        super().on_mount()
+        # Behind the mounting of the screen, which gives it its focus.
+        self.screen.call_later(self.recompose)
+
     def compose(self) -> ComposeResult:
+        if not self._composed:
+            return
         shown, at_the_end = fitting(self._entries(), self.app.size.width)
         yield from map(self._key, shown)
         yield Static("", classes="footer-gap")
@@ -70,10 +77,14 @@ class FittingFooter(Footer):
 
     def _key(self, entry: FooterEntry) -> FooterKey:
         binding = entry.binding
-        key = FooterKey(
-            binding.key, entry.display, entry.text, binding.action, tooltip=binding.tooltip
+        return FooterKey(
+            binding.key,
+            entry.display,
+            entry.text,
+            binding.action,
+            tooltip=binding.tooltip,
+            classes="-compact",  # from the start: a later class styles it anew
         )
-        return key.data_bind(compact=Footer.compact)
 
     def _entries(self) -> list[FooterEntry]:
         first: Sequence[str] = getattr(self.screen, "footer_first", ())

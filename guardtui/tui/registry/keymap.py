@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from textual.binding import Binding
 from textual.keys import KEY_TO_UNICODE_NAME, REPLACED_KEYS, Keys
 
 from guardtui.config import Config
@@ -19,9 +18,9 @@ from guardtui.tui.registry.actions import (
     RESULTS,
     SCREEN,
     TABLE,
+    TABLE_MOVES,
     binding_ids,
 )
-from guardtui.tui.table.frame_table import FrameTable
 from guardtui.tui.textual_compat import key_of_character
 from guardtui.tui.theme import near_theme, theme_names
 
@@ -76,10 +75,7 @@ def default_keys() -> dict[str, str]:
         for action in ACTIONS
         for name, text in zip(binding_ids(action), (action.keys, action.letters), strict=False)
     }
-    for binding in FrameTable.BINDINGS:
-        if isinstance(binding, Binding) and binding.id is not None:
-            keys.setdefault(binding.id, binding.key)
-    return keys
+    return keys | {move.id: move.key for move in TABLE_MOVES if move.id is not None}
 
 
 def usable_keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], list[KeyProblem]]:

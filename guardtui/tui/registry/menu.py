@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -13,7 +15,70 @@ from textual.containers import Vertical, VerticalScroll
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
-from guardtui.tui.registry.menu_tree import Command, MenuItem, Path, menu_items, title_of
+from guardtui.tui.registry.actions import ACTIONS, MENU_GROUPS, Action, key_name, menu_path
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MenuItem:
+    """A line of a menu: a letter (a key of Textual) and its action, None for a submenu.
+
+    `refusal` is why the action cannot run now; "" if it can.
+    """
+
+    letter: str
+    title: str
+    action: Action | None = None
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An action of the menu; `refusal` is why it cannot run now, or ""."""
+
+    action: Action
+    run: Callable[[], object]
+    refusal: str = ""
+
+
+def menu_items(path: Path, commands: Iterable[Command]) -> list[MenuItem]:
+    """Return the lines of the menu at a path, submenus first; () is the top menu."""
+    paths = [(menu_path(command.action), command) for command in commands if command.action.menu]
+    used = {letters[0] for letters, _ in paths}
+    groups = [MenuItem(letter, title) for letter, title in MENU_GROUPS.items() if letter in used]
+    return ([] if path else groups) + [
+        MenuItem(letters[-1], command.action.title, command.action, command.refusal)
+        for letters, command in paths
+        if letters[:-1] == path and (path or letters[0] not in MENU_GROUPS)
+    ]
+
+
+def title_of(path: Path) -> str:
+    """Return the title of the menu at a path."""
+    return " › ".join(["Menu", *(MENU_GROUPS[letter] for letter in path)])
+
+
+def commands_of(
+    targets: Mapping[str, object],
+    run: Callable[[Action, object], object],
+    refusal: Callable[[Action], str],
+) -> list[Command]:
+    """Return the actions of the menu that some widget handles.
+
+    `targets` has the widgets by scope, or by the full id of one action.
+    """
+    pairs = [
+        (action, targets.get(f"{action.scope}.{action.name}", targets.get(action.scope)))
+        for action in ACTIONS
+        if menu_path(action)
+    ]
+    return [
+        Command(action, partial(run, action, target), refusal(action))
+        for action, target in pairs
+        if target is not None
+    ]
+
 
 _KEYS = "a letter chooses · Esc closes"
 _KEYS_BELOW = "a letter chooses · Backspace goes back · Esc closes"
@@ -123,8 +188,8 @@ class MenuScreen(Modal[Command | None]):
 def _line(item: MenuItem) -> Text:
     if item.refusal:
         reason = item.refusal.rstrip(".")
-        return Text().append(f"{item.display} {item.title} ({reason})", "$text-disabled")
-    line = Text().append(f"{item.display} ", "bold $text-accent")
+        return Text().append(f"{key_name(item.letter)} {item.title} ({reason})", "$text-disabled")
+    line = Text().append(f"{key_name(item.letter)} ", "bold $text-accent")
     return (
         line.append(f"{item.title} …", "bold") if item.action is None else line.append(item.title)
     )

@@ -37,6 +37,8 @@ AT_ONCE = 1000
 class ResultsFeature:
     """Updates the table and the detail after changes of the evaluation or the view."""
 
+    follows = ("evaluation", "comparison", "iterations", "evaluated")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._table, self._detail = window.panes.results, window.panes.detail
@@ -49,10 +51,7 @@ class ResultsFeature:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Build the rows of another evaluation or prompt set."""
-        same = new.evaluation is old.evaluation and new.comparison is old.comparison
-        same &= new.iterations is old.iterations
-        if not same or new.evaluated is not old.evaluated:
-            self.build(self._table.view)
+        self.build(self._table.view)
 
     def build(self, view: ResultsView) -> None:
         """Build the rows of a view; a newer one cancels this."""

@@ -91,6 +91,7 @@ class FilterBar(Widget):
             text.append(chip, "bold reverse" if name == self._chosen else "")
             self._places.append((start, len(text), name))
         text.append(notes, "bold")
+        text.truncate(self.size.width, overflow="ellipsis")
         return themed(text)
 
     def on_click(self, event: events.Click) -> None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
-from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.row_filter import FilterRows, KnowsLabels, parse_filter
+from guardtui.domain.row_filter import FilterError, FilterRows, KnowsLabels, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
-from guardtui.tui.results.other_columns import is_of_others, other_cells, sort_values
-from guardtui.tui.table.rows import Cell, OrderedRows
+from guardtui.tui.results.columns import is_of_others, other_cells, sort_values
+from guardtui.tui.table.rows import Cell
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
@@ -109,7 +108,7 @@ class ResultsView:
 
 
 @dataclass(frozen=True, eq=False)
-class Results(OrderedRows):
+class Results:
     """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
 
     `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter;
@@ -130,9 +129,26 @@ class Results(OrderedRows):
         """Return the same rows with other columns."""
         return self if columns == self.columns else replace(self, columns=columns)
 
-    @property
-    def keys(self) -> NDArray[np.uint64]:
-        return self.evaluation.keys
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def row_ids(self) -> NDArray[np.uint64]:
+        """The ids of all rows shown, uint64 [n], in their order."""
+        return self.evaluation.keys[self.order]
+
+    @cached_property
+    def positions(self) -> NDArray[np.int32]:
+        """Position at which each row of the prompt set is shown, int32 [N]; -1 for hidden rows."""
+        positions = np.full(len(self.evaluation.keys), -1, np.int32)
+        positions[self.order] = np.arange(len(self.order), dtype=np.int32)
+        return positions
+
+    def position_of(self, row_id: int) -> int | None:
+        """Return the position of a row; None if it is not shown."""
+        row = self.row_of(row_id)
+        position = -1 if row is None else int(self.positions[row])
+        return position if position >= 0 else None
 
     @property
     def filled_columns(self) -> tuple[str, ...]:
@@ -152,10 +168,6 @@ class Results(OrderedRows):
             np.argsort(np.where(positions < 0, len(self.positions), positions), kind="stable")
         ]
 
-    def shown_count(self, rows: NDArray[np.intp]) -> int:
-        """Return how many of these rows of the prompt set are shown."""
-        return int(np.count_nonzero(self.positions[rows] >= 0))
-
     def row_of(self, row_id: int) -> int | None:
         """Return the row of the prompt set, shown or not."""
         return self.prompts.row_of(row_id)
@@ -173,19 +185,19 @@ class Results(OrderedRows):
         current = self.position_of(row_id) if row_id is not None else None
         if step > 0:
             later = positions[positions > (-1 if current is None else current)]
-            return self.row_id(int(later[0] if len(later) else positions[0]))
+            return int(self.row_ids[later[0] if len(later) else positions[0]])
         earlier = positions[positions < (len(self.order) if current is None else current)]
-        return self.row_id(int(earlier[-1] if len(earlier) else positions[-1]))
+        return int(self.row_ids[earlier[-1] if len(earlier) else positions[-1]])
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         rows = self.order[start:stop]
-        return list(zip(*(self._column(key, rows) for key in self.columns), strict=True))
-
-    def _column(self, key: str, rows: NDArray[np.intp]) -> list[Cell]:
-        """Return the cells of a column for these rows of the prompt set."""
-        if self.others is not None and is_of_others(key):
-            return other_cells(self.others, key, rows)
-        return _CELLS[key](self, rows)
+        columns = (
+            other_cells(self.others, key, rows)
+            if self.others is not None and is_of_others(key)
+            else _CELLS[key](self, rows)
+            for key in self.columns
+        )
+        return list(zip(*columns, strict=True))
 
 
 _Rows: TypeAlias = "NDArray[np.intp]"
@@ -196,18 +208,6 @@ def _changes(results: Results, rows: _Rows) -> list[int]:
     return [0] * len(rows) if comparison is None else comparison.changes[rows].tolist()
 
 
-def _change_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [_MARKS.get(change, _EMPTY) for change in _changes(results, rows)]
-
-
-def _outcome_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
-
-
-def _prompt_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [(text, "") for text in results.prompts.prompts[rows].to_list()]
-
-
 def _score_cells(results: Results, rows: _Rows) -> list[Cell]:
     scores = results.evaluation.verdicts.score[rows].tolist()
     return [("n/a" if score != score else f"{score:.2f}", "") for score in scores]
@@ -215,7 +215,7 @@ def _score_cells(results: Results, rows: _Rows) -> list[Cell]:
 
 def _matched_cells(results: Results, rows: _Rows) -> list[Cell]:
     verdicts = results.evaluation.verdicts
-    cells = [_part_cell(part) for part in verdicts.matched[rows].tolist()]
+    cells = [(part_name(part), "dim") for part in verdicts.matched[rows].tolist()]
     if verdicts.stopped_by:
         for index, row in enumerate(rows.tolist()):
             # The matched part is irrelevant if another topic stopped the prompt.
@@ -245,9 +245,15 @@ def _category_cells(results: Results, rows: _Rows) -> list[Cell]:
 
 
 _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
-    "change": _change_cells,
-    "outcome": _outcome_cells,
-    "prompt": _prompt_cells,
+    "change": lambda results, rows: [
+        _MARKS.get(change, _EMPTY) for change in _changes(results, rows)
+    ],
+    "outcome": lambda results, rows: [
+        _OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()
+    ],
+    "prompt": lambda results, rows: [
+        (text, "") for text in results.prompts.prompts[rows].to_list()
+    ],
     "score": _score_cells,
     "matched": _matched_cells,
     "was": _was_cells,
@@ -260,11 +266,6 @@ def part_name(matched: int) -> str:
     if matched < 0:
         return ""
     return "desc" if matched == 0 else f"ex {matched}"
-
-
-@cache
-def _part_cell(matched: int) -> Cell:
-    return part_name(matched), "dim"
 
 
 def build_results(

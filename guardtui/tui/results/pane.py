@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,29 +14,29 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from guardtui.domain.row_filter import FilterRows, parse_filter
+from guardtui.domain.row_filter import FIELDS, OUTCOMES, WORDS, RowFilter, parse_filter
 from guardtui.domain.text import display_start
 from guardtui.session.table_state import read_lines, read_widths, write_lines, write_widths
+from guardtui.tui.inputs.filter_completion import Vocabulary
 from guardtui.tui.inputs.filter_input import FilterInput
 from guardtui.tui.messages import ResultsViewChanged, SaveSettings
-from guardtui.tui.prompts.actions import PromptActions
 from guardtui.tui.registry.actions import RESULTS, bindings
-from guardtui.tui.results.column_layout import allowed_widths, table_columns
+from guardtui.tui.results.columns import allowed_widths, other_columns, table_columns
 from guardtui.tui.results.empty_states import NOT_YET, empty_text
 from guardtui.tui.results.filter_bar import FilterBar
 from guardtui.tui.results.model import FILTERS, RARE, PromptSelection, Results, ResultsView
-from guardtui.tui.results.other_columns import other_columns
-from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.table.frame_table import FrameTable
 
 if TYPE_CHECKING:
-    from guardtui.domain.filter_language import RowFilter
-    from guardtui.domain.prompt_edit import Add, Rewrite
     from guardtui.domain.prompts import PromptSet
     from guardtui.tui.table.messages import ColumnResized, HeaderClicked
 
 _CATEGORY_CHARACTERS = 20
 _PICKED_CHARACTERS = 28
+
+_HINT = '→ completes: words, "exact words", fn, -regression, category:…, score>0.4, was:fp, line<50'
+_SIGNS = {"score": ">", "line": "<"}
+_VALUES = {"was": tuple(OUTCOMES), "expected": ("true", "false"), "match": ("desc",)}
 
 
 class ResultsPane(Vertical):
@@ -60,10 +61,9 @@ class ResultsPane(Vertical):
         self._touched: str | None = None
         self._group_before: str | None = None
         self._bar = FilterBar()
-        self._filter = FilterInput(HINT, "search", "filter", self._parse)
+        self._filter = FilterInput(_HINT, "search", "filter", self._parse)
         self._input = self._filter.input
-        self.table = FrameTable(search_column="prompt", empty_text=NOT_YET, id="table")
-        self._prompts = PromptActions(self)
+        self.table = FrameTable(empty_text=NOT_YET, id="table")
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -78,7 +78,9 @@ class ResultsPane(Vertical):
         before = self.results
         if before is None or before.prompts is not results.prompts:
             self._filter.complete_from(prompt_vocabulary(results.prompts))
-            self._drop_lost_marks(results)
+            gone = np.setdiff1d(self.table.marked, results.evaluation.keys)
+            if len(gone):
+                self.table.drop_marks(gone.tolist())
             self.results = results
             if not self._filter.understood():
                 self.view = replace(self.view, search="")
@@ -87,10 +89,6 @@ class ResultsPane(Vertical):
         self.table.sort = (self.view.sort, self.view.descending)
         self._draw(results)
         self._select_pending(results)
-
-    def write_again(self, edit: Add | Rewrite) -> None:
-        """Open the dialog again for a prompt that could not be saved."""
-        self._prompts.write_again(edit)
 
     def select_when_shown(self, row_id: int, prompts: PromptSet) -> None:
         """Select a prompt once these prompts are shown; if the view hides it, show all prompts."""
@@ -115,17 +113,11 @@ class ResultsPane(Vertical):
             return
         self._pending_row = None
 
-    def _drop_lost_marks(self, results: Results) -> None:
-        """Remove the marks of prompts that the prompt set no longer has."""
-        marked = self.table.marked_ids
-        if len(marked):
-            self.table.drop_marks(np.setdiff1d(marked, results.evaluation.keys).tolist())
-
     def _draw(self, results: Results) -> None:
         others = other_columns(results.others, self.size.width)
         columns = (*table_columns(results.filled_columns), *others)
         self.results = results.with_columns(tuple(column.key for column in columns))
-        self.table.set_columns(columns)
+        self.table.columns = columns
         # Until the author selects a prompt, the first one is selected: regressions come first.
         self.table.set_source(self.results, keep_row=self._chosen)
         self._show_filters()
@@ -281,7 +273,7 @@ class ResultsPane(Vertical):
         if self.view.search:
             self._request_view(search="")
 
-    def _parse(self, line: str) -> RowFilter[FilterRows]:
+    def _parse(self, line: str) -> RowFilter:
         columns = self.results.prompts.extra_columns if self.results is not None else ()
         return parse_filter(line, columns)
 
@@ -317,41 +309,10 @@ class ResultsPane(Vertical):
     def action_mark_all(self) -> None:
         self.table.mark_all()
 
-    def action_use_as_example(self) -> None:
-        self._prompts.use_as_example()
-
-    def action_copy_prompt(self) -> None:
-        self._prompts.copy_prompt()
-
-    def action_copy_rows(self) -> None:
-        self._prompts.copy_rows()
-
-    def action_copy_list(self) -> None:
-        self._prompts.copy_list()
-
-    def action_relabel(self) -> None:
-        self._prompts.relabel()
-
-    def action_confirm_labels(self) -> None:
-        self._prompts.confirm_labels()
-
-    def action_remove_prompts(self) -> None:
-        self._prompts.remove_prompts()
-
-    def action_duplicate_prompts(self) -> None:
-        self._prompts.duplicate_prompts()
-
-    def action_undo_prompts(self) -> None:
-        self._prompts.undo_prompts()
-
-    def action_add_prompt(self) -> None:
-        self._prompts.add_prompt()
-
-    def action_add_like_this(self) -> None:
-        self._prompts.add_like_this()
-
-    def action_edit_prompt(self) -> None:
-        self._prompts.edit_prompt()
+    def use_actions(self, actions: Mapping[str, Callable[..., object]]) -> None:
+        """Let others do actions of the pane, by their names: Textual looks for them here."""
+        for name, action in actions.items():
+            setattr(self, f"action_{name}", action)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step_back":
@@ -360,3 +321,16 @@ class ResultsPane(Vertical):
             return shown or self.table.mark_count > 0
         # In the filter line, letters are text.
         return not self._input.has_focus
+
+
+def prompt_vocabulary(prompts: PromptSet) -> Vocabulary:
+    """Return words, fields and the values of the columns of a prompt set."""
+    return Vocabulary(
+        [*WORDS, *(f"{name}{_SIGNS.get(name, ':')}" for name in FIELDS)],
+        _VALUES,
+        {name: partial(_values, prompts, name) for name in prompts.extra_columns},
+    )
+
+
+def _values(prompts: PromptSet, column: str) -> Sequence[str]:
+    return prompts.groups(column)[1]

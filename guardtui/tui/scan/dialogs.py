@@ -1,18 +1,28 @@
-"""The question before a scan: what it changes and costs."""
+"""The questions before a scan and before a check of the likely flips: changes, cost, goal."""
 
 from __future__ import annotations
 
-from rich.text import Text
-from textual import on
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 
-from guardtui.app.scan.plan import ScanChoice, ScanCost, ScanPlan
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, Input
+
+from guardtui.app.scan.plan import (
+    FlipGoal,
+    FlipPlan,
+    ScanChoice,
+    ScanCost,
+    ScanPlan,
+)
 from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.text import display_text
+from guardtui.tui.inputs.fields import LineInput
+from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label, Static
-from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
 
 
@@ -52,77 +62,176 @@ def plan_text(plan: ScanPlan) -> Text:
     return text
 
 
-class ScanDialog(Modal[ScanChoice | None]):
+_NOTHING_SENT = "Esc cancels, nothing is sent"
+
+
+def _plan(plan: ScanPlan) -> VerticalScroll:
+    return VerticalScroll(Static(themed(plan_text(plan))), classes="scrolled")
+
+
+def _other_ways(plan: ScanPlan) -> Iterator[Button]:
+    """Yield the buttons for the same without applying, and with the other guardrail."""
+    if plan.changes:
+        yield Button(Text("Without applying (s)"), id="as-is", compact=True)
+    if plan.other:
+        yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
+
+
+class ScanDialog(FormDialog[ScanChoice | None]):
     """Shows the changes and cost of a scan before anything is sent."""
 
     BINDINGS = [
+        ("g", "accept", "Scan"),
         ("l", "choose('likely')", "Likely changes only"),
         ("s", "choose('as-is')", "Without applying"),
-        ("g", "choose('all')", "Scan"),
         ("o", "choose('other')", "Ask the other one"),
-        ("t", "turn_agreed", "Without asking"),
+        ("t", "choose('agreed')", "Without asking"),
     ]
 
     help_pane = "scan"
 
     def __init__(self, plan: ScanPlan) -> None:
-        super().__init__()
-        self._plan = plan
-        self._agreed = plan.agreed
+        title = f"Scan with {plan.who if plan.judge else 'AIRS'}"
+        yes = "Apply and scan (g)" if plan.changes else "Scan (g)"
+        super().__init__(title, _NOTHING_SENT, yes=yes)
+        self._plan, self._agreed = plan, plan.agreed
+        self._has_likely = plan.cost.likely < plan.cost.prompts
+        self._can_agree = plan.changes is not None and not plan.judge
 
     def _agreed_text(self) -> Text:
         sign = "[x]" if self._agreed else "[ ]"
         return Text(f"{sign} From now on without asking; Discard then restores the best (t)")
 
-    def compose(self) -> ComposeResult:
-        plan, cost = self._plan, self._plan.cost
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = f"Scan with {plan.who}" if plan.judge else "Scan with AIRS"
-            dialog.border_subtitle = "Esc cancels, nothing is sent"
-            with VerticalScroll(classes="scan-changes"):
-                yield Static(themed(plan_text(plan)))
-            yield Label(cost_text(cost, cost.prompts, cost.known))
-            if cost.likely < cost.prompts:
-                likely = cost_text(cost, cost.likely, cost.likely_known)
-                yield Label(f"Likely changes only: {likely}")
-            if plan.changes is not None and not plan.judge:
-                yield Button(self._agreed_text(), id="agreed", compact=True)
-            with Horizontal(classes="buttons"):
-                first = "Apply and scan (g)" if plan.changes else "Scan (g)"
-                yield Button(Text(first), id="all", variant="primary", compact=True)
-                if cost.likely < cost.prompts:
-                    yield Button(Text("Likely changes (l)"), id="likely", compact=True)
-                if plan.changes:
-                    yield Button(Text("Without applying (s)"), id="as-is", compact=True)
-                if plan.other:
-                    yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
-                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
+    def fields(self) -> ComposeResult:
+        cost = self._plan.cost
+        yield _plan(self._plan)
+        yield Label(cost_text(cost, cost.prompts, cost.known))
+        if self._has_likely:
+            likely = cost_text(cost, cost.likely, cost.likely_known)
+            yield Label(f"Likely changes only: {likely}")
+        if self._can_agree:
+            yield Button(self._agreed_text(), id="agreed", compact=True)
+
+    def more_buttons(self) -> Iterator[Button]:
+        if self._has_likely:
+            yield Button(Text("Likely changes (l)"), id="likely", compact=True)
+        yield from _other_ways(self._plan)
 
     def on_mount(self) -> None:
-        self.query_one("#all", Button).focus()
+        self.query_one("#yes", Button).focus()
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "leave":
-            self.dismiss(None)
-        elif event.button.id == "agreed":
-            self.action_turn_agreed()
-        else:
-            self.action_choose(event.button.id or "all")
+    def accept(self) -> None:
+        self._end(likely=False)
+
+    def chose(self, button: Button) -> None:
+        self.action_choose(button.id or "")
 
     def action_choose(self, what: str) -> None:
-        plan = self._plan
-        if what == "other":
-            if plan.other:
-                self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
-            return
-        if what == "likely" and plan.cost.likely >= plan.cost.prompts:
-            return
-        apply = bool(plan.changes) and what != "as-is"
-        self.dismiss(ScanChoice(apply, what == "likely", self._agreed))
-
-    def action_turn_agreed(self) -> None:
-        """Toggle whether later scans start without this question."""
-        if self._plan.changes is not None and not self._plan.judge:
+        """Do what a button does; nothing if the dialog does not have it."""
+        if what == "agreed" and self._can_agree:
             self._agreed = not self._agreed
             self.query_one("#agreed", Button).label = self._agreed_text()
+        elif what == "other" and self._plan.other:
+            self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
+        elif what == "likely" and self._has_likely:
+            self._end(likely=True)
+        elif what == "as-is":
+            self.dismiss(ScanChoice(apply=False, likely=False, agreed=self._agreed))
+
+    def _end(self, *, likely: bool) -> None:
+        self.dismiss(ScanChoice(bool(self._plan.changes), likely, self._agreed))
+
+
+class FlipDialog(FormDialog[ScanChoice | None]):
+    """Shows the changes, cost and goal of a check before anything is sent."""
+
+    BINDINGS = [
+        ("g", "accept", "Check"),
+        ("s", "choose('as-is')", "Without applying"),
+        ("o", "choose('other')", "Ask the other one"),
+    ]
+
+    help_pane = "flips"
+
+    def __init__(self, plan: FlipPlan) -> None:
+        scan = plan.scan
+        title = f"Check the likely flips with {scan.who if scan.judge else 'AIRS'}"
+        yes = "Apply and check (g)" if scan.changes else "Check (g)"
+        super().__init__(title, _NOTHING_SENT, yes=yes)
+        self._plan = plan
+
+    def fields(self) -> ComposeResult:
+        plan = self._plan
+        yield _plan(plan.scan)
+        yield Label(
+            f"Coverage is expected at {plan.coverage.text}, from "
+            f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is within",
+        )
+        with Horizontal(classes="flip-goal"):
+            yield Label("±")
+            yield LineInput(f"{plan.goal.within:g}", id="within", type="number", compact=True)
+            yield Label("or the calls are made:")
+            yield LineInput(str(plan.goal.calls), id="calls", type="integer", compact=True)
+        yield Label(self._cost(plan.goal.calls), id="flip-cost")
+
+    def more_buttons(self) -> Iterator[Button]:
+        yield from _other_ways(self._plan.scan)
+
+    def _cost(self, calls: int) -> str:
+        """Return the cost with at most so many calls."""
+        plan, cost = self._plan, self._plan.scan.cost
+        words = f"In doubt: {cost_text(cost, plan.doubtful, plan.known)}."
+        most = min(calls, plan.calls)
+        if cost.expense is not None and 0 < most < plan.calls:
+            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
+        return words
+
+    def on_mount(self) -> None:
+        self.query_one("#yes", Button).focus()
+
+    def _goal(self) -> FlipGoal | None:
+        """Return the goal of the fields; None after focusing an invalid one."""
+        within, calls = self.query_one("#within", Input), self.query_one("#calls", Input)
+        wanted, most = _number(within.value), _number(calls.value)
+        if not 0 < wanted < 1:
+            within.focus()
+            self.problem.show("The interval is a number between 0 and 1, such as 0.02.")
+        elif not 1 <= most < 1e9 or most != int(most):
+            calls.focus()
+            self.problem.show("The calls are a whole number from 1 on.")
+        else:
+            return FlipGoal(wanted, int(most))
+        return None
+
+    def changed(self, field: Input) -> None:
+        """Update the cost while the number of calls is typed."""
+        super().changed(field)
+        most = _number(self.query_one("#calls", Input).value)
+        if 1 <= most < 1e9:
+            self.query_one("#flip-cost", Label).update(self._cost(int(most)))
+
+    def accept(self) -> None:
+        self._end(apply=bool(self._plan.scan.changes))
+
+    def chose(self, button: Button) -> None:
+        self.action_choose(button.id or "")
+
+    def action_choose(self, what: str) -> None:
+        """Check without applying, or switch to the other guardrail."""
+        if what == "as-is":
+            self._end(apply=False)
+        elif self._plan.scan.other:
+            self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
+
+    def _end(self, *, apply: bool) -> None:
+        goal = self._goal()
+        if goal is not None:
+            choice = ScanChoice(apply=apply, likely=False, agreed=self._plan.scan.agreed)
+            self.dismiss(replace(choice, goal=goal))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

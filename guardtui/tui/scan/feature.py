@@ -23,6 +23,8 @@ _RESUMING = {
 class ScanFeature:
     """Starts, pauses and stops scans, and shows `AppState.scan`."""
 
+    follows = ("scan", "evaluation")
+
     def __init__(self, services: Services, window: Window, guardrail: GuardrailFeature) -> None:
         """`guardrail` asks for a guardrail if none is configured."""
         self._window, self._scans, self._store = window, services.scans, services.store
@@ -54,9 +56,7 @@ class ScanFeature:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show the progress of the scan."""
-        if not self._window.is_running or (
-            new.scan is old.scan and new.evaluation is old.evaluation
-        ):
+        if not self._window.is_running or new.scan is old.scan is None:
             return
         status = with_counts_of(new.evaluation, new.scan)
         stopped = None if new.scan is None else new.scan.stopped

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input
+from textual.widgets import Button
 
 from guardtui.app.services import Services
 from guardtui.domain.figures import threshold_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED, ThresholdFit
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.fields import LineInput
+from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label
-from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
@@ -32,41 +30,41 @@ class ScannerChoice:
     source: str
 
 
-class ScannerDialog(Modal[ScannerChoice | None]):
+class ScannerDialog(FormDialog[ScannerChoice | None]):
     """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
 
     def __init__(
         self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
     ) -> None:
         """`shown` is the threshold for all definitions, or None."""
-        super().__init__()
+        super().__init__("Engine", "Esc closes", yes="Set", no="")
         self._current, self._shown, self._fit = current, shown, fit
+        self._filled_in = "" if current.threshold is None else f"{shown:.3g}"
+        self._threshold = LineInput(
+            self._filled_in,
+            placeholder="a score between 0 and 1; empty: the shipped one",
+            compact=True,
+        )
 
-    def compose(self) -> ComposeResult:
+    def fields(self) -> ComposeResult:
         shown, source = self._shown, self._current.source
-        self._filled_in = "" if self._current.threshold is None else f"{shown:.3g}"
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Engine"
-            dialog.border_subtitle = "Esc closes"
-            yield Label(
-                f"Threshold {source if shown is None else f'{shown:.3g} ({source})'}, encoder "
-                f"{self._current.encoder}.",
-            )
-            yield LineInput(
-                value=self._filled_in,
-                placeholder="a score between 0 and 1; empty: the shipped one",
-                compact=True,
-            )
-            yield Label("", id="problem")
-            yield Label(self._fit_text())
-            with Horizontal(classes="buttons"):
-                yield Button("Set", id="set", variant="primary", compact=True)
-                yield Button("Shipped", id="shipped", compact=True)
-                if not isinstance(self._fit, str):
-                    yield Button("Fitted", id="fitted", compact=True)
-                for name in ENCODERS:
-                    if name != self._current.encoder:
-                        yield Button(f"Encoder {name}", name=name, compact=True)
+        yield Label(
+            f"Threshold {source if shown is None else f'{shown:.3g} ({source})'}, encoder "
+            f"{self._current.encoder}.",
+        )
+        yield self._threshold
+        yield Label(self._fit_text())
+
+    def more_buttons(self) -> Iterator[Button]:
+        yield Button("Shipped", id="shipped", compact=True)
+        if not isinstance(self._fit, str):
+            yield Button("Fitted", id="fitted", compact=True)
+        for name in ENCODERS:
+            if name != self._current.encoder:
+                yield Button(f"Encoder {name}", name=name, compact=True)
+
+    def on_mount(self) -> None:
+        self._threshold.focus()
 
     def _fit_text(self) -> str:
         fit = self._fit
@@ -78,25 +76,13 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             f"{fit.held_out:.3f} cross-validated, {fit.coverage:.3f} on the labels that chose it."
         )
 
-    @on(Input.Submitted)
-    def submitted(self) -> None:
-        self._set()
+    def chose(self, button: Button) -> None:
+        encoder = button.name or self._current.encoder
+        # A threshold belongs to its encoder.
+        self.dismiss(ScannerChoice(encoder, None, SHIPPED if button.id == "shipped" else FITTED))
 
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        current = self._current
-        if event.button.id == "set":
-            self._set()
-        elif event.button.id == "shipped":
-            self.dismiss(ScannerChoice(current.encoder, None, SHIPPED))
-        elif event.button.id == "fitted" and not isinstance(self._fit, str):
-            self.dismiss(ScannerChoice(current.encoder, None, FITTED))
-        elif event.button.name is not None:
-            # A threshold belongs to its encoder.
-            self.dismiss(ScannerChoice(event.button.name, None, FITTED))
-
-    def _set(self) -> None:
-        text = self.query_one(Input).value.strip().replace(",", ".")
+    def accept(self) -> None:
+        text = self._threshold.value.strip().replace(",", ".")
         if text == self._filled_in.replace(",", "."):  # unchanged: keep the exact value
             self.dismiss(None)
             return
@@ -110,9 +96,7 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         if 0 < value < 1:
             self.dismiss(ScannerChoice(self._current.encoder, value, BY_HAND))
         else:
-            self.query_one("#problem", Label).update(
-                "! a threshold is a number between 0 and 1, such as 0.5"
-            )
+            self.problem.show("a threshold is a number between 0 and 1, such as 0.5")
 
 
 class ScannerSettingsFeature:

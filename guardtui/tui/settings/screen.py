@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from guardtui.config import SETTINGS, Config, Setting, SettingSource, Value, find_setting
 from guardtui.domain.text import display_start, display_text
-from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed

@@ -23,6 +23,7 @@ _NO_HISTORY = "No iterations yet: Keep and Discard record one each, and so does 
 class SideFeature:
     """Updates the side panes while they are visible."""
 
+    follows = ("evaluation", "iterations", "pinned")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
@@ -31,13 +32,8 @@ class SideFeature:
         """The state whose history and categories are shown."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Update the panes if they show another evaluation or other iterations."""
-        if (
-            new.evaluation is not old.evaluation
-            or new.iterations is not old.iterations
-            or new.pinned != old.pinned
-        ):
-            self.draw()
+        """Update the panes."""
+        self.draw()
 
     def draw(self) -> None:
         """Show the current state if it changed and the panes are visible."""

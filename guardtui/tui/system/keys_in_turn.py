@@ -29,8 +29,14 @@ class KeysInTurn:
     were typed behind it would reach the widget before.
     """
 
-    def __init__(self, app: App[Any], forward: Callable[[Typed], Awaitable[None]]) -> None:
-        self._app, self._forward = app, forward
+    def __init__(
+        self,
+        app: App[Any],
+        forward: Callable[[Typed], Awaitable[None]],
+        must_wait: Callable[[Typed], bool],
+    ) -> None:
+        """A key for which `must_wait` is true waits, with all behind it, until `release`."""
+        self._app, self._forward, self._must_wait = app, forward, must_wait
         self._waiting: deque[Typed] = deque()
         self._turn = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -39,6 +45,11 @@ class KeysInTurn:
     async def take(self, event: Typed) -> None:
         """Forward a key now, or after those before it."""
         self._waiting.append(event)
+        if self._deadline is None:
+            await self._next()
+
+    async def release(self) -> None:
+        """Forward keys that had to wait, as far as they need not any more."""
         if self._deadline is None:
             await self._next()
 
@@ -51,6 +62,10 @@ class KeysInTurn:
         screen = self._app.screen
         if not screen.is_mounted:  # it has no focus yet
             self._follow(iter([screen]), self._turn)
+            return
+        if self._must_wait(self._waiting[0]):
+            self._deadline.cancel()
+            self._deadline = None
             return
         event, target = self._waiting.popleft(), self._app.focused or screen
         await self._forward(event)

@@ -7,25 +7,23 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 FLEXIBLE_LEAST = 10
-"""Least cells of a flexible column; the last fixed columns are left out for it."""
+"""Least cells of a flexible column; fixed columns are left out for it."""
 NARROWEST = 2
 """Least cells of a column that is narrowed by hand."""
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column; `width` in cells, 0 for the cells that other columns leave."""
+    """A column; `width` in cells, 0 for the cells that other columns leave.
+
+    On a narrow line columns with a larger `gives_way` are left out first, of equal ones the last.
+    """
 
     key: str
     title: str
     width: int
     align: Literal["left", "right"] = "left"
-    sortable: bool = True
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a negative width."""
-        if self.width < 0:
-            raise ValueError(f"column {self.key!r}: width must be 0 or more, got {self.width}")
+    gives_way: int = 0
 
 
 class PlacedColumn(NamedTuple):
@@ -61,7 +59,7 @@ class EdgeDrag(NamedTuple):
 def place_columns(
     columns: Sequence[TableColumn], width: int, gutter: int, widths: Mapping[str, int]
 ) -> tuple[PlacedColumn, ...]:
-    """Return the columns that fit into `width` cells with the gutter; the last fixed ones give way.
+    """Return the columns that fit into `width` cells with the gutter; fixed ones give way.
 
     `widths` holds the cells of columns that were resized, by key; a flexible one stays flexible.
     """
@@ -76,7 +74,7 @@ def place_columns(
         droppable = [entry for entry in kept if entry[2]]
         if not flexible or rest >= flexible * FLEXIBLE_LEAST or not droppable:
             break
-        kept.remove(droppable[-1])
+        kept.remove(max(droppable, key=lambda entry: (entry[1].gives_way, entry[0])))
     slots = []
     left = gutter
     for index, column, wanted in kept:
@@ -107,17 +105,12 @@ def resizing(slots: Sequence[PlacedColumn], key: str) -> ResizeTarget | None:
     return None if after is None else ResizeTarget(after, -1)
 
 
-def edge_at(slots: Sequence[PlacedColumn], x: int, width: int) -> PlacedColumn | None:
-    """Return the column whose right edge is at cell `x` of a header of `width` cells.
-
-    The edge is the gap after the column, or the last cell of a column that ends the line.
-    """
-    return next((slot for slot in slots if x == min(slot.right, width - 1)), None)
-
-
 def resized_at(slots: Sequence[PlacedColumn], x: int, width: int) -> ResizeTarget | None:
-    """Return what the edge at cell `x` of a header of `width` cells resizes, or None."""
-    edge = edge_at(slots, x, width)
+    """Return what the edge at cell `x` of a header of `width` cells resizes, or None.
+
+    The edge is the gap after a column, or the last cell of a column that ends the line.
+    """
+    edge = next((slot for slot in slots if x == min(slot.right, width - 1)), None)
     return None if edge is None else resizing(slots, edge.column.key)
 
 

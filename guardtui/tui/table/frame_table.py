@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
+import numpy as np
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from guardtui.tui.registry.actions import TABLE, bindings
+from guardtui.tui.registry.actions import TABLE, TABLE_MOVES, bindings
 from guardtui.tui.table import messages as table_messages
 from guardtui.tui.table.columns import (
     PlacedColumn,
@@ -21,20 +22,9 @@ from guardtui.tui.table.columns import (
     place_columns,
     resized_at,
 )
-from guardtui.tui.table.cursor import Cursor
-from guardtui.tui.table.marks import Ids, Marker, Marks
+from guardtui.tui.table.marks import Ids, Marker, joined
 from guardtui.tui.table.painter import COMPONENTS, TABLE_CSS, LineFrame, Painter
-from guardtui.tui.table.rows import (
-    SLICE_ROWS,
-    Cell,
-    NoRows,
-    RowIds,
-    RowSource,
-    ids_between,
-)
-from guardtui.tui.table.text import cut_text
-
-__all__ = ["SLICE_ROWS", "Cell", "FrameTable", "RowIds", "RowSource", "TableColumn", "cut_text"]
+from guardtui.tui.table.rows import Cursor, NoRows, RowSource
 
 
 class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
@@ -45,29 +35,11 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     the gap after them.
 
     The header stays on the first line. There is no horizontal scrolling: a column of width 0
-    takes the rest, cut text ends with "…", and on a narrow screen the last fixed columns are left
-    out until the flexible one has 10 cells. While rows are marked the gutter has a second cell.
+    takes the rest, cut text ends with "…", and on a narrow screen fixed columns are left out until
+    the flexible one has 10 cells. While rows are marked the gutter has a second cell.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            key,
-            action,
-            description,
-            show=False,
-            tooltip=tooltip,
-            id=f"table.{action}",
-        )
-        for key, action, description, tooltip in (
-            ("up", "cursor_up", "Row up", "Select the row above"),
-            ("down", "cursor_down", "Row down", "Select the row below"),
-            ("pageup", "page_up", "Page up", "Select the row one screen above"),
-            ("pagedown", "page_down", "Page down", "Select the row one screen below"),
-            ("home", "first_row", "First row", "Select the first row"),
-            ("end", "last_row", "Last row", "Select the last row"),
-            ("enter", "activate_row", "Open row", "Open the selected row"),
-        )
-    ] + bindings(TABLE)
+    BINDINGS: ClassVar[list[BindingType]] = [*TABLE_MOVES, *bindings(TABLE)]
 
     RowSelected: TypeAlias = table_messages.RowSelected
     RowActivated: TypeAlias = table_messages.RowActivated
@@ -81,7 +53,7 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
 
     columns: reactive[tuple[TableColumn, ...]] = reactive((), init=False)
-    """The columns, from left to right."""
+    """The columns, from left to right; the cells of the next source must match them."""
     sort: reactive[tuple[str, bool] | None] = reactive(None, init=False)
     """Key of the column the rows are sorted by, and whether descending; the source sorts."""
     search: reactive[tuple[str, ...]] = reactive((), init=False)
@@ -94,18 +66,14 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
         columns: Sequence[TableColumn] = (),
         *,
         source: RowSource | None = None,
-        search_column: str = "prompt",
         empty_text: str = "No rows",
-        name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name for it
-        classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        super().__init__(id=id)
         self._source: RowSource = NoRows()
         self._cursor = Cursor()
         self._marker = Marker()
-        self._painter = Painter(self, search_column)
+        self._painter = Painter(self)
         self._widths = Widths()
         self._picture: LineFrame | None = None
         self._announced: int | None = None
@@ -125,23 +93,9 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
         return self._source
 
     @property
-    def row_count(self) -> int:
-        """Number of rows in the snapshot."""
-        return len(self._source)
-
-    @property
-    def cursor_index(self) -> int | None:
-        """Index of the cursor's row; None in an empty table."""
-        return self._cursor.index if len(self._source) else None
-
-    @property
     def cursor_row_id(self) -> int | None:
         """Id of the cursor's row; None in an empty table."""
         return self._cursor.row_id if len(self._source) else None
-
-    def set_columns(self, columns: Sequence[TableColumn]) -> None:
-        """Set the columns; the cells of the next source must match them."""
-        self.columns = tuple(columns)
 
     def set_source(self, source: RowSource, *, keep_row: bool = True) -> None:
         """Draw another snapshot, at the next refresh and without touching the focus.
@@ -203,7 +157,7 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
             return self._painter.empty(frame, self.empty_text, y - 1)
         if index >= len(source):
             return Strip.blank(frame.width, frame.base)
-        marked = self.mark_count > 0 and self.is_marked(source.row_id(index))
+        marked = self.mark_count > 0 and int(source.row_ids[index]) in self._marker
         return self._painter.row(frame, source, index, index == self._cursor.index, marked)
 
     def _repaint(self) -> None:
@@ -293,11 +247,11 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
         """Select the row half a screen below (1) or above (-1)."""
         self._move_lines(direction * max(1, self._body_height // 2))
 
-    def action_first_row(self) -> None:
+    def action_first(self) -> None:
         """Select the first row."""
         self._move_cursor(0)
 
-    def action_last_row(self) -> None:
+    def action_last(self) -> None:
         """Select the last row."""
         self._move_cursor(len(self._source) - 1)
 
@@ -310,57 +264,42 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     # -- marks --------------------------------------------------------------------------------
 
     @property
-    def marked(self) -> frozenset[int]:
-        """Ids of the marked rows, also outside of this view.
-
-        The first call after a change is slow with hundreds of thousands of marks: see
-        `marked_ids`, `mark_count` and `is_marked`.
-        """
-        return self._marker.marks.frozen
-
-    @property
-    def marked_ids(self) -> Ids:
-        """Ids of the marked rows, sorted, uint64 [n]; quick for any number of them."""
-        return self._marker.marks.ids
+    def marked(self) -> Ids:
+        """Ids of the marked rows, also outside of this view, sorted, uint64 [n]."""
+        return self._marker.ids
 
     @property
     def mark_count(self) -> int:
         """Number of marked rows."""
-        return len(self._marker.marks)
-
-    def is_marked(self, row_id: int) -> bool:
-        """Return whether a row is marked."""
-        return row_id in self._marker.marks
+        return len(self._marker.ids)
 
     def mark_all(self) -> None:
         """Mark all rows of the present view, beside those marked already."""
         self._marker.end_range(keep_anchor=True)
-        ids = ids_between(self._source, 0, len(self._source))
-        self._set_marks(self._marker.marks.with_ids(ids))
+        self._set_marks(joined(self._marker.ids, self._source.row_ids))
 
     def clear_marks(self) -> None:
         """Remove all marks."""
         self._marker.end_range()
-        if self.mark_count:
-            self._set_marks(Marks())
+        self._set_marks(self._marker.ids[:0])
 
     def drop_marks(self, ids: Iterable[int]) -> None:
         """Remove the marks of some rows, such as deleted ones."""
         self._marker.end_range(keep_anchor=True)
-        self._set_marks(self._marker.marks.without(ids))
+        self._set_marks(self._marker.without(ids))
 
-    def _set_marks(self, marks: Marks) -> None:
-        if marks is self._marker.marks:
+    def _set_marks(self, marks: Ids) -> None:
+        if np.array_equal(marks, self._marker.ids):
             return
         gutter_changes = (len(marks) > 0) != (self.mark_count > 0)
-        self._marker.marks = marks
+        self._marker.ids = marks
         if gutter_changes:
             self._repaint()
         else:
             # Lines of rows with an unchanged mark are taken from the cache.
             self.refresh()
         if self.is_running:
-            self.post_message(self.MarksChanged(self, marks))
+            self.post_message(self.MarksChanged(self))
 
     def action_toggle_mark(self) -> None:
         """Mark or unmark the row, and select the row below."""
@@ -466,7 +405,7 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
                 self.reset_column(edge.slot.column.key)
             return
         for slot in self.slots:
-            if slot.left <= x < slot.right and slot.column.sortable:
+            if slot.left <= x < slot.right:
                 self.post_message(self.HeaderClicked(self, slot.column.key))
 
     def _click_row(self, event: events.Click, index: int) -> None:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from guardtui.tui.table.marks import Ids, Marks
-
 if TYPE_CHECKING:
     from guardtui.tui.table.frame_table import FrameTable
 
@@ -18,11 +16,6 @@ class TableMessage(Message, namespace="frame_table"):
     def __init__(self, table: FrameTable) -> None:
         super().__init__()
         self.table = table
-
-    @property
-    def control(self) -> FrameTable:
-        """The table, for the selector of `@on`."""
-        return self.table
 
 
 class RowSelected(TableMessage, namespace="frame_table"):
@@ -46,7 +39,7 @@ class RowActivated(TableMessage, namespace="frame_table"):
 
 
 class HeaderClicked(TableMessage, namespace="frame_table"):
-    """The header of a sortable column was clicked."""
+    """The header of a column was clicked."""
 
     def __init__(self, table: FrameTable, column_key: str) -> None:
         super().__init__(table)
@@ -64,25 +57,6 @@ class ColumnResized(TableMessage, namespace="frame_table"):
 
 class MarksChanged(TableMessage, namespace="frame_table"):
     """Other rows are marked than before."""
-
-    def __init__(self, table: FrameTable, marks: Marks) -> None:
-        super().__init__(table)
-        self._marks = marks
-
-    @property
-    def count(self) -> int:
-        """Number of marked rows."""
-        return len(self._marks)
-
-    @property
-    def marked(self) -> frozenset[int]:
-        """Ids of the marked rows; the first call is slow with hundreds of thousands."""
-        return self._marks.frozen
-
-    @property
-    def marked_ids(self) -> Ids:
-        """Ids of the marked rows, sorted, uint64 [n]; quick for any number of them."""
-        return self._marks.ids
 
     def can_replace(self, message: Message) -> bool:
         """Keep only the newest marks: a held key must not queue work."""

@@ -20,6 +20,9 @@ from guardtui.tui.table.text import LineBuilder, cut_text, find_hits
 SLICES_KEPT = 16
 STRIPS_KEPT = 512
 
+SEARCHED = "prompt"
+"""Key of the column in which searched texts are highlighted."""
+
 TABLE_CSS = """
 FrameTable {
     width: 1fr;
@@ -98,10 +101,8 @@ class Painter:
     Component styles of the widget are named `frame-table--<name>`.
     """
 
-    def __init__(self, widget: Widget, search_column: str) -> None:
-        """Texts of `search_for` are highlighted in the column with the key `search_column`."""
+    def __init__(self, widget: Widget) -> None:
         self._widget = widget
-        self._search_column = search_column
         self._pattern: re.Pattern[str] | None = None
         self._generation = 0
         self._styles: dict[tuple[str, bool], Style] = {}
@@ -215,7 +216,7 @@ class Painter:
             blank = " " * (slot.width - used)
             if slot.column.align == "right":
                 line.add(blank, base)
-            if self._pattern is not None and slot.column.key == self._search_column:
+            if self._pattern is not None and slot.column.key == SEARCHED:
                 self._add_with_hits(line, shown, style, self._pattern)
             else:
                 line.add(shown, style)

@@ -1,10 +1,9 @@
-"""Row sources of the table, and keeping the place when the rows change."""
+"""Row sources of the table, and the cursor: it stays on its row when the rows change."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from functools import cached_property
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,15 @@ _NEIGHBOURS = 64
 
 
 class RowSource(Protocol):
-    """An immutable snapshot of rows with stable ids, which the table draws.
-
-    A source with many rows should have `row_ids` too, see `RowIds`.
-    """
+    """An immutable snapshot of rows with stable ids, which the table draws."""
 
     def __len__(self) -> int:
         """The number of rows."""
         ...
 
-    def row_id(self, index: int) -> int:
-        """The stable id of the row at a position, 0 ≤ index < len; 0 ≤ id < 2**64."""
+    @property
+    def row_ids(self) -> NDArray[np.uint64]:
+        """The stable ids in the order of the rows, uint64 [n]; requested often, so cache it."""
         ...
 
     def position_of(self, row_id: int) -> int | None:
@@ -41,69 +38,13 @@ class RowSource(Protocol):
         ...
 
 
-@runtime_checkable
-class RowIds(Protocol):
-    """A source that has the ids of all rows at once: marking a million is then fast."""
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """The ids in the order of the rows, uint64 [n]; requested often, so cache it."""
-        ...
-
-
-class OrderedRows(ABC):
-    """A source that shows some rows of a set in an order; subclasses add `cells`."""
-
-    order: NDArray[np.intp]
-    """The rows shown, as indices into the set, intp [n]."""
-
-    @property
-    @abstractmethod
-    def keys(self) -> NDArray[np.unsignedinteger]:
-        """The ids of all rows of the set, shown or not, [N]."""
-
-    @abstractmethod
-    def row_of(self, row_id: int) -> int | None:
-        """Return the index of a row in the set, whether it is shown or not."""
-
-    @abstractmethod
-    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
-        """Return the cells of the rows shown at start … stop-1."""
-
-    def __len__(self) -> int:
-        return int(self.order.shape[0])
-
-    def row_id(self, index: int) -> int:
-        return int(self.keys[self.order[index]])
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """Return the ids of all rows shown, uint64 [n], in their order."""
-        return self._row_ids
-
-    @cached_property
-    def _row_ids(self) -> NDArray[np.uint64]:
-        return self.keys[self.order].astype(np.uint64, copy=False)
-
-    def position_of(self, row_id: int) -> int | None:
-        row = self.row_of(row_id)
-        position = -1 if row is None else int(self.positions[row])
-        return position if position >= 0 else None
-
-    @cached_property
-    def positions(self) -> NDArray[np.int32]:
-        """Position at which each row of the set is shown, int32 [N]; -1 for hidden rows."""
-        positions = np.full(len(self.keys), -1, np.int32)
-        positions[self.order] = np.arange(len(self.order), dtype=np.int32)
-        return positions
-
-
 class NoRows:
     """An empty source."""
 
+    row_ids = np.empty(0, np.uint64)
+
     def __len__(self) -> int:
         return 0
-
-    def row_id(self, index: int) -> int:
-        raise IndexError(index)
 
     def position_of(self, row_id: int) -> int | None:
         return None
@@ -112,14 +53,51 @@ class NoRows:
         return []
 
 
-def ids_between(source: RowSource, start: int, stop: int) -> NDArray[np.uint64]:
-    """Return the ids of rows start … stop-1, uint64 [stop - start]."""
-    if stop - start > SLICE_ROWS and isinstance(source, RowIds):
-        return source.row_ids()[start:stop]
-    return np.fromiter(map(source.row_id, range(start, stop)), np.uint64, stop - start)
+@dataclass(slots=True)
+class Cursor:
+    """Index and id of the row the cursor is on."""
+
+    index: int = 0
+    row_id: int | None = None
+    """Kept in an empty view: a filter that matches nothing for a moment must not lose the row."""
+
+    def go(self, source: RowSource, index: int) -> None:
+        """Go to a row, or the nearest one; `source` is not empty."""
+        self.index = max(0, min(index, len(source) - 1))
+        self.row_id = int(source.row_ids[self.index])
+
+    def follow(self, old: RowSource, new: RowSource, top: int, height: int) -> int:
+        """Stay on the row or its nearest remaining neighbour; return the new top line.
+
+        `top` and `height` are the visible lines. The row keeps its line of the screen; if it is not
+        visible, the first remaining line does.
+        """
+        if self.row_id is None:
+            self.restart(new)
+            return 0
+        before = self.index
+        position = new.position_of(self.row_id)
+        self.index = _nearest(old, new, before) if position is None else position
+        if len(new):
+            self.row_id = int(new.row_ids[self.index])
+        if not len(old):
+            return self.index - height // 2
+        if top <= before < top + height:
+            return self.index - (before - top)
+        return _held_top(old, new, top, height)
+
+    def restart(self, source: RowSource) -> None:
+        """Go to the first row."""
+        self.index = 0
+        if len(source):
+            self.row_id = int(source.row_ids[0])
+
+    def top_in_sight(self, top: int, height: int) -> int:
+        """Return the top line nearest to `top` with which the cursor is visible."""
+        return max(0, min(max(top, self.index - height + 1), self.index))
 
 
-def nearest(old: RowSource, new: RowSource, position: int) -> int:
+def _nearest(old: RowSource, new: RowSource, position: int) -> int:
     """Return the position of the closest remaining neighbour of a removed row, the next one first.
 
     Without such a neighbour: the same position, or the last one.
@@ -127,16 +105,16 @@ def nearest(old: RowSource, new: RowSource, position: int) -> int:
     for distance in range(1, _NEIGHBOURS + 1):
         for index in (position + distance, position - distance):
             if 0 <= index < len(old):
-                row = new.position_of(old.row_id(index))
+                row = new.position_of(int(old.row_ids[index]))
                 if row is not None:
                     return row
     return max(0, min(position, len(new) - 1))
 
 
-def held_top(old: RowSource, new: RowSource, top: int, height: int) -> int:
+def _held_top(old: RowSource, new: RowSource, top: int, height: int) -> int:
     """Return the top line with which the first remaining visible row keeps its line."""
     for index in range(top, min(top + height, len(old))):
-        position = new.position_of(old.row_id(index))
+        position = new.position_of(int(old.row_ids[index]))
         if position is not None:
             return position - (index - top)
     return top

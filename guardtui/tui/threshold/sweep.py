@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from rich.text import Text
 from textual import events, on, work
@@ -22,7 +21,7 @@ from guardtui.domain.metrics import RATES
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
 from guardtui.reports.thresholds import Floors
-from guardtui.tui.inputs.line_input import LineInput
+from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -234,34 +233,9 @@ class ThresholdDialog(Modal[float | None]):
         else:
             self.dismiss(None)
 
-    def close_stale(self) -> None:
-        """Close: the definition or the prompts of the curves have changed."""
-        self.dismiss_when_active(None)
-
-
-class _MovableThreshold(Protocol):
-    """The threshold of the scanner whose scores the curves show."""
-
-    @property
-    def threshold(self) -> float | None:
-        """The threshold before it is moved; None for a scanner without one."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes on the curves, a sentence each."""
-
-    def move(self, to: float) -> None:
-        """Show the results at a threshold."""
-
-    def restore(self) -> None:
-        """Restore the old threshold."""
-
-    def keep(self, threshold: float) -> None:
-        """Save a threshold in the session."""
-
 
 class _EngineThreshold:
-    """The threshold of the embedded engine."""
+    """The threshold of the embedded engine, moved, restored or kept; `notes` are on its curves."""
 
     def __init__(self, services: Services, shown: Evaluation) -> None:
         self._services, self._scanner = services, services.engine.scanner
@@ -295,7 +269,7 @@ class _EngineThreshold:
 
 
 class _DecisionThreshold:
-    """The threshold of a decision model, applied to the probabilities of the shown scan."""
+    """That of a decision model, applied to the probabilities of the shown scan."""
 
     notes: tuple[str, ...] = ()
 
@@ -316,6 +290,8 @@ class _DecisionThreshold:
 class ThresholdFeature:
     """Shows the sweep; the results follow the threshold."""
 
+    follows = ("topic", "prompts")
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self.floors = Floors()
@@ -329,7 +305,7 @@ class ThresholdFeature:
         if dialog is None or (new.topic == old.topic and new.prompts is old.prompts):
             return
         self._dialog = None
-        dialog.close_stale()
+        dialog.dismiss_when_active(None)
         self._window.notify("The definition or the prompts changed: open the curves again.")
 
     async def show_sweep(self) -> None:
@@ -338,8 +314,9 @@ class ThresholdFeature:
         evaluation = await self._scored()
         if evaluation is None:
             return
+        moves: _EngineThreshold | _DecisionThreshold
         if evaluation.settings.kind == DECISION:
-            moves: _MovableThreshold = _DecisionThreshold(self._services, evaluation)
+            moves = _DecisionThreshold(self._services, evaluation)
         else:
             moves = _EngineThreshold(self._services, evaluation)
         threshold = moves.threshold

@@ -17,9 +17,8 @@ from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.companions import Companion, Companions, kept_path, load_companions
-from guardtui.tui.inputs.line_input import LineInput
-from guardtui.tui.inputs.path_suggester import PathSuggester
-from guardtui.tui.inputs.typed_path import typed_path
+from guardtui.tui.inputs.fields import LineInput
+from guardtui.tui.inputs.paths import PathSuggester, typed_path
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label, OptionList
 from guardtui.tui.kit.styled_text import themed

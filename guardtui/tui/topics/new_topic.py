@@ -15,12 +15,11 @@ from guardtui.app.editing.new_topic import paths_of, problems_of
 from guardtui.app.editing.topic_from_prompts import name_for
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace
-from guardtui.tui.inputs.line_input import LineInput
-from guardtui.tui.inputs.path_suggester import PathSuggester
+from guardtui.tui.inputs.fields import LineInput, ToggleButton
+from guardtui.tui.inputs.paths import PathSuggester
 from guardtui.tui.kit.dialogs import close_after_question
 from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.toggle_button import ToggleButton
 
 Makes = Callable[[Path, Topic, Path | None], Workspace]
 

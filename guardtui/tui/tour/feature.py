@@ -184,6 +184,8 @@ class TourBox(Vertical):
 class TourFeature:
     """Shows the box of the tour, and notices which tasks the author does."""
 
+    follows = ("evaluation", "comparison", "figures", "iterations", "fit")
+
     def __init__(self, window: Window) -> None:
         self._window, self._panes = window, window.panes
         self.box: TourBox | None = None

@@ -82,7 +82,7 @@ def services_of(
         else DecisionOptions(service.address, calls=CallOptions(Prices(1.0)))
     )
     others = {"environment": {}, **others}
-    options = RemoteOptions(config=path / "none", decision=decision, **others)
+    options = RemoteOptions(config=path / "none", model=decision, **others)
     author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
     workspace = Workspace.open(path)
     return Services(workspace, LocalScanner("static"), options, (), author, jobs), author, jobs
@@ -436,11 +436,11 @@ async def test_an_invalid_writer_is_asked_for_again(
         assert runs._connections.options.writer is None
 
 
-async def test_a_judge_is_the_writer_unless_another_is_named(topic_path: Path) -> None:
+async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path: Path) -> None:
     async with serving() as service, Server(with_key) as server:
         address = ModelAddress(f"{server.url}/v1", MODEL, Secret(KEY, "test"), "JUDGE_KEY")
         judge = JudgeOptions((address, ModelAddress("https://b.example", "second")))
-        services, author, _ = services_of(topic_path, service, judge=judge)
+        services, author, _ = services_of(topic_path, service, writer=judge)
         runs = services.wordings
         author.answers = [WordingRequest(writer=address.full), "ask", True, NOTHING, False, None]
         run = await prepared(runs)
@@ -454,7 +454,7 @@ async def test_a_judge_is_the_writer_unless_another_is_named(topic_path: Path) -
         await prepared(runs)
         await prepared(runs)
         assert author.questions[-1].offered == NOTHING
-        assert services.connections.options.judge is judge
+        assert services.connections.options.writer is judge
 
 
 async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
@@ -496,6 +496,6 @@ async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_pat
         assert run.wordings[1].origin == f"the model {MODEL}"
         chosen = NamedGuardrail("", configure("decision", {"model": service.address.full}))
         options = with_guardrail(services.connections.options, chosen)
-        assert options.decision is not None
-        assert options.decision.keys == (Secret("sandbox-key"),)
+        assert options.model is not None
+        assert options.model.keys == (Secret("sandbox-key"),)
         assert options.writer is services.connections.options.writer

@@ -17,7 +17,8 @@ from guardtui.session.recent_topics import (
     recent_topics,
     remember_opened,
 )
-from guardtui.session.workspace import UnknownPromptsError, Workspace, data_folder
+from guardtui.session.topic_places import UnknownPromptsError, data_folder
+from guardtui.session.workspace import Workspace
 from tests.sessions import AIRS, Scanned
 
 

@@ -24,6 +24,8 @@ from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.domain.errors import GuardtuiError
 from guardtui.http.secret import Secret
 from guardtui.scanners.configuration import configure
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING, TYPED
 from tests.http.test_system_keyring import Backend, use
 
@@ -103,7 +105,7 @@ def test_the_values_of_a_guardrail_win_over_variables_and_missing_ones_are_their
     start = options(PANW_AI_SEC_API_KEY="k", PANW_AI_SEC_PROFILE_NAME="other", SCAN_CONCURRENCY="7")
     chosen = with_guardrail(start, unnamed("airs", profile="prod", region="de", batch="true"))
     settings = chosen.settings()
-    assert (settings.profile, settings.concurrency, chosen.batches) == ("prod", 7, True)
+    assert (settings.profile, settings.concurrency, chosen.airs.batch) == ("prod", 7, True)
     assert settings.scan_endpoint.host.startswith("service-de.")
     assert with_guardrail(start, unnamed("airs")).settings().profile == "other"
 
@@ -130,7 +132,7 @@ def test_a_key_of_the_keyring_is_found_again(keyring: Backend) -> None:
     chosen = with_guardrail(options(), AIRS)
     assert chosen.settings().api_key == Secret("sk-airs")
     assert key_origin(options(), AIRS) == KEYRING
-    judged = with_guardrail(options(), JUDGE).judge
+    judged = with_guardrail(options(), JUDGE).model
     assert judged is not None
     assert judged.keys == (Secret("sk-judge"),)
     assert key_origin(options(), JUDGE) == KEYRING
@@ -138,18 +140,18 @@ def test_a_key_of_the_keyring_is_found_again(keyring: Backend) -> None:
 
 def test_a_judge_takes_the_key_that_was_typed_or_the_variable(tmp_path: Path) -> None:
     start = options(GUARDTUI_MODEL_KEY="sk-variable")
-    judge = with_guardrail(start, JUDGE).judge
+    judge = with_guardrail(start, JUDGE).model
     assert judge is not None
     assert judge.keys == (Secret("sk-variable"),)
     typed = with_guardrail(start, JUDGE, "sk-typed")
-    assert typed.judge is not None
-    assert typed.judge.keys == (Secret("sk-typed"),)
-    again = with_guardrail(typed, JUDGE).judge
+    assert typed.model is not None
+    assert typed.model.keys == (Secret("sk-typed"),)
+    again = with_guardrail(typed, JUDGE).model
     assert again is not None
     assert again.keys == (Secret("sk-typed"),)
     assert key_origin(typed, JUDGE) == TYPED
     assert key_origin(start, JUDGE) == "GUARDTUI_MODEL_KEY"
-    assert with_guardrail(typed, AIRS, "sk-1").judge is not None  # may be asked
+    assert with_guardrail(typed, AIRS, "sk-1").model is not None  # may be asked
 
 
 @pytest.mark.parametrize(
@@ -178,20 +180,21 @@ def test_a_model_key_that_belongs_to_no_address_for_certain_is_told() -> None:
 def test_a_decision_model_takes_format_and_key_and_a_judge_takes_its_place() -> None:
     choice = unnamed("decision", model=MODEL, api="systemone", retries="1")
     chosen = with_guardrail(options(), choice, "typed-key")
-    assert chosen.decision is not None
-    assert chosen.model is chosen.decision
-    assert (chosen.decision.api, chosen.decision.model.full) == ("systemone", MODEL)
-    assert chosen.decision.calls.retries == 1
+    assert isinstance(chosen.model, DecisionOptions)
+    assert (chosen.model.api, chosen.model.model.full) == ("systemone", MODEL)
+    assert chosen.model.calls.retries == 1
     assert "typed-key" in chosen.secrets().values()
     assert key_origin(chosen, choice) == TYPED
     judged = with_guardrail(chosen, JUDGE)
-    assert judged.model is judged.judge
+    assert isinstance(judged.model, JudgeOptions)
+    # The judge still writes wordings for a decision model.
+    assert with_guardrail(judged, choice).writer == judged.wording_model
 
 
-def test_the_limits_of_the_command_line_hold_for_models_that_are_chosen_later() -> None:
-    limited = replace(options(), most_tokens=1000, most_cost=2.0)
+def test_a_model_has_the_limits_of_its_guardrail() -> None:
+    limits = {"budget": "2", "max-tokens": "1000", "price-in": "1"}
     for kind in ("judge", "decision"):
-        model = with_guardrail(limited, unnamed(kind, model=MODEL)).model
+        model = with_guardrail(options(), unnamed(kind, model=MODEL, **limits)).model
         assert model is not None
         assert (model.calls.most_tokens, model.calls.most_cost) == (1000, 2.0)
 
@@ -236,7 +239,7 @@ def test_the_variable_of_a_single_address_belongs_to_the_first_that_uses_it() ->
     start = with_writer(options(GUARDTUI_MODEL_KEY="sk-1"), elsewhere)
     assert start.writer is not None
     assert start.writer.keys == (Secret("sk-1"),)
-    judged = with_guardrail(start, JUDGE).judge
+    judged = with_guardrail(start, JUDGE).model
     assert judged is not None
     assert judged.keys == ()
     # The other way round.
@@ -252,7 +255,7 @@ def test_the_variable_of_a_single_address_belongs_to_the_first_that_uses_it() ->
 
 def test_a_writer_stays_when_the_guardrail_changes_and_the_judge_is_the_default() -> None:
     judging = with_guardrail(options(), JUDGE)
-    assert judging.wording_model == judging.judge
+    assert judging.wording_model == judging.model
     assert with_writer(judging, MODEL) is judging
     writing = with_writer(judging, "https://writer.example/v1#m", "sk-2")
     assert writing.wording_model == writing.writer

@@ -12,6 +12,7 @@ from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.named import FILE, NamedGuardrail, find_guardrail
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.state import AppState, Store
+from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.session.workspace import Workspace
 from tests.app.editing.test_topic_opening import topic
 from tests.app.guardrails.test_choice import AIRS, ENGINE, JUDGE, keyring, options
@@ -65,7 +66,9 @@ def test_what_was_chosen_is_offered_the_next_time_and_flags_win(workspace: Works
     again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
     assert again.model is None  # no prompt goes there before the author agrees
     assert "scanned by a model before" in again.refusal
-    flags = replace(options(PANW_AI_SEC_API_KEY="k"), flags={"profile": "prod"})
+    flags = replace(
+        options(PANW_AI_SEC_API_KEY="k"), airs=AirsConfiguration.model_validate({"profile": "prod"})
+    )
     assert connected(workspace, flags).refusal == ""
 
 
@@ -90,3 +93,16 @@ def test_a_profile_with_a_name_is_used_again_with_all_its_values(workspace: Work
     assert "there is no guardrail 'prod'" in gone.refusal
     named = replace(options(**variables), guardrail=ENGINE)
     assert "engine only" in connected(workspace, named).refusal
+
+
+def test_a_message_is_titled_by_the_guardrail_unless_it_begins_with_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(
+        ScriptedAuthor, "notify", lambda _, message, *, title, **more: titles.append(title)
+    )
+    connections = connected(workspace, options())
+    for message in ("AIRS needs an API key", "This tenant has no security profile."):
+        connections.warn(message)
+    assert titles == ["", "AIRS"]

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from tests.tui.tax_app import frame, ready, until
+from tests.tui.tax_app import frame, ready, sample, until
 
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["sample"]
 
 
 async def test_the_effect_of_each_part_is_shown(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         await pilot.press("ctrl+@", "a", "e")
@@ -33,7 +25,7 @@ async def test_the_effect_of_each_part_is_shown(sample: Path) -> None:
 
 
 async def test_a_part_can_be_left_out_from_the_list_of_effects(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main: MainScreen = await ready(pilot, app)
         before = main.services.session.topic
@@ -54,7 +46,7 @@ async def test_effects_need_no_split_and_count_every_prompt(sample: Path) -> Non
     path.write_text(
         "\n".join([f"{head},split", *(f"{line},other" for line in kept)]) + "\n", encoding="utf-8"
     )
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("show_effects")

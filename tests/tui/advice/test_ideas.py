@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.text import Text
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.advice import ideas
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
@@ -25,15 +26,9 @@ from guardtui.tui.editor.next_line import NextLine
 from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.guardrails import airs_settings
-from tests.tui.tax_app import frame, ready, settled, until
+from tests.tui.tax_app import frame, ready, sample, settled, until
 
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["sample"]
 
 
 async def measured(pilot: Pilot[int], main: MainScreen) -> Ideas:
@@ -49,6 +44,23 @@ async def measured(pilot: Pilot[int], main: MainScreen) -> Ideas:
     return result
 
 
+PROVEN = """\
+name: Tax advice
+description: Personal tax advice
+examples:
+  - How do I deduct my home office?
+  - When is my tax return due?
+intent: block
+"""
+"""A definition of the sample's topic whose best edit is proven to help."""
+
+
+@pytest.fixture
+def poor(sample: Path) -> Path:
+    sample.write_text(PROVEN, "utf-8")
+    return sample
+
+
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, Ideas]:
     """Return the main screen, with edits measured right after each preview."""
     main: MainScreen = await ready(pilot, app)
@@ -57,8 +69,8 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp) -> tuple[MainScreen, Ideas
     return main, await measured(pilot, main)
 
 
-async def test_the_line_shows_the_step_and_the_menu_takes_it(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         best = steps.best
@@ -80,7 +92,9 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(sample: Path) -> No
 
 
 async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    text = sample.read_text("utf-8")
+    sample.write_text(re.sub("description: .*", "description: Tax", text), "utf-8")
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         second = steps.ranked[1].proposal
@@ -89,13 +103,14 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         shown = " ".join(frame(app).replace("│", " ").split())
         assert "definitions measured by the embedded engine" in shown
-        assert "only edits whose lower bound is positive are listed" in shown
+        assert "those on prompts that had no part in the choice" in shown
+        assert re.search(r"best guess \+0\.\d{3}, unproven", shown)
         await pilot.press("down", "enter")
         await until(pilot, lambda: main.services.session.topic == second.topic)
 
 
 async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.services.ideas.pause = 86_400.0
@@ -109,8 +124,8 @@ async def test_an_edit_removes_the_old_steps(sample: Path) -> None:
         assert not isinstance(app.screen, ConfirmDialog)
 
 
-async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+async def test_a_narrow_screen_shortens_the_keys_before_the_step(poor: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         _, steps = await opened(pilot, app)
         assert steps.best is not None
@@ -120,19 +135,22 @@ async def test_a_narrow_screen_shortens_the_keys_before_the_step(sample: Path) -
         assert line.rstrip().endswith("^Space y")
 
 
-async def test_a_small_screen_shows_the_line_too(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
-    async with app.run_test(size=(60, 20)) as pilot:
-        _, steps = await opened(pilot, app)
-        assert steps.best is not None
-        await until(pilot, lambda: "Next  " in frame(app))
-        gain = steps.best.gain
-        assert gain is not None
-        assert f"{gain.low:+.3f}" in frame(app)
+async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
+    line = NextLine()
+
+    class Host(App[None]):
+        def compose(self) -> ComposeResult:
+            yield line
+
+    app = Host()
+    async with app.run_test(size=(40, 3)) as pilot:
+        line.show(None, (), ideas.LATER)
+        await pilot.pause()
+        assert frame(app).splitlines()[0].strip() == "Next  edits are measured once the p…"
 
 
 async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.services.ideas.pause = 86_400.0  # no other steps come
@@ -150,7 +168,7 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         pane = main.panes.results
         await until(pilot, lambda: pane.results is not None and len(pane.results) == 6)
         assert pane.results is not None
-        assert {pane.results.row_id(index) for index in range(6)} == set(keys)
+        assert set(pane.results.row_ids.tolist()) == set(keys)
         assert any("I adds one like" in message.message for message in app.said.messages)
         await pilot.press("escape")
         await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)
@@ -158,9 +176,9 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
 
 @pytest.mark.exhaustive
 async def test_a_gain_measured_by_another_guardrail_than_the_shown_one_names_it(
-    sample: Path,
+    poor: Path,
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
         assert steps.best is not None
@@ -201,15 +219,16 @@ def told(app: GuardtuiApp) -> str:
     return "\n".join(message.message for message in app.said.messages)
 
 
-async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+async def test_an_idea_is_explained_with_its_prompts_and_discarded(poor: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, known = await opened(pilot, app)
         main.perform("ideas")
         await page(pilot, app)
-        await until(pilot, lambda: "expected on other prompts" in frame(app))
+        await until(pilot, lambda: "] on other prompts" in frame(app))
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert re.search(r"Coverage \+0\.\d{3} \[\+0\.\d{3}, \+0\.\d{3}\] expected", shown)
+        assert re.search(r"Coverage \+0\.\d{3} \[.0\.\d{3}, \+0\.\d{3}\] on other prompts", shown)
+        assert "Separation +0." in shown
         assert "→" in shown
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, TextPage))
@@ -221,7 +240,8 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path)
         await page(pilot, app)
         left = main.state.ideas
         assert left is not None
-        assert [idea.text for idea in left.ranked] == [idea.text for idea in known.ranked[1:]]
+        assert known.best is not None
+        assert known.best.text not in [idea.text for idea in left.ranked]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.session.topic == known.topic
@@ -229,7 +249,7 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(sample: Path)
 
 @pytest.mark.exhaustive
 async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.perform("ideas")
@@ -243,7 +263,7 @@ async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
 
 
 async def test_the_page_says_why_there_are_no_ideas(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         edit(main, name="x" * 300)
@@ -288,7 +308,7 @@ async def test_a_search_is_ended_and_its_best_joins_the_ideas(
 ) -> None:
     monkeypatch.setattr(ideas, "Search", HeldAfterAnEdit)
     HeldAfterAnEdit.has_edits.clear()
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         before = edit(main, description="Tax")
@@ -310,7 +330,7 @@ async def test_a_search_is_ended_and_its_best_joins_the_ideas(
 async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
     sample: Path, held: threading.Event
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("ideas")
@@ -329,23 +349,6 @@ async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
         assert app.screen is above
         await pilot.press("escape")
         await page(pilot, app)
-
-
-@pytest.mark.exhaustive
-async def test_a_search_that_ends_by_itself_reports_it(sample: Path, held: threading.Event) -> None:
-    held.set()
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        main = await ready(pilot, app)
-        edit(main, description="Tax")
-        main.perform("ideas")
-        first = await page(pilot, app)
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, IdeasPage) and app.screen is not first)
-        await page(pilot, app)
-        shown = " ".join(frame(app).replace("│", " ").split())
-        assert "no other edit is worth its cost" in shown
-        assert "all prompts" in shown
 
 
 PASTA = (
@@ -378,7 +381,7 @@ def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_edits_not_better_on_held_out_prompts_are_no_ideas(misleading: Path) -> None:
-    app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(misleading), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         before = main.services.session.topic

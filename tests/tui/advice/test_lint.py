@@ -20,7 +20,8 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.feature import worth_showing
-from guardtui.tui.editor.lint_lines import LintLines, lint_line
+from guardtui.tui.editor.lint_lines import LintLines
+from guardtui.tui.editor.lint_text import lint_line
 from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
@@ -58,7 +59,7 @@ def measured(main: MainScreen) -> bool:
 async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text: str = BAD) -> None:
     path = write_topic(folder)
     path.write_text(text, "utf-8")
-    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)
@@ -90,19 +91,6 @@ async def test_as_many_lines_as_there_is_room_for(
         assert all(line in frame(app) for line in lines)
 
     await drive(tmp_path, run, size)
-
-
-@pytest.mark.exhaustive
-async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        lint_lines = main.query_one(LintLines)
-        assert lint_lines.size.height == 1
-        await pilot.resize_terminal(160, 40)
-        await until(pilot, lambda: lint_lines.size.height == 3)
-        await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: lint_lines.size.height == 1)
-
-    await drive(tmp_path, run, (80, 24))
 
 
 async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_path: Path) -> None:
@@ -148,22 +136,6 @@ async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_
         services.engine.scanner.use_threshold(0.9)
         services.preview.request()
         await until(pilot, lambda: main.state.advice is not advice)
-
-    await drive(tmp_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        lint = main.services.lint
-        first = lint.measured_on
-        main.services.engine.scanner.use_threshold(0.99)
-        main.services.preview.request()
-        await until(pilot, lambda: lint.measured_on not in (None, first))
-        assert main.state.evaluation is not None
-        for advice in main.state.advice:
-            assert advice.removal is not None
-            assert advice.removal.before == main.state.evaluation.metrics
 
     await drive(tmp_path, run)
 

@@ -48,7 +48,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
     async with serving() as service, Server([silence, said(text)]) as server:
         decision = DecisionOptions(service.address)
         remote = RemoteOptions(environment={}, config=NO_FILE, decision=decision)
-        app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+        app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
         async with app.run_test(size=(120, 40)) as pilot:
             main = await ready(pilot, app)
 

@@ -21,13 +21,12 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.session.applied import AppliedLog
-from guardtui.tui.airs.dialogs import ChangesDialog, TopicTextDialog
-from guardtui.tui.kit.dialogs import ChoiceDialog, ConfirmDialog
+from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog
 from tests.app.cloud import NO_FILE, Cloud, remote
-from tests.tui.airs_app import Play, playing
+from tests.tui.airs_app import Play, engine, playing, quick
 from tests.tui.tax_app import topic_path
 
-__all__ = ["topic_path"]
+__all__ = ["engine", "quick", "topic_path"]
 
 TITLE = "Topics in AIRS"
 THEIRS = Topic(
@@ -35,21 +34,6 @@ THEIRS = Topic(
     description="Personal tax advice from a bank",
     examples=("How can I pay less tax?", "What may I deduct?"),
 )
-
-
-@pytest.fixture(scope="module")
-def engine() -> TopicMatcher:
-    return TopicMatcher()
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that happens by itself."""
-    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.2)
-    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
 @pytest.fixture
@@ -122,13 +106,13 @@ async def test_a_topic_is_shown_word_by_word_and_copied_as_one_edit(
         assert "[red]x[/red] [/] ␛]52;c;aGk=␇ ⟪RLO⟫end r1 · not pinned" in frame
         assert "Tax advice r1 · allow r1 · another text here" in frame
         await chosen(play, "[red]x[/red]")
-        frame = await shows(play, TopicTextDialog, "␇ ⟪RLO⟫end text")
+        frame = await shows(play, AnswersDialog, "␇ ⟪RLO⟫end text")
         assert "\x1b" not in frame
         assert "\u202e" not in frame
         await play.press("escape")
         await shows(play, ChoiceDialog)
         await chosen(play, "Tax advice r1")
-        frame = await shows(play, TopicTextDialog, "description")
+        frame = await shows(play, AnswersDialog, "description")
         assert "Personal tax advice{+ from a bank+}" in frame
         assert "[-block-]{+allow+}" in frame
         assert "example 1    How can I pay less tax?" in frame
@@ -145,7 +129,7 @@ async def test_apply_shows_its_changes_and_revert_goes_back(cloud: Cloud, topic_
     async with playing(topic_path, remote(cloud)) as play:
         await opened(play)
         await chosen(play, "Apply your definition")
-        frame = await shows(play, ChangesDialog, "topic Tax advice is created")
+        frame = await shows(play, AnswersDialog, "topic Tax advice is created")
         assert "block list" in frame
         await play.press("y")
         await told(play, "Applied: revision 2 of the profile, and scans use it.")
@@ -155,30 +139,10 @@ async def test_apply_shows_its_changes_and_revert_goes_back(cloud: Cloud, topic_
         assert known.revision == 2
         assert len(log_of(play).ways()) == 1
         await play.press("ctrl+@", "r", "r")
-        await shows(play, ChangesDialog, "Revert in AIRS")
+        await shows(play, AnswersDialog, "Revert in AIRS")
         await play.press("y")
         await told(play, "Reverted: revision 3")
         assert cloud.pinned() == []
-
-
-@pytest.mark.exhaustive
-async def test_closing_the_question_sends_nothing_and_create_asks(
-    cloud: Cloud, topic_path: Path
-) -> None:
-    async with playing(topic_path, remote(cloud)) as play:
-        await opened(play)
-        await chosen(play, "Apply your definition")
-        await shows(play, ChangesDialog)
-        await play.press("escape")
-        await play.until(lambda: play.app.screen is play.main)
-        await opened(play)
-        await chosen(play, "Create a topic")
-        await shows(play, ConfirmDialog, "Create the topic Tax advice")
-        await play.press("y")
-        await told(play, "Created Tax advice, revision 1; no profile uses it yet.")
-        await opened(play)
-        await chosen(play, "Revert the last apply")
-        await told(play, "no apply to this profile to revert")
 
 
 @pytest.mark.exhaustive
@@ -196,27 +160,10 @@ async def test_a_topic_that_is_too_large_is_not_copied(cloud: Cloud, topic_path:
             before = play.main.services.session.topic
             assert "no such profile" in await opened(play)
             await chosen(play, "Tax advice")
-            await shows(play, TopicTextDialog)
+            await shows(play, AnswersDialog, "The text of revision")
             await play.press("t")
-            assert "cannot be copied" in await shows(play, TopicTextDialog)
+            assert "cannot be copied" in await shows(play, AnswersDialog, "The text of revision")
             assert play.main.services.session.topic == before
-
-
-@pytest.mark.exhaustive
-async def test_missing_rights_and_credentials_are_reported(cloud: Cloud, topic_path: Path) -> None:
-    async with playing(topic_path, remote(cloud, cloud.scans)) as play:
-        for keys in ("ctrl+@ r t", "ctrl+@ r r"):
-            play.told.clear()
-            await play.press(*keys.split())
-            await told(play, "need a service account")
-        assert play.app.screen is play.main
-    async with playing(topic_path, remote(cloud, {})) as play:
-        await play.press("ctrl+@", "r", "t")
-        await told(play, "PANW_AI_SEC_API_KEY")
-    cloud.change(faults=["403@topics=1.0"])
-    async with playing(topic_path, remote(cloud)) as play:
-        await play.press("ctrl+@", "r", "t")
-        await told(play, "lacks the permission")
 
 
 async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
@@ -237,13 +184,3 @@ async def test_changes_are_refused_during_a_scan(cloud: Cloud, topic_path: Path)
         assert play.main.services.scans.results.scanning
         cloud.turnstile.open()
         await play.ended()
-
-
-@pytest.mark.exhaustive
-async def test_it_fits_a_small_screen(cloud: Cloud, topic_path: Path) -> None:
-    name = "A name that goes on and on, and then on " * 2
-    await applied(cloud, THEIRS.model_copy(update={"name": name}))
-    async with playing(topic_path, remote(cloud), size=(60, 20)) as play:
-        assert "A name that goes on" in await opened(play)
-        await chosen(play, "Apply your definition")
-        await shows(play, ChangesDialog, "Apply (y)")

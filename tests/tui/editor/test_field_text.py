@@ -91,19 +91,6 @@ async def test_every_field_shows_its_full_text_after_every_resize(topic: Topic) 
                 assert field.scroll_offset == (0, 0)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("topic", [SAMPLE, LONG], ids=["sample", "long"])
-async def test_the_focused_field_is_fully_visible_after_every_resize(topic: Topic) -> None:
-    app = BenchApp(topic)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        for place in ("name", "description", *(f"example-{one}" for one in range(1, 5))):
-            app.field(place).focus()
-            for size in SIZES:
-                await pilot.resize_terminal(*size)
-                await pilot.pause()
-                assert drawn(app, app.field(place)) == squeezed(app.field(place).text), size
-
-
 async def test_a_field_grows_with_its_text_and_stays_visible() -> None:
     app = BenchApp(LONG.model_copy(update={"examples": ("a", "b", "c", "d")}))
     async with app.run_test(size=(60, 14)) as pilot:

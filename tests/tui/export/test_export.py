@@ -20,10 +20,8 @@ from guardtui.tui.export import dialog as export_dialog
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
-from tests.tui.frames_app import Changed, with_errors
-from tests.tui.frames_app import make_app as app_of
-from tests.tui.stages import first_is_fast, first_row_is_fast
-from tests.tui.tax_app import ROWS, TOPIC, drive, frame, ready, settled, until
+from tests.tui.stages import first_row_is_fast
+from tests.tui.tax_app import ROWS, drive, frame, settled, until
 from tests.tui.tax_app import topic_path as topic_path
 
 WRITERS = "guardtui.app.reporting.load_writer"
@@ -155,44 +153,6 @@ async def test_an_existing_file_is_overwritten_only_after_a_question(topic_path:
 
 
 @pytest.mark.parametrize(
-    "name", first_is_fast("tax.yaml", "tax.csv", "./tax.csv", ".guardtui/x.md")
-)
-async def test_input_files_are_never_overwritten(topic_path: Path, name: str) -> None:
-    before = {one: one.read_bytes() for one in topic_path.parent.iterdir() if one.is_file()}
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await opened(pilot, app)
-        await pilot.press("tab")
-        dialog._file.value = name
-        assert "✗" in await write(pilot, dialog)
-        assert app.screen is dialog
-
-    await drive(topic_path, run)
-    assert {one: one.read_bytes() for one in before} == before
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "name",
-    first_is_fast("no/such/folder/x.md", "", "a\0b", "x" * 300, "~nobody-of-that-name/x", "."),
-)
-async def test_an_unusable_name_is_reported_and_can_be_corrected(
-    topic_path: Path, name: str
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await opened(pilot, app)
-        await choose(pilot, dialog, "md")
-        await pilot.press("tab")
-        dialog._file.value = name
-        assert "✗" in await write(pilot, dialog)
-        dialog._file.value = "good.md"
-        assert "good.md" in await write(pilot, dialog)
-
-    await drive(topic_path, run)
-    assert (topic_path.parent / "good.md").exists()
-
-
-@pytest.mark.parametrize(
     ("error", "words"),
     first_row_is_fast(
         (FileError("tax-report-0.md", "the disk is full", "free some space"), "disk is full"),
@@ -220,92 +180,6 @@ async def test_a_failed_write_loses_nothing(
         assert main.services.session.topic.description == "Personal tax advice on money"
 
     await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_the_report_of_an_iteration_compares_it_with_the_one_before(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        for more in (" on money", " and soup"):
-            await pilot.press("tab" if more == " on money" else "end", *more)
-            await until(pilot, lambda: settled(main))
-            count = len(main.services.session.iterations)
-            await pilot.press("f2")
-            await until(
-                pilot,
-                lambda: (
-                    isinstance(app.screen, ConfirmDialog)
-                    or len(main.services.session.iterations) > count  # noqa: B023
-                ),
-            )
-            if isinstance(app.screen, ConfirmDialog):
-                await pilot.press("y")
-            await until(pilot, lambda: len(main.services.session.iterations) > count)  # noqa: B023
-            await until(pilot, lambda: app.screen is main and settled(main))
-        dialog = await opened(pilot, app)
-        await choose(pilot, dialog, "json")
-        assert name_of(dialog) == "tax-report-2.json"
-        await pilot.press("right")
-        assert name_of(dialog) == "tax-report-2.json"
-        await write(pilot, dialog)
-        await pilot.press("left")
-        await until(pilot, lambda: name_of(dialog) == "tax-report-1.json")
-        assert "iteration #1" in frame(app)
-        await write(pilot, dialog)
-        await pilot.press("left", "left", "left")
-        await until(pilot, lambda: name_of(dialog) == "tax-report-0.json")
-        await write(pilot, dialog)
-
-    await drive(topic_path, run)
-    reports = [
-        json.loads((topic_path.parent / f"tax-report-{one}.json").read_text()) for one in range(3)
-    ]
-    descriptions = [one["definition"]["description"] for one in reports]
-    assert descriptions[0] == "Personal tax advice"
-    assert descriptions[1].endswith("on money")
-    assert descriptions[2].endswith("and soup")
-    compared = [one["comparison"] and one["comparison"]["baseline_iteration"] for one in reports]
-    assert compared == [None, 0, 1]
-    assert all(len(one["iterations"]) == 3 for one in reports)
-
-
-@pytest.mark.exhaustive
-async def test_open_rows_are_shown_before_and_after(tmp_path: Path) -> None:
-    from tests.tui.frames_app import write_topic
-
-    app = app_of(write_topic(tmp_path), Changed(with_errors))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot, app)
-        dialog = await opened(pilot, app)
-        assert "2 of 14 prompts have no verdict" in frame(app)
-        await choose(pilot, dialog, "md")
-        assert "2 of 14 prompts have no verdict" in await write(pilot, dialog)
-    assert "no verdict" in (tmp_path / "tax-report-0.md").read_text("utf-8")
-
-
-@pytest.mark.exhaustive
-async def test_a_long_path_is_shown_in_full_on_a_small_screen(tmp_path: Path) -> None:
-    folder = tmp_path / ("a-folder-without-blanks-" * 6) / ("another folder " * 4).strip()
-    folder.mkdir(parents=True)
-    path = folder / "tax.yaml"
-    path.write_text(TOPIC, "utf-8")
-    rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
-    (folder / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await opened(pilot, app)
-        await choose(pilot, dialog, "md")
-        await write(pilot, dialog)
-        strips = app.screen._compositor.render_strips()
-        box = dialog._status.region
-        seen = "".join(
-            strip.crop(box.x, box.right).text.strip() for strip in strips[box.y : box.bottom]
-        )
-        # A blank at the end of a line is not seen.
-        assert str(folder / "tax-report-0.md").replace(" ", "") in seen.replace(" ", "")
-        assert "Enter writes" in frame(app)
-        assert "picture" in frame(app) or dialog.query_one(OptionList).max_scroll_y
-
-    await drive(path, run, (80, 24))
 
 
 async def test_the_screen_goes_on_while_a_report_is_written(
@@ -438,7 +312,7 @@ async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: P
         assert all("tax" in row[1] for row in rows[1:])
         assert any("3 rows" in message.message for message in app.said.messages)
         app._clipboard = ""
-        monkey = "guardtui.tui.prompts.actions.TERMINAL_CHARACTERS"
+        monkey = "guardtui.tui.prompts.feature.TERMINAL_CHARACTERS"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(monkey, 10)
             await pilot.press("A")

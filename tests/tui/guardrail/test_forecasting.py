@@ -6,31 +6,23 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from guardtui.domain.guardrail import FORECAST
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
-from guardtui.tui.guardrail.trust import TrustPage
+from guardtui.tui.kit.dialogs import AnswersDialog
 from tests.guardrails import airs_settings
-from tests.tui.tax_app import frame, ready, until
+from tests.tui.tax_app import frame, ready, sample, until
+
+__all__ = ["sample"]
 
 AIRS = airs_settings("[b]prod[/INST]\x1b", "3 (7f0c)")
 
 
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
-    return tmp_path / "tax-advice.yaml"
-
-
 async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         shown = main.state.evaluation
@@ -40,7 +32,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
         workspace.session.record(workspace.write(scan, Decision.KEEP))
         workspace.session.record(workspace.write(scan, Decision.KEEP))
         main.perform("show_trust")
-        await until(pilot, lambda: isinstance(app.screen, TrustPage))
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
         await pilot.pause()
         drawn = frame(app)
         assert "How well scans were predicted" in drawn
@@ -53,7 +45,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
 async def test_an_edit_after_a_scan_shows_a_forecast(
     sample: Path,
 ) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         assert "Metrics · ENGINE" in frame(app)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Label
+from textual.widgets import Input, OptionList
 
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.app.guardrails.choice import GuardrailRequest
 from guardtui.app.guardrails.choosing import Guardrails
-from guardtui.app.guardrails.named import FILE
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.kit.toggle_button import ToggleButton
+from guardtui.tui.inputs.fields import ToggleButton
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.scan.dialogs import ScanDialog
 from tests.app.cloud import NO_FILE, Cloud
 from tests.http.server import Received, Server, Step, answer
@@ -58,7 +55,7 @@ async def playing(
     topic_path: Path, remote: RemoteOptions | None = None
 ) -> AsyncIterator[tuple[Pilot[int], GuardtuiApp, MainScreen]]:
     remote = remote or RemoteOptions(environment={}, config=NO_FILE)
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
     async with app.run_test(size=(120, 40)) as pilot:
         yield pilot, app, await ready(pilot, app)
 
@@ -91,14 +88,8 @@ def placeholder(shown: GuardrailDialog) -> str:
     return shown.query_one("#key", Input).placeholder
 
 
-UNENCRYPTED = (
-    "http://elsewhere.example would send key and prompts unencrypted: "
-    "write https://, or allow http (allow-http)"
-)
-
-
 def result(shown: GuardrailDialog) -> str:
-    return " ".join(str(shown.query_one("#guardrail-result").render()).split())
+    return " ".join(str(shown.query_one("#problem").render()).split())
 
 
 def left_behind(folder: Path) -> list[Path]:
@@ -145,66 +136,6 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_continues(
         assert main.state.connection is None
         assert len(main.services.session.iterations[-1].evaluation.keys) == len(ROWS)
     assert left_behind(topic_path.parent) == left_behind(own_folders) == []
-
-
-@pytest.mark.exhaustive
-async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = Backend()
-    use(monkeypatch, backend)
-    async with Server(judge_with_key) as server:
-        model = f"{server.url}/v1#mock"
-        async with playing(topic_path) as (pilot, app, _):
-            shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-            await another(pilot, shown, "judge")
-            await fill(shown, model=model, key=KEY)
-            shown.query_one("#keep").focus()
-            await pilot.press("enter", "ctrl+s")
-            await until(pilot, lambda: not isinstance(app.screen, GuardrailDialog))
-            assert list(backend.kept.values()) == [KEY]
-        # The next time the judge is offered, with its key, and not used before the author agrees.
-        async with playing(topic_path) as (pilot, app, main):
-            assert main.services.connections.model is None
-            shown = await dialog(pilot, app, "ctrl+r")
-            assert "was scanned by a model before" in frame(app)
-            assert shown.query_one("#model", Input).value == model
-            await until(pilot, lambda: "keyring of the system" in placeholder(shown))
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, ScanDialog))
-            assert main.services.connections.model is not None
-    assert left_behind(topic_path.parent) == []
-
-
-@pytest.mark.exhaustive
-async def test_without_a_keyring_the_tick_is_not_offered(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, None)
-    async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        assert not shown.query("#keep")
-        assert "In memory until you quit; " in frame(app)
-
-
-@pytest.mark.exhaustive
-async def test_an_unusable_choice_is_reported_and_nothing_changes(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, None)
-    async with playing(topic_path) as (pilot, app, main):
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        await fill(shown, rate="fast", profile="p", key="k")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "! rate: 'fast' is not valid" in result(shown))
-        await another(pilot, shown, "judge")
-        await fill(shown, model="http://elsewhere.example/v1#m")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: UNENCRYPTED in result(shown))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main)
-        assert main.services.connections.kind is None
-        assert main.services.workspace.store.setting("guardrail") is None
 
 
 async def test_a_message_about_one_kind_of_guardrail_goes_when_another_is_chosen(
@@ -258,60 +189,6 @@ async def test_the_key_is_never_copied(topic_path: Path, monkeypatch: pytest.Mon
         assert field.value == ""
 
 
-async def test_flags_override_saved_settings(topic_path: Path) -> None:
-    workspace = Workspace.open(topic_path)
-    workspace.store.update_settings({"guardrail": {"kind": "engine"}})
-    async with playing(topic_path) as (_, _, main):
-        assert "embedded engine only" in main.services.connections.refusal
-    named = RemoteOptions(
-        {"profile": "p"}, environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE
-    )
-    async with playing(topic_path, named) as (_, _, main):
-        assert main.services.connections.refusal == ""
-
-
-@pytest.mark.exhaustive
-async def test_airs_is_chosen_checked_and_scanned(
-    cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A key typed for one address is used again for it, also in another topic."""
-    use(monkeypatch, None)
-    variables = {**cloud.environment, "PANW_AI_SEC_API_KEY": "", "PANW_AI_SEC_API_ENDPOINT": ""}
-    start = RemoteOptions(environment=variables, config=NO_FILE)
-    values = {
-        "scan-endpoint": cloud.environment["PANW_AI_SEC_API_ENDPOINT"],
-        "profile": "sandbox",
-        "key": cloud.scans["PANW_AI_SEC_API_KEY"],
-    }
-    async with playing(topic_path, start) as (pilot, app, main):
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        await fill(shown, **values)
-        await pilot.press("ctrl+k")
-        await until(pilot, lambda: "key accepted" in result(shown))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: main.state.connection is not None)
-        await until(pilot, lambda: app.screen is main and "scans ask AIRS sandbox" in frame(app))
-        await pilot.press("ctrl+r")
-        await until(pilot, lambda: isinstance(app.screen, ScanDialog))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main)
-        path = topic_path.with_name("other.yaml")
-        for ending in (".yaml", ".csv"):
-            shutil.copyfile(topic_path.with_suffix(ending), path.with_suffix(ending))
-        app.post_message(SwitchTopic(Workspace.open(path)))
-        await until(pilot, lambda: bool(app.screen_stack) and app.workspace.topic_file.path == path)
-        await until(pilot, lambda: not main.is_attached)
-        new = app.screen_stack[0]
-        assert isinstance(new, MainScreen)
-        await until(pilot, lambda: new.state.evaluation is not None)
-        assert new.services.connections.connection is None
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        endpoint = {"scan-endpoint": values["scan-endpoint"]}
-        await fill(shown, profile="sandbox", **endpoint)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: new.state.connection is not None)
-
-
 async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch, own_folders: Path
 ) -> None:
@@ -322,6 +199,10 @@ async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
     remote = RemoteOptions(environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE)
     async with playing(topic_path, remote) as (pilot, app, main):
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        names = [
+            str(option.prompt) for option in shown.query_one("#guardrails", OptionList).options
+        ]
+        assert names == ["engine", "airs", "another guardrail …"]
         await pilot.press("end", "enter")
         await fill(shown, name="prod", profile="p", retries="3")
         shown.query_one("#region").focus()
@@ -345,36 +226,3 @@ async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
         assert settings.read_text("utf-8") == expected.replace(": p\n", ": q\n").replace(
             "    retries: 3\n", ""
         )
-
-
-async def test_a_guardrail_beside_the_topic_is_listed_and_edited_there(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, None)
-    team = topic_path.with_name(FILE)
-    team.write_text("# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n")
-    async with playing(topic_path) as (pilot, app, main):
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        await pilot.press("end", "up")
-        await settle()
-        assert shown.query_one("#model", Input).value == "http://localhost:1/v1#m"
-        await fill(shown, **{"model-option": 'seed=7 effort="low"'})
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.screen is main)
-        assert main.services.connections.options.judge is not None
-    assert team.read_text("utf-8") == (
-        "# team\nlocal:\n  kind: judge # ours\n  model: http://localhost:1/v1#m\n"
-        "  model-option:\n    seed: 7\n    effort: low\n"
-    )
-
-
-async def test_an_error_in_a_file_is_said_and_the_other_guardrails_are_offered(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, None)
-    topic_path.with_name(FILE).write_text("prod: {kind: airs, retrys: 3}\n", "utf-8")
-    async with playing(topic_path) as (pilot, app, _):
-        shown = await dialog(pilot, app, "ctrl+@", "s", "g")
-        told = str(shown.query_one(".why", Label).render())
-        assert "guardrails.yaml:1: prod: retrys: unknown key of airs" in told
-        assert "did you mean 'retries'" in told

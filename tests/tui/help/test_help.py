@@ -6,9 +6,11 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.text import Text
+from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -17,7 +19,6 @@ import guardtui.tui
 from guardtui.domain.row_filter import FIELDS, WORDS, parse_filter
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.layout import add_markdown
 from guardtui.tui.help.panes import (
     _BY_CLASS,
     OVERVIEW,
@@ -28,8 +29,8 @@ from guardtui.tui.help.panes import (
     table_rows,
     words,
 )
-from guardtui.tui.help.screen import HelpScreen, context_text, help_text
-from guardtui.tui.kit.dialogs import ConfirmDialog, TextPage
+from guardtui.tui.help.screen import HelpScreen, add_markdown, context_text, help_text
+from guardtui.tui.kit.dialogs import AnswersDialog, ConfirmDialog, TextPage
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.main.screen import MainScreen
@@ -142,16 +143,20 @@ async def test_a_question_is_explained_and_still_open(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
-def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
-    dialogs = set()
+def dialogs_of_ours() -> set[type[ModalScreen[Any]]]:
+    kinds = set()
     for module in pkgutil.walk_packages(guardtui.tui.__path__, "guardtui.tui."):
         loaded = importlib.import_module(module.name)
-        dialogs |= {
+        kinds |= {
             kind
             for kind in vars(loaded).values()
             if isinstance(kind, type) and issubclass(kind, ModalScreen)
         }
-    dialogs -= {ModalScreen, Modal, FormDialog, EditList, HelpScreen}
+    return kinds - {ModalScreen, Modal, FormDialog, EditList, HelpScreen}
+
+
+def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
+    dialogs = dialogs_of_ours()
     assert {ConfirmDialog, TextPage} <= dialogs
     without = [
         kind.__name__
@@ -160,6 +165,28 @@ def test_every_dialog_of_ours_has_prose_of_its_own() -> None:
         and not any(base.__name__ in _BY_CLASS for base in kind.__mro__ if base is not ModalScreen)
     ]
     assert not without
+
+
+def test_every_letter_that_the_help_of_a_dialog_names_is_bound_in_it() -> None:
+    bound: dict[str, set[str]] = {}
+    for kind in dialogs_of_ours() - {ConfirmDialog, AnswersDialog, TextPage}:
+        names = [getattr(kind, "help_pane", ""), _BY_CLASS.get(kind.__name__, "")]
+        keys = {
+            key.strip()
+            for base in kind.__mro__
+            for binding in vars(base).get("BINDINGS", ())
+            for key in (binding.key if isinstance(binding, Binding) else binding[0]).split(",")
+        }
+        for name in filter(None, names):
+            bound.setdefault(name, set()).update(keys)
+    missing = {}
+    for name, keys in bound.items():
+        told = " ".join(told for told, _ in panes()[name].keys)
+        letters = re.findall(r"(?<![\w^+])(\^?)([a-z])(?!\w)", told)
+        wanted = {f"ctrl+{letter}" if control else letter for control, letter in letters}
+        if wanted - keys:
+            missing[name] = wanted - keys
+    assert missing == {}
 
 
 def test_references_of_the_help_exist() -> None:

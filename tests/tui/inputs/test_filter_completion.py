@@ -13,7 +13,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.inputs.filter_completion import completed
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.results.prompt_filter import prompt_vocabulary
+from guardtui.tui.results.pane import prompt_vocabulary
 from tests.tui.results_app import on_all, topic_path
 from tests.tui.tax_app import until
 

@@ -11,7 +11,8 @@ from guardtui.tui.base_app import BaseApp
 from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.registry.actions import ACTIONS, LISTS, in_scope
-from guardtui.tui.table.frame_table import FrameTable, TableColumn
+from guardtui.tui.table.columns import TableColumn
+from guardtui.tui.table.frame_table import FrameTable
 from tests.tui.table.test_frame_table import Rows
 
 

@@ -34,7 +34,7 @@ async def first_shown(
     path: Path, held: Held, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[tuple[GuardtuiApp, Pilot[int]]]:
     """Open the app, wait until the first figures are on the screen."""
-    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         try:
             await until(pilot, lambda: main_screen(app).rows.results is not None)

@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.dialog import PromptDialog
-from tests.tui import settling
 from tests.tui.results_app import ROWS, on_all
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
@@ -45,26 +44,6 @@ async def test_the_results_have_enough_rows_and_the_detail_is_visible(
         lowest = main.panes.detail.region.bottom
         assert lowest < size[1]
         assert "label: " in frame(app)
-
-    await drive(topic_path, run, size)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [(100, 30), (110, 40), (119, 36)])
-async def test_the_intent_is_visible_and_the_fields_are_wide_below_120_columns(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        assert "intent block" in frame(app)
-        assert main.query_one("#field-description").size.width > 80
-        assert "coverage" in frame(app)
-        await pilot.press("f5")
-        await until(pilot, lambda: "accuracy" in frame(app))
-        assert "Results" in frame(app)
-        await pilot.press("f5", "f5")
-        assert main.focused is main.panes.detail
-        await pilot.press("f5")
-        await until(pilot, lambda: "intent block" in frame(app))
 
     await drive(topic_path, run, size)
 
@@ -118,20 +97,6 @@ async def test_in_a_field_z_is_a_letter(topic_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_escape_removes_the_filter_before_the_zoom(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("z", "space")
-        assert main.panes.zoomed == "results"
-        await pilot.press("escape")
-        assert main.panes.results.table.mark_count == 0
-        assert main.panes.zoomed == "results"
-        await pilot.press("escape")
-        assert main.panes.zoomed == ""
-
-    await on_all(topic_path, run)
-
-
-@pytest.mark.exhaustive
 async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         history, categories = main.panes.history, main.panes.categories
@@ -156,60 +121,6 @@ async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path:
             assert main.focused in main.panes.named(name).walk_children(with_self=True)
 
     await drive(topic_path, run, (200, 60))
-
-
-@pytest.mark.exhaustive
-async def test_panes_lie_still_while_prompts_need_fewer_lines(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        table, detail = main.panes.results.table, main.panes.detail
-        seen = []
-        for _ in range(2):
-            for _ in range(len(ROWS)):
-                await pilot.press("down")
-                await until(pilot, lambda: settled(main))
-                await settling.settle()  # the words behind the score may need a line more
-                await until(pilot, lambda: detail.max_scroll_y == 0)
-                seen.append(detail.region.height)
-            table.action_first_row()
-        assert seen[: len(ROWS)] == sorted(seen[: len(ROWS)])
-        assert len(set(seen[len(ROWS) :])) == 1
-
-    await on_all(topic_path, run)
-
-
-async def test_an_added_or_restored_prompt_is_selected(
-    topic_path: Path,
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.panes.results
-        await pilot.press("2", "i")
-        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
-        await pilot.pause()
-        await pilot.press(*"May I deduct a new desk?", "ctrl+s")
-        await until(pilot, lambda: app.screen is main)
-
-        def selected() -> str:
-            row_id = pane.table.cursor_row_id
-            row = None if row_id is None or pane.results is None else pane.results.row_of(row_id)
-            return (
-                ""
-                if row is None or pane.results is None
-                else str(pane.results.prompts.prompts[row])
-            )
-
-        await until(pilot, lambda: selected() == "May I deduct a new desk?")
-        assert pane.view.filter == "all"
-        await pilot.press("x")
-        await until(pilot, lambda: len(main.state.prompts) == len(ROWS))
-        await until(pilot, lambda: selected() != "May I deduct a new desk?")
-        await pilot.press("home", "u")
-        await until(pilot, lambda: selected() == "May I deduct a new desk?")
-
-    await on_all(topic_path, run)
 
 
 @pytest.mark.exhaustive

@@ -42,7 +42,7 @@ METRICS = [OwnMetric(f"{one.__name__}()", one) for one in (mistakes, undefined, 
 async def test_they_stand_below_the_rates_and_follow_the_edit(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), metrics=METRICS)
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), metrics=METRICS)
     async with app.run_test(size=size) as pilot:
         await ready(pilot, app)
         screen = main_screen(app)
@@ -79,7 +79,7 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
 
 
 async def test_without_own_metrics_the_line_is_hidden(topic_path: Path) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         dashboard = main_screen(app).panes.metrics.dashboard

@@ -10,42 +10,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from rich.text import Text
 from textual.screen import Screen
-from textual.widgets._footer import FooterKey
 
-from guardtui.advice.candidates import Candidate, CandidateKind
-from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import Proposal
-from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
-from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan
-from guardtui.app.airs.remote_topics import ShowTopic
 from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.agreement import EngineAgreement
-from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanCost, ScanPlan
-from guardtui.domain.agreement import agreement
-from guardtui.domain.metrics import Metrics
-from guardtui.forecast.expected import Expected
-from guardtui.scanners.airs.models import CustomTopic
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
-from guardtui.tui.advice.running import RunningDialog
-from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
-from guardtui.tui.airs.dialogs import TopicTextDialog
-from guardtui.tui.editor.pane import TopicField
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
-from guardtui.tui.guardrail.trust import TrustPage
-from guardtui.tui.help.panes import OVERVIEW, panes
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.history.dialog import HistoryDialog
 from guardtui.tui.kit.dialogs import (
-    ChoiceDialog,
     ConfirmDialog,
     TextPage,
 )
@@ -62,25 +38,18 @@ from guardtui.tui.registry.actions import (
     Action,
 )
 from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.scan.dialogs import ScanDialog
-from guardtui.tui.scan.flip_dialog import FlipDialog
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
-from guardtui.tui.settings.themes import ThemeScreen
 from guardtui.tui.table.frame_table import FrameTable
 from guardtui.tui.threshold.sweep import ThresholdDialog
 from guardtui.tui.topics.companions import CompanionsDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
-from tests.tui.frames_app import drawn
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.tax_app import until
 
 PALETTE = "the palette"
 
-ATTEMPTS = 3
-"""How often a key may do nothing before it is called deaf: what the key before it began may come
-late, on a busy machine, and take the press."""
 
 Prepare = Callable[[Stage], Awaitable[None]]
 Look = Callable[[Stage], object]
@@ -97,11 +66,6 @@ FOCUS = {
 
 async def nothing(stage: Stage) -> None:
     """No more than the focus that the scope asks for."""
-
-
-def field_of(stage: Stage) -> TopicField:
-    """The field that the keys of the editor go to."""
-    return stage.main.query_one(FOCUS[EDITOR], TopicField)
 
 
 @dataclass(frozen=True)
@@ -164,10 +128,6 @@ async def undone(stage: Stage) -> None:
     await stage.rest()
 
 
-async def hits(stage: Stage) -> None:
-    await stage.line("tax")
-
-
 async def mistakes(stage: Stage) -> None:
     stage.pane.action_filter("mistakes")
     await stage.rest()
@@ -192,7 +152,7 @@ async def by_score(stage: Stage) -> None:
 async def duplicated(stage: Stage) -> None:
     workspace = stage.main.services.workspace
     before = len(workspace.prompts)
-    stage.pane.action_duplicate_prompts()
+    stage.main.perform("duplicate_prompts")
     await until(stage.pilot, lambda: len(workspace.prompts) > before)
     await stage.rest()
 
@@ -303,7 +263,7 @@ CASES: dict[str, Case] = {
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
-    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
+    "confirm_labels": Case(lambda stage: stage.main.services.workspace.store.confirmed_labels()),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
@@ -348,16 +308,6 @@ def way_of(action: Action) -> str:
 
 # Leaving ends what evaluates, and so comes last.
 WAYS.sort(key=lambda one: one[0].name == "quit")
-
-
-async def in_menu(stage: Stage) -> None:
-    """Open the menu at Advice."""
-    await stage.pilot.press("ctrl+@")
-    assert await stage.comes(
-        lambda: isinstance(stage.app.screen, MenuScreen) and stage.app.screen.is_mounted
-    )
-    await stage.pilot.press("a")
-    await stage.pilot.pause()
 
 
 async def play(stage: Stage, action: Action, way: str) -> str:
@@ -426,304 +376,3 @@ def test_every_action_does_what_it_says_by_its_other_keys_and_the_palette(
 def test_no_case_is_left_over() -> None:
     assert set(CASES) == {action.name for action in ACTIONS}
     assert len({action.title for action in ACTIONS}) == len(ACTIONS)
-
-
-# --- the footer and the help ---------------------------------------------------------------
-
-PLACES = {
-    "definition": "#field-description",
-    "intent": "#intent",
-    "metrics": "#metrics",
-    "results": "#table",
-    "filter": "#search",
-    "detail": "#detail",
-}
-"""What has the focus in each pane of the main screen, by the name its help has."""
-
-TYPED = ("#field-description", "#search")
-"""Those that are text fields, in which letters are letters."""
-
-
-def by_key(*keys: str) -> Prepare:
-    async def press(stage: Stage) -> None:
-        await stage.focus("#table")
-        *menu, last = keys
-        await stage.pilot.press(*menu)
-        before = stage.app.screen
-        await stage.pilot.press(last)
-        assert await stage.comes(
-            lambda: stage.app.screen is not before and stage.app.screen.is_mounted
-        )
-        await stage.pilot.pause()
-
-    return press
-
-
-async def confirm(stage: Stage) -> None:
-    await stage.focus("#table")
-    await marked(stage)
-    await by_key("x")(stage)
-
-
-async def pushed(stage: Stage, screen: Screen[Any]) -> None:
-    stage.app.push_screen(screen)
-    assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
-    await stage.pilot.pause()
-
-
-async def choice(stage: Stage) -> None:
-    await pushed(stage, ChoiceDialog("Security profile", [("a", Text("a")), ("b", Text("b"))]))
-
-
-async def remote_text(stage: Stage) -> None:
-    here = stage.main.services.session.topic
-    topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
-    await pushed(stage, TopicTextDialog(ShowTopic(topic, None, here)))
-
-
-async def scan_dialog(stage: Stage) -> None:
-    cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
-    await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
-
-
-async def flip_dialog(stage: Stage) -> None:
-    cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
-    scan = ScanPlan("Profile sandbox", ("a change",), (), cost, False)
-    await pushed(
-        stage, FlipDialog(FlipPlan(scan, Expected(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
-    )
-
-
-async def trust_page(stage: Stage) -> None:
-    answers = np.array([0, 1, 1], np.int8)
-    held = agreement(answers, answers)
-    compared = EngineAgreement(held, 0.5, "too few", None, "AIRS")
-    await pushed(stage, TrustPage(compared, Text("none")))
-
-
-async def tour(stage: Stage) -> None:
-    await stage.focus("#table")
-    await stage.pilot.press("ctrl+@", "v", "i")
-    assert await stage.comes(lambda: stage.main.tour.box is not None)
-    await stage.pilot.pause()
-    before = drawn(stage.app)
-    await stage.pilot.press("alt+n")
-    assert await stage.comes(lambda: drawn(stage.app) != before)
-
-
-async def theme(stage: Stage) -> None:
-    await stage.app.run_action("change_theme")
-    assert await stage.comes(lambda: isinstance(stage.app.screen, ThemeScreen))
-    await stage.pilot.pause()
-
-
-def at(selector: str) -> Prepare:
-    async def go(stage: Stage) -> None:
-        await stage.focus(selector)
-
-    return go
-
-
-def by_letter(letter: str) -> Prepare:
-    """From the menu of advice."""
-    return by_key("ctrl+@", "a", letter)
-
-
-async def running(stage: Stage) -> None:
-    async def waits(report: Callable[[str], None]) -> None:
-        report("begins")
-        await asyncio.Event().wait()
-
-    await pushed(stage, RunningDialog("Searching", "Esc ends it", waits, Text))
-
-
-async def wording_plan(stage: Stage) -> None:
-    here = stage.main.services.session.topic
-    wordings = (
-        Candidate(here, CandidateKind.COMPLETE, "", origin="the definition"),
-        Candidate(here, CandidateKind.DROP_EXAMPLE, "Drop example 2", origin="search"),
-    )
-    await pushed(stage, WordingPlanDialog(WordingPlan(here, wordings, "2 wordings", ("a note",))))
-
-
-async def own_wordings(stage: Stage) -> None:
-    await pushed(stage, WordingsDialog(TypeWordings(59)))
-
-
-async def ideas_page(stage: Stage) -> None:
-    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
-    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
-    gain, edits = Gain(0.1, 0.05, 0.15), ((CandidateKind.DROP_EXAMPLE,), ("Drop example 2",))
-    one = Proposal(here, *edits, gain, metrics, metrics, none, none, none)
-    idea = Idea(IdeaKind.EDIT, "Drop example 2", gain, one)
-    await pushed(stage, IdeasPage(Ideas(here, (idea,)), prompts.prompts))
-
-
-async def submenu(stage: Stage) -> None:
-    """A menu that has one before it."""
-    await by_key("ctrl+@")(stage)
-    before = drawn(stage.app)
-    await stage.pilot.press("s")
-    assert await stage.comes(lambda: drawn(stage.app) != before)
-
-
-async def beside(stage: Stage) -> None:
-    """A pane that only a broad screen has."""
-    await stage.pilot.resize_terminal(200, 60)
-    await stage.pilot.pause()
-    await stage.focus("#categories OptionList")
-
-
-def text_page(pane: str) -> Prepare:
-    """A page to read whose help is this."""
-
-    async def push(stage: Stage) -> None:
-        await pushed(stage, TextPage("A page", Text("text"), pane))
-
-    return push
-
-
-OPENED: dict[str, Prepare] = {
-    "beside": beside,
-    "ideas": ideas_page,
-    "own_wordings": own_wordings,
-    "wording_plan": wording_plan,
-    "running": running,
-    "effects": by_letter("e"),
-    "sweep": by_key("ctrl+@", "t", "s"),
-    "lint": by_letter("d"),
-    **{pane: at(selector) for pane, selector in PLACES.items()},
-    "history": by_key("f4"),
-    "export": by_key("f8"),
-    "choice": choice,
-    "scanner": by_key("f9"),
-    "scan": scan_dialog,
-    "flips": flip_dialog,
-    "trust": trust_page,
-    "companions": by_key("ctrl+@", "r", "c"),
-    "remote_text": remote_text,
-    "confirm": confirm,
-    "settings": by_key("ctrl+@", "v", "s"),
-    "prompt": by_key("i"),
-    "theme": theme,
-    "palette": by_key("ctrl+p"),
-    "tour": tour,
-    "check": by_key("f6"),
-    **{
-        pane: text_page(pane)
-        for pane in (
-            "page",
-            "messages",
-            "changed_prompts",
-            "comparison",
-        )
-    },
-    "menu": submenu,
-    "dialog": by_key("f9"),
-    "open_topic": by_key("ctrl+@", "f", "t"),
-    "new_topic": by_key("ctrl+@", "f", "n"),
-    "guardrail": by_key("ctrl+@", "s", "g"),
-}
-"""How each pane that has help comes to have the focus."""
-
-_NAMED = {
-    "↑": "up",
-    "↓": "down",
-    "←": "left",
-    "→": "right",
-    "PgUp": "pageup",
-    "PgDn": "pagedown",
-    "Esc": "escape",
-    "Del": "delete",
-    "+": "plus",
-    "-": "minus",
-    "^": "ctrl+",
-}
-
-
-def keys_told(pane: str) -> list[str]:
-    """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
-    keys: list[str] = []
-    for told, _ in panes()[pane].keys:
-        for word in told.replace(" or ", " ").replace(",", " ").split():
-            *modifiers, name = word.split("+") if word != "+" else [word]
-            name = _NAMED.get(name, name)
-            if name.startswith("^"):
-                modifiers, name = ["ctrl"], name[1:]
-            if len(name) > 1:
-                name = name.lower()
-            keys.append("+".join([*(modifier.lower() for modifier in modifiers), name]))
-    return keys
-
-
-def bound(stage: Stage) -> set[str]:
-    """Keys that are bound where the focus is."""
-    return set(stage.app.screen.active_bindings)
-
-
-@pytest.mark.exhaustive
-def test_every_key_of_the_footer_does_something(tmp_path: Path) -> None:
-    deaf: dict[str, list[str]] = {}
-
-    def footer(stage: Stage) -> set[str]:
-        return {widget.key for widget in stage.main.query(FooterKey)}
-
-    async def footers(stage: Stage) -> None:
-        for pane, selector in PLACES.items():
-            await stage.reset()
-            await stage.focus(selector)
-            # It is drawn anew a moment after the focus moved, and is empty in between.
-            help_key = "f1" if selector in TYPED else "question_mark"
-            assert await stage.comes(lambda key=help_key: {key} <= footer(stage) <= bound(stage))
-            keys = footer(stage)
-            for key in sorted(keys, key=lambda widget: widget == "ctrl+q"):
-                for _ in range(ATTEMPTS):
-                    await stage.reset()
-                    await stage.focus(selector)
-                    if await stage.does(key):
-                        break
-                else:
-                    deaf.setdefault(pane, []).append(key)
-
-    with folders(tmp_path) as topic_path:
-        asyncio.run(on_stage(topic_path, footers))
-    assert deaf == {}
-
-
-@pytest.mark.exhaustive
-def test_every_key_of_the_help_exists(tmp_path: Path) -> None:
-    missing_of: dict[str, list[str]] = {}
-
-    async def helps(stage: Stage) -> None:
-        for pane in panes():
-            wanted = keys_told(pane)
-            for scope in panes()[pane].scopes:
-                wanted += [
-                    key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
-                ]
-            if pane in OVERVIEW:
-                wanted += [
-                    key for one in ACTIONS if one.scope == SCREEN for key in one.keys.split(",")
-                ]
-            await stage.reset()
-            await OPENED[pane](stage)
-            if pane == "results":
-                await marked(stage)  # else there is no step back
-            keys = bound(stage)
-            if pane == "prompt":
-                stage.app.screen.query_one("#label").focus()  # what Space turns
-                await stage.pilot.pause()
-                keys |= bound(stage)
-            missing = [key for key in wanted if key not in keys]
-            # A field takes some keys itself, without a binding.
-            for key in missing.copy():
-                await stage.reset()
-                await OPENED[pane](stage)
-                if await stage.does(key):
-                    missing.remove(key)
-            if missing:
-                missing_of[pane] = missing
-
-    with folders(tmp_path) as topic_path:
-        asyncio.run(on_stage(topic_path, helps))
-    assert missing_of == {}

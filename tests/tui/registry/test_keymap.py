@@ -24,7 +24,7 @@ __all__ = ["topic_path"]
 
 def app_with(topic_path: Path, keys: dict[str, str]) -> GuardtuiApp:
     config = Config(file={"keys": keys})
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), config)
 
 
 def test_the_shipped_keys_have_no_problem() -> None:
@@ -227,7 +227,7 @@ def test_scopes_are_those_of_the_registry() -> None:
 
 
 async def test_an_app_without_settings_has_the_shipped_keys(topic_path: Path) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
 
     async with app.run_test() as pilot:
         pilot_: Pilot[int] = pilot

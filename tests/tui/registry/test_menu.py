@@ -17,8 +17,7 @@ from guardtui.tui.registry.actions import (
     menu_path,
 )
 from guardtui.tui.registry.keymap import default_keys
-from guardtui.tui.registry.menu import MenuScreen
-from guardtui.tui.registry.menu_tree import Command, menu_items
+from guardtui.tui.registry.menu import Command, MenuScreen, menu_items
 from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
 from tests.tui.registry.test_keymap import app_with

@@ -11,21 +11,17 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
-from guardtui.session.store import SessionStore
-from guardtui.session.table_state import read_widths
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.messages import SaveSettings
-from guardtui.tui.results.column_layout import MOST, allowed_widths
+from guardtui.tui.results.columns import MOST, allowed_widths
 from guardtui.tui.results.model import COLUMNS
 from guardtui.tui.table.frame_table import FrameTable
-from tests.tui.results_app import ROWS, Sent, on_all, sent, topic_path
+from tests.tui.results_app import ROWS, on_all, topic_path
 from tests.tui.stages import first_row_is_fast
 from tests.tui.tax_app import ready, until
 
-__all__ = ["sent", "topic_path"]
+__all__ = ["topic_path"]
 
 
 def width_of(table: FrameTable, key: str) -> int | None:
@@ -33,7 +29,7 @@ def width_of(table: FrameTable, key: str) -> int | None:
     return next((slot.width for slot in table.slots if slot.column.key == key), None)
 
 
-async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) -> None:
+async def test_keys_resize_the_column_sorted_by(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
         pane._request_view(sort="category")
@@ -41,24 +37,11 @@ async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) ->
         await until(pilot, lambda: pane.widths == {"category": 20})
         await pilot.press(*["less_than_sign"] * 3)
         await until(pilot, lambda: pane.widths == {"category": 14})
-        settings = [one.settings for one in sent if isinstance(one, SaveSettings)]
-        assert settings[-1] == {"results_columns": [{"key": "category", "width": 14}]}
+        saved = main.services.workspace.store.settings
+        wanted = [{"key": "category", "width": 14}]
+        await until(pilot, lambda: saved().get("results_columns") == wanted)
         await pilot.press(*["greater_than_sign"] * 2)
         await until(pilot, lambda: pane.widths == {})  # its own width again
-
-    await on_all(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_s_goes_through_the_columns_shown(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.panes.results
-        seen = []
-        for _ in range(len(COLUMNS) - 1):
-            await pilot.press("s")
-            seen.append(pane.view.sort)
-        # Nothing changed: the column of what was before is empty, and takes no room.
-        assert seen == [*(key for key in COLUMNS[1:] if key != "was"), "change"]
 
     await on_all(topic_path, run)
 
@@ -95,24 +78,9 @@ def test_widths_are_within_the_limits(widths: dict[str, int]) -> None:
 
 
 async def test_widths_are_restored(topic_path: Path) -> None:
-    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         saved = {"results_columns": [{"key": "score", "shown": False, "width": 9}]}
         main.panes.results.restore(saved)
         await until(pilot, lambda: width_of(main.panes.results.table, "score") == 9)
-
-
-@pytest.mark.exhaustive
-async def test_external_changes_are_not_lost(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        store = SessionStore(topic_path)  # as another window and a command have it
-        log = AppliedLog(store, "profile")
-        log.push({"way": "back"})
-        store.change_setting("encoder", lambda _: "static")
-        await pilot.press("greater_than_sign")  # another width
-        await until(pilot, lambda: bool(read_widths(store.settings())))
-        assert store.setting("encoder") == "static"
-        assert log.ways() == [{"way": "back"}]
-
-    await on_all(topic_path, run)

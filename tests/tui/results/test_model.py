@@ -102,7 +102,7 @@ def test_every_view_shows_its_rows(prompts: PromptSet, view: ResultsView, compar
         and (view.category is None or f"c{row % 4}" == view.category)
     ]
     assert sorted(results.order.tolist()) == shown
-    assert [results.position_of(results.row_id(index)) for index in range(len(results))] == list(
+    assert [results.position_of(row_id) for row_id in results.row_ids.tolist()] == list(
         range(len(results))
     )
     keys = [_sort_key(view, results, index) for index in range(len(results))]

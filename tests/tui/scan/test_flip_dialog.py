@@ -7,26 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, FlipStatus, ScanChoice
+from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
-from guardtui.forecast.expected import Expected
+from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.tui.scan.flip_dialog import FlipDialog
+from guardtui.tui.scan.dialogs import FlipDialog
 from guardtui.tui.scan.pane import scan_text
 from tests.app.scan.test_flip_check import TOPIC
 from tests.http.server import Received, Server, Step
 from tests.scanners.models.judges import asked as asked_of
 from tests.scanners.models.judges import said
 from tests.sessions import Scanned, answers
-from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
+from tests.tui.scan.test_dialogs import NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing
 from tests.tui.tax_app import frame, until
 
-COVERAGE = Expected(0.872, 0.812, 0.921)
+COVERAGE = RateEstimate(0.872, 0.812, 0.921)
 GOAL = FlipGoal(0.02, 50)
 CHECK = ScanChoice(apply=True, likely=False, agreed=False, goal=GOAL)
 FLIPS = FlipPlan(plan(), COVERAGE, 3, 90, 10, GOAL)
@@ -79,24 +80,8 @@ async def test_a_judge_has_nothing_to_apply() -> None:
     assert answer == ScanChoice(apply=False, likely=False, agreed=False, other=True)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
-async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
-    changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
-    cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4)))
-    attack = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
-    _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
-    for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
-        assert words in shown
-    assert not {ord(character) for character in shown} - {10} & {
-        *range(0x20),
-        *range(0x7F, 0xA0),
-        0x202E,
-    }
-
-
 def test_the_line_shows_calls_and_interval_of_a_check() -> None:
-    status = FlipStatus(GOAL, COVERAGE, 15)
+    status = CheckedCoverage(COVERAGE, 0.02, 15, 50, "")
     progress = Progress("scanning", 13, 15)
     shown = scan_text(ScanStatus("", progress, Traffic(in_flight=2, rate=3.0), check=status), 120)
     assert "13/50 calls  coverage ±0.054, wanted ±0.02" in shown.plain
@@ -104,10 +89,10 @@ def test_the_line_shows_calls_and_interval_of_a_check() -> None:
 
 
 def test_an_ended_check_shows_its_reason() -> None:
-    status = FlipStatus(GOAL, COVERAGE, 1, EndReason.NO_DOUBT)
+    status = CheckedCoverage(COVERAGE, 0.02, 1, 50, EndReason.NO_DOUBT)
     assert status.text == (
-        "Coverage is expected at 0.872 [0.812 – 0.921], ±0.054 after 1 call (wanted ±0.02); "
-        "no other prompt is in doubt."
+        "coverage expected at 0.872 [0.812 – 0.921], ±0.054 after 1 call (wanted ±0.02); "
+        "no other prompt is in doubt"
     )
 
 

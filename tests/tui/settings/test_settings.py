@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def make(topic_path: Path, config: Config) -> GuardtuiApp:
-    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+    return GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), config)
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> SettingsScreen:
@@ -150,37 +150,6 @@ async def test_keys_are_checked_before_they_are_taken(topic_path: Path, path: Pa
     assert load_config(path).keys == {"screen.keep": "f13", "screen.discard": "f14"}
 
 
-@pytest.mark.exhaustive
-async def test_the_environment_is_shown_to_override_the_file(
-    topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GUARDTUI_ANIMATION", "none")
-    app = make(topic_path, load_config(path))
-    async with app.run_test(size=(60, 20)) as pilot:
-        screen = await opened(pilot, app)
-        await go_to(pilot, screen, "animation")
-        await until(pilot, lambda: "! GUARDTUI_ANIMATION" in frame(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: "animation: full" in path.read_text("utf-8"))
-        assert app.config.animation == "none"
-        assert "environment" in frame(app)
-
-
-@pytest.mark.exhaustive
-async def test_a_file_that_became_invalid_is_reported_and_not_changed(
-    topic_path: Path, path: Path
-) -> None:
-    app = make(topic_path, load_config(path))
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot, app)
-        path.write_text("animation: [\x1b", "utf-8")
-        await go_to(pilot, screen, "animation")
-        await pilot.press("enter")
-        await until(pilot, lambda: "not saved" in frame(app))
-        assert app.config.animation == "full"
-        assert path.read_text("utf-8") == "animation: [\x1b"
-
-
 async def test_values_of_others_are_inert(topic_path: Path) -> None:
     bad = {"theme": "[/x] \u202e\x1b]52;c;aGk=\x07", "keys": {"[bold": "\x9b"}}
     app = make(topic_path, Config(file=bad))
@@ -236,39 +205,6 @@ async def test_the_app_shows_the_highlighted_theme(topic_path: Path, path: Path)
         await ready(pilot, again)
         assert again.theme == "guardtui-light"
         assert again.has_class("-light-mode")
-
-
-@pytest.mark.exhaustive
-async def test_all_themes_can_be_previewed(topic_path: Path) -> None:
-    app = make(topic_path, Config())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot, app)
-        options = await chooser(pilot, app)
-        assert {option.id for option in options.options} == set(app.available_themes)
-        for index in range(1, len(options.options)):
-            await pilot.press("down")
-            name = options.get_option_at_index(index).id
-            await until(pilot, lambda name=name: app.theme == name)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.theme == "guardtui-dark")
-
-
-@pytest.mark.exhaustive
-async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
-    topic_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GUARDTUI_THEME", "nord")
-    app = make(topic_path, load_config(path))
-    async with app.run_test() as pilot:
-        await ready(pilot, app)
-        assert app.theme == "nord"
-        options = await chooser(pilot, app)
-        options.highlighted = 1
-        await pilot.press("enter")
-        await until(pilot, lambda: not isinstance(app.screen, ThemeScreen))
-        assert app.theme == "guardtui-light"
-        assert ["environment" in message.message for message in app.said.messages] == [True]
-    assert "theme: guardtui-light" in path.read_text("utf-8")
 
 
 def test_the_encoder_of_the_settings_is_for_sessions_that_have_none(topic_path: Path) -> None:

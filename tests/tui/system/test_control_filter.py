@@ -18,11 +18,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from guardtui.app.problems import problems_shown
 from guardtui.domain.topic import Intent, Topic
-from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, save_topic
-from guardtui.scanners.base import ScannerError
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
@@ -202,47 +199,6 @@ def test_files_full_of_attacks(
                 Topic(name=text[:50], description=other[:90], examples=())
             )
             await shown(pilot, app, "difference")
-
-    asyncio.run(play())
-
-
-@pytest.mark.exhaustive
-@given(texts=st.lists(hostile, min_size=2, max_size=2), broken=surrogates)
-@EXAMPLES
-def test_lines_names_and_messages(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str], broken: str
-) -> None:
-    topic = Topic(name="Tax", description="Tax", examples=("Pay less tax?", "Home office?"))
-    path = write(tmp_path_factory.mktemp("lines"), "pay", "c", "d", topic, "tax")
-
-    async def play() -> None:
-        app = make_app(path)
-        async with app.run_test(size=(100, 30), notifications=True) as pilot:
-            main = main_screen(app)
-            await at_rest(pilot, main)
-            pane = main.panes.results
-            for text in [*texts, f"{texts[0]}{broken}"]:
-                pane.action_search()
-                field = main.query_one("#search", Input)
-                for line in (text, f"nofield{text}:x", f'category:"{text}'):
-                    field.value = line
-                    await shown(pilot, app, f"filter line {line!r}")
-                field.value = ""
-                with problems_shown(main.window):
-                    raise FileError(f"{text}.csv", text, text)
-                await shown(pilot, app, "a problem told")
-                app.push_screen(ConfirmDialog(text, "Yes", "No"))
-                await shown(pilot, app, "a question")
-                await closed(pilot, app, main)
-
-            async def failing(*_: object) -> None:
-                raise ScannerError(f"{texts[0]}{broken}")
-
-            main.services.engine.evaluator.evaluate = failing  # type: ignore[method-assign, assignment]
-            main.services.preview.request()
-            await shown(pilot, app, "a scan that failed")
-            await until(pilot, lambda: any(message.title for message in app.said.messages))
-            await shown(pilot, app, "a scan that failed")
 
     asyncio.run(play())
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.pilot import Pilot
 
-from guardtui.tui.table.columns import NARROWEST, allowed_width, place_columns
-from guardtui.tui.table.frame_table import FrameTable, TableColumn
+from guardtui.tui.table.columns import NARROWEST, TableColumn, allowed_width, place_columns
+from guardtui.tui.table.frame_table import FrameTable
 
 from .test_frame_table import Rows, TableApp, frame, strips
 
@@ -121,9 +121,9 @@ async def test_widths_stay_when_columns_come_and_go_and_screens_shrink() -> None
     app = TableApp(Rows(range(50)))
     async with app.run_test(size=(40, 9)) as pilot:
         app.table.widen_column("score", 3)
-        app.table.set_columns(app.table.columns[:2])
+        app.table.columns = app.table.columns[:2]
         assert widths(app.table) == {"outcome": 3, "prompt": 34}
-        app.table.set_columns((*app.table.columns, TableColumn("score", "Score", 6)))
+        app.table.columns = (*app.table.columns, TableColumn("score", "Score", 6))
         assert widths(app.table)["score"] == 9
         await pilot.resize_terminal(20, 9)
         await pilot.pause()
@@ -160,6 +160,25 @@ async def test_other_buttons_drag_nothing(button: int) -> None:
         await pilot.mouse_down(FrameTable, offset=(OUT_EDGE, 0), button=button)
         await pilot.hover(FrameTable, offset=(OUT_EDGE + 5, 0))
         assert widths(app.table)["outcome"] == 3
+
+
+def test_columns_that_matter_less_give_way_first() -> None:
+    columns = [
+        TableColumn("prompt", "", 0),
+        TableColumn("score", "", 6, gives_way=2),
+        TableColumn("match", "", 6, gives_way=3),
+        TableColumn("others", "", 6, gives_way=1),
+    ]
+    shown = [
+        [slot.column.key for slot in place_columns(columns, width, 1, {})]
+        for width in (40, 30, 22, 12)
+    ]
+    assert shown == [
+        ["prompt", "score", "match", "others"],
+        ["prompt", "score", "others"],
+        ["prompt", "others"],
+        ["prompt"],
+    ]
 
 
 @example(fixed=[0, 6, 20, 1], width=41, gutter=1, wanted=0, chosen=2)

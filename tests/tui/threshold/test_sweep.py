@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from guardtui.app.editing.topic_opening import choose_scanner
 from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_edit import Relabel
@@ -25,7 +23,7 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.thresholds import Floors
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.workspace import Workspace, sample_folder
+from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.results.pane import ResultsPane
@@ -39,15 +37,11 @@ from guardtui.tui.threshold.sweep_text import (
 )
 from tests.guardrails import airs_settings
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import Run, main_screen, settled, until
+from tests.tui.tax_app import Run, main_screen, until
 from tests.tui.tax_app import frame as frame_of
+from tests.tui.tax_app import sample as topic_path
 
-
-@pytest.fixture
-def topic_path(tmp_path: Path) -> Path:
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        shutil.copy(sample_folder() / name, tmp_path / name)
-    return tmp_path / "tax-advice.yaml"
+__all__ = ["topic_path"]
 
 
 def frame(app: GuardtuiApp) -> str:
@@ -60,7 +54,7 @@ async def drive(
     topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, opens: bool = True
 ) -> None:
     workspace = Workspace.open(topic_path)
-    app = GuardtuiApp(workspace, LocalScanner("static"), threshold="shipped")
+    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="shipped")
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: main.rows.results is not None)
@@ -162,49 +156,6 @@ async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path
     await drive(topic_path, run)
 
 
-async def test_escape_restores_the_old_threshold(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        before = main.services.engine.scanner.settings
-        await pilot.press("up", "up")
-        await follows(pilot, app, main)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main and shown_threshold(main) == 0.5)
-        assert main.services.engine.scanner.settings == before
-        assert before.threshold_source == "shipped"
-        assert "threshold" not in main.services.workspace.store.settings()
-
-    await drive(topic_path, run)
-
-
-async def test_enter_keeps_it_for_the_next_time(topic_path: Path) -> None:
-    kept: list[float] = []
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("b")
-        kept.append(dialog(app).threshold)
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is main and shown_threshold(main) == kept[0])
-        assert settled(main)
-
-    await drive(topic_path, run)
-    workspace = Workspace.open(topic_path)
-    settings = choose_scanner(workspace, None, None).settings
-    workspace.store.close()
-    assert (settings.threshold, settings.threshold_source) == (kept[0], "by hand")
-    assert settings.guardrail.encoder == "static"
-
-
-@pytest.mark.exhaustive
-async def test_enter_without_a_move_changes_nothing(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is main)
-        assert main.services.engine.scanner.settings.threshold_source == "shipped"
-        assert "threshold" not in main.services.workspace.store.settings()
-
-    await drive(topic_path, run)
-
-
 async def test_the_best_threshold_has_both_figures_and_depends_on_floors(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         here = dialog(app)
@@ -295,19 +246,6 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
         await opened(pilot, app, main)
 
     await drive(topic_path, run, opens=False)
-
-
-@pytest.mark.exhaustive
-async def test_a_change_below_the_help_is_shown_when_help_closes(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        here = dialog(app)
-        await pilot.press("f1")
-        await until(pilot, lambda: app.screen is not here and "The threshold" in frame(app))
-        await relabel(main)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main)
-
-    await drive(topic_path, run)
 
 
 @pytest.mark.exhaustive

@@ -10,10 +10,9 @@ from textual.widgets import Input, OptionList
 
 from guardtui.session.companions import Companions, load_companions
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.help.panes import pane_of, panes
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.topics.companions import CompanionsDialog
-from tests.tui.stages import first_is_fast, first_row_is_fast
+from tests.tui.stages import first_row_is_fast
 from tests.tui.tax_app import Run, drive, frame, topic_path, until
 
 __all__ = ["topic_path"]
@@ -105,21 +104,6 @@ async def test_closing_without_a_change_returns_none(topic_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_keys_in_a_burst_are_all_handled(topic_path: Path) -> None:
-    write(topic_path.parent / "other.yaml", "Other")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = Opened(pilot, app, main)
-        await dialog.open()
-        await pilot.press(*"other.yaml", "enter", "escape", "escape")
-        await until(pilot, lambda: bool(dialog.results))
-        assert dialog.results == [["other.yaml"]]
-        assert app.screen is main
-
-    await opened(topic_path, run)
-
-
-@pytest.mark.exhaustive
 async def test_letters_that_remove_are_typed_in_the_line(topic_path: Path) -> None:
     write(topic_path.parent / "other.yaml", "Other")
 
@@ -189,36 +173,6 @@ async def test_a_kept_file_with_a_problem_is_marked_and_can_be_removed(topic_pat
         assert await dialog.closed() == ["gone.yaml", "second.yaml"]
 
     await opened(topic_path, run)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", first_is_fast((120, 40), (60, 20)))
-async def test_every_place_has_help_and_the_mouse_does_all(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    write(topic_path.parent / "other.yaml", "Other")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = Opened(pilot, app, main)
-        await dialog.open()
-        positions = [widget for widget in app.screen.query("*") if widget.can_focus]
-        assert {pane_of(widget) for widget in positions} == {"companions"}
-        assert "companions" in panes()
-        app.screen.query_one(Input).value = "other.yaml"
-        assert await pilot.click("#yes")
-        await until(pilot, lambda: dialog.count == 1)
-        assert await pilot.click("#remove")
-        await until(pilot, lambda: dialog.count == 0)
-        # A button takes no second click while it looks pressed.
-        await until(pilot, lambda: not app.screen.query("#yes.-active"))
-        app.screen.query_one(Input).value = "other.yaml"
-        assert await pilot.click("#yes")
-        await until(pilot, lambda: dialog.count == 1)
-        await pilot.pause()
-        assert await pilot.click("#no")
-        await until(pilot, lambda: dialog.results == [["other.yaml"]])
-
-    await opened(topic_path, run, size)
 
 
 async def test_the_line_completes_paths(topic_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,30 +9,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.files.topic_files import load_topic
-from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.models.address import ModelAddress
-from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.recent_topics import recent_topics, remember_opened
-from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main.screen import Greeting, MainScreen
-from guardtui.tui.scan.dialogs import ScanDialog
 from guardtui.tui.topics.new_topic import NewTopicDialog
 from guardtui.tui.topics.open_topic import OpenTopicDialog
-from tests.http.server import Server, sends
-from tests.tui.main.test_leaving import drafts
 from tests.tui.settling import settle
-from tests.tui.stages import first_row_is_fast
 from tests.tui.tax_app import (
     drive,
     frame,
     main_screen,
     make_app,
-    ready,
     settled,
     topic_path,
     until,
@@ -84,165 +73,6 @@ async def ask(pilot: Pilot[int], app: GuardtuiApp, path: object) -> OpenTopicDia
     field.value = str(path)
     await pilot.press("enter")
     return dialog
-
-
-async def test_another_topic_replaces_the_open_one(topic_path: Path, other: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("tab", *" half")
-        encoder = main.services.engine.scanner.load()[0]
-        await ask(pilot, app, other)
-        new = await opened(pilot, app, other)
-        assert new is not main
-        assert "Loans" in frame(app)
-        assert "half" not in frame(app)
-        assert new.services.engine.scanner.load()[0] is encoder
-        assert app.screenshot_target == (other.parent, "loans")
-        await until(pilot, lambda: not main.is_attached)
-        assert not [worker for worker in app.workers if worker.node is main]
-        assert drafts(topic_path)[0].endswith("half")
-        new.perform("open_topic")
-        await until(pilot, lambda: isinstance(app.screen, OpenTopicDialog))
-        await ask(pilot, app, topic_path)
-        again = await opened(pilot, app, topic_path)
-        assert again.services.session.topic.description.endswith("half")
-        assert [entry.topic for entry in recent_topics()] == [topic_path, other]
-
-    app = await drive(topic_path, run)
-    assert app.workspace.topic_file.path == topic_path
-
-
-BROKEN = "name: [x\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    first_row_is_fast(
-        ("bad.yaml", BROKEN, "bad.yaml:2: expected"),
-        ("gone.yaml", None, "gone.yaml: no such file"),
-        ("rows.csv", "prompt,expected\na,true\n", "a file of prompts, not a topic file"),
-        ("tax.yaml", None, "this topic is open already"),
-        ("a\0b", None, "not a valid file name"),
-    ),
-)
-async def test_a_topic_that_cannot_be_opened_is_reported_and_the_topic_stays(
-    topic_path: Path, name: str, content: str | None, problem: str
-) -> None:
-    path = topic_path.parent / name
-    if content is not None:
-        path.write_text(content, "utf-8")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("tab", *" half")
-        await until(pilot, lambda: settled(main))
-        await ask(pilot, app, path)
-        await until(pilot, lambda: problem in problem_shown(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main)
-        assert main.services.session.topic.description.endswith("half")
-        assert main.services.workspace.unsaved
-
-    await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_an_unwritable_folder_is_reported_and_the_topic_stays(
-    topic_path: Path,
-) -> None:
-    folder = topic_path.parent / "theirs"
-    folder.mkdir()
-    for ending in (".yaml", ".csv"):
-        shutil.copyfile(topic_path.with_suffix(ending), folder / f"loans{ending}")
-    (folder / ".guardtui").write_text("in the way", "utf-8")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await ask(pilot, app, folder / "loans.yaml")
-        await until(pilot, lambda: "cannot be written" in problem_shown(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is main)
-        assert open_now(app) == topic_path
-
-    await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_unknown_prompts_are_requested(topic_path: Path, other: Path) -> None:
-    prompts = other.with_suffix(".csv").rename(other.with_name("asked.csv"))
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        dialog = await ask(pilot, app, other)
-        field = dialog.query_one("#prompts", Input)
-        await until(pilot, lambda: field.has_focus)
-        field.value = str(prompts)
-        await pilot.press("enter")
-        new = await opened(pilot, app, other)
-        assert new.services.workspace.prompts_path == prompts
-
-    await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_edits_that_cannot_be_saved_keep_the_topic_open(
-    topic_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(store: SessionStore, draft: Draft | None) -> None:
-        if draft is not None:
-            raise StoreError("the disk is full")
-
-    monkeypatch.setattr(SessionStore, "save_draft", full)
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("tab", *" half")
-        await ask(pilot, app, other)
-        await until(pilot, lambda: app.screen is main and "was not opened" in said(app))
-        assert main.services.session.topic.description.endswith("half")
-
-    await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_unsaved_edits_in_another_guardtui_are_pointed_out(
-    topic_path: Path, other: Path
-) -> None:
-    elsewhere = Workspace.open(other)
-    elsewhere.session.edit(elsewhere.session.topic.model_copy(update={"description": "theirs"}))
-    elsewhere.save_draft()
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await ask(pilot, app, other)
-        new = await opened(pilot, app, other)
-        assert new.services.session.topic.description != "theirs"
-        await until(pilot, lambda: "Another guardtui" in said(app))
-
-    await drive(topic_path, run)
-    assert elsewhere.store.edited_elsewhere() is False
-    elsewhere.store.close()
-    assert drafts(other) == ["theirs"]
-
-
-async def test_a_new_topic_is_written_and_opened(topic_path: Path) -> None:
-    (topic_path.parent / "bread.csv").write_text("mine", "utf-8")
-
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.perform("new_topic")
-        await until(pilot, lambda: isinstance(app.screen, NewTopicDialog))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "at least 2 are needed" in problem_shown(app))
-        await pilot.press(*"Bread", "tab", "space", "tab", *"About bread", "tab")
-        await pilot.press(*"How", "enter", *"What", "enter", "enter", "enter")
-        await until(pilot, lambda: "bread.csv: the file exists" in problem_shown(app))
-        assert not (topic_path.parent / "bread.yaml").exists()
-        app.screen.query_one("#name", Input).value = "Rye bread"
-        await pilot.press("ctrl+s")
-        new = await opened(pilot, app, topic_path.with_name("rye-bread.yaml"))
-        assert len(new.services.workspace.prompts) == 5
-
-    await drive(topic_path, run)
-    topic = load_topic(topic_path.with_name("rye-bread.yaml")).topic
-    assert (topic.name, topic.intent.value, topic.examples) == (
-        "Rye bread",
-        "allow",
-        ("How", "What"),
-    )
 
 
 async def test_a_new_topic_for_prompts_takes_central_ones_as_examples(topic_path: Path) -> None:
@@ -389,28 +219,3 @@ async def test_the_hint_for_newcomers_names_the_way_to_the_tour(topic_path: Path
     app._greeting = Greeting.HINT
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "New here? ^Space v i starts a tour" in said(app))
-
-
-@pytest.mark.exhaustive
-async def test_a_running_scan_leads_to_a_question(topic_path: Path, other: Path) -> None:
-    """Escape lets it go on; otherwise it ends with the topic."""
-    async with Server(lambda _: sends(then_wait=True)) as server:
-        judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
-        remote = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
-        app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
-        async with app.run_test(size=(120, 40)) as pilot:
-            main = await ready(pilot, app)
-            await pilot.press("ctrl+r")
-            await until(pilot, lambda: isinstance(app.screen, ScanDialog))
-            await pilot.press("g")
-            await until(pilot, lambda: bool(server.received))
-            for answer in ("escape", "y"):
-                await ask(pilot, app, other)
-                await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-                assert main.services.scans.under_way
-                await pilot.press(answer)
-                await until(pilot, lambda: not isinstance(app.screen, ConfirmDialog))
-            new = await opened(pilot, app, other)
-            await until(pilot, lambda: not main.is_attached)
-            assert not main.services.scans.under_way
-            assert new.services.connections.model is judge

@@ -87,58 +87,6 @@ async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20)))
-async def test_a_small_screen_has_room_for_the_task(
-    topic_path: Path, size: tuple[int, int]
-) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        box = await toured(pilot, main)
-        await pilot.press("alt+right", "alt+right")
-        await until(pilot, lambda: main.has_class("-pane-editor"))
-        await pilot.press("tab", *" on money ")
-        await until(pilot, lambda: "that was your edit" in frame(app))
-        await pilot.press("alt+right")
-        table = main.panes.results.table
-        await until(pilot, lambda: table.region.height >= 3)  # its head, and two prompts
-        assert main.query_one("#detail").region.height >= 4
-        await pilot.press("down")
-        await until(pilot, lambda: "✓ chosen" in frame(app))
-        assert table.region.height >= 3
-        await pilot.press("alt+right", "alt+right")
-        await until(pilot, lambda: box.step == 5 and table.region.height >= 5)
-        await pilot.press("escape")
-        await until(pilot, lambda: main.query_one("#detail").region.height > 4)
-
-    await drive(topic_path, run, size)
-
-
-@pytest.mark.exhaustive
-async def test_later_attempts_are_noticed_too(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await toured(pilot, main)
-        await pilot.press(*["alt+right"] * 3)
-        main.panes.results.table.focus()
-        await pilot.pause()
-        assert "✓ chosen" not in frame(app)
-        await pilot.press("down")
-        await until(pilot, lambda: "✓ chosen" in frame(app))
-        await pilot.press("alt+right")
-        await pilot.pause()
-        assert "✓ " not in frame(app).split("Tour 5")[1].split("Close")[0]
-        main.query_one("#field-description").focus()
-        await pilot.press(*" x")
-        await until(pilot, lambda: settled(main) and main.services.workspace.unsaved)
-        await pilot.press("f3")
-        await until(pilot, lambda: "✓ that is recorded now" in frame(app))
-        await pilot.press("alt+right")
-        main.panes.results.table.focus()
-        await pilot.press("7")
-        await until(pilot, lambda: "✓ the table shows what you asked for" in frame(app))
-
-    await drive(topic_path, run)
-
-
 @pytest.mark.parametrize("way", first_is_fast("escape", "#tour-close", "the end"))
 async def test_it_can_be_closed_and_started_again(topic_path: Path, way: str) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
@@ -180,21 +128,6 @@ async def test_the_buttons_are_clicked_and_the_focus_stays(topic_path: Path) -> 
         await pilot.click("#tour-back")
         await until(pilot, lambda: box.step == 0)
         assert main.focused is focused
-
-    await drive(topic_path, run)
-
-
-@pytest.mark.exhaustive
-async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        box = await toured(pilot, main)
-        for size in ((60, 20), (120, 40), (80, 24), (30, 8), (120, 40)):
-            await pilot.resize_terminal(*size)
-            await until(pilot, lambda wanted=size: main.size == wanted)  # type: ignore[misc]
-            await until(pilot, lambda: box.has_class("-over") == main.panes.side_by_side)
-            await pilot.pause()
-            await pilot.pause()
-        assert box.region == main.query_one("#detail").region
 
     await drive(topic_path, run)
 

@@ -1,1 +1,0 @@
-"""Forecast of a guardrail's verdicts from recorded ones."""

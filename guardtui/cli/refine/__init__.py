@@ -1,1 +1,0 @@
-"""Search for edits of a topic that raise its coverage."""

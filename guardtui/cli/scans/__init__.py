@@ -1,0 +1,1 @@
+"""Scans of commands by the engine, AIRS, judges and decision models."""

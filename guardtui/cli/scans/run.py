@@ -1,0 +1,143 @@
+"""One scan of a command: what is scanned, by which kind of guardrail, and its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.cli import diagnostics
+from guardtui.cli.options import RunOptions
+from guardtui.cli.progress import watched
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
+from guardtui.domain.operating_point import ThresholdFit
+from guardtui.domain.prompts import PromptSet, located
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import RemoteScanner, Scanner
+from guardtui.session.companions import ALONE, Companions
+from guardtui.session.epochs import Epochs
+from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
+
+if TYPE_CHECKING:
+    from guardtui.app.guardrails.named import NamedGuardrail
+    from guardtui.app.scan.plan import FlipCheck
+
+
+BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanJob:
+    """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
+
+    `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
+    the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
+    the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
+    rows in rounds.
+    """
+
+    topic_path: Path
+    topic: Topic
+    prompts: PromptSet
+    companions: Companions = ALONE
+    baseline: Evaluation | None = None
+    epochs: Epochs | None = None
+    repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
+    rows: NDArray[np.intp] | None = None
+    begin: BeginCheck | None = None
+
+    @property
+    def scanned(self) -> PromptSet:
+        """The prompts to scan."""
+        prompts = self.prompts
+        if self.rows is None:
+            return prompts
+        return PromptSet(prompts.frame[self.rows], prompts.intent, prompts.source)
+
+    @property
+    def epoch_count(self) -> int:
+        """The number of scans of each prompt."""
+        return 1 if self.epochs is None else self.epochs.count
+
+
+_LISTED = 5
+
+
+class ScanRun(Protocol):
+    """A guardrail with the options of the command line."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether another run may get missing verdicts."""
+
+    @property
+    def template(self) -> str:
+        """Text of the template of a request, "" for none."""
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The guardrail, as far as it is known before it answers."""
+
+    def evaluate(self, job: ScanJob) -> tuple[Evaluation, ThresholdFit | None]:
+        """Return an evaluation at the wanted threshold, and the fit that it is from, or None.
+
+        Raises UsageError, InputError, ScannerError, and `OperatingPointError` if there are too few
+        labels to fit a threshold.
+        """
+
+    def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
+        """Report the number of prompts without a verdict, and a remedy; a warning if `allowed`."""
+
+
+_RUNS: Mapping[str, str] = {
+    "engine": "engine",
+    "airs": "airs",
+    "judge": "models",
+    "decision": "models",
+}
+"""Modules in this package with the `make_run` of each kind of guardrail."""
+
+
+def make_run(guardrail: NamedGuardrail, options: RunOptions) -> ScanRun:
+    """Return the run of a guardrail; imports what its kind needs. Raises UsageError, InputError."""
+    module = import_module(f"guardtui.cli.scans.{_RUNS[guardrail.kind]}")
+    run: ScanRun = module.make_run(guardrail, options)
+    return run
+
+
+async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluation:
+    """Evaluate with progress on standard error. Raises ScannerError."""
+    topic, prompts, epochs = job.topic, job.prompts, job.epochs
+    if not scanner.live:
+        caller = cast("RemoteScanner", scanner)
+        remote = RemoteEvaluator(caller)
+        if job.begin is not None:
+            settings = with_epochs(caller.settings, epochs)
+            check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
+            rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
+            return await watched(rounds, lambda: remote.progress)
+        run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
+        return await watched(run, lambda: remote.progress)
+    evaluator = Evaluator(scanner)
+    evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
+    if epochs is None:
+        return evaluation
+    # The embedded engine is deterministic.
+    return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))
+
+
+def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
+    """Warn of doubtful verdicts: the first ones, and the number of others."""
+
+    notes = evaluation.verdicts.notes
+    lines = prompts.frame["line"]
+    for row in sorted(notes)[:_LISTED]:
+        diagnostics.warn(located(prompts.source, notes[row], [int(lines[row])]))
+    if len(notes) > _LISTED:
+        diagnostics.warn(f"{len(notes) - _LISTED} more verdicts are doubtful")

@@ -1,0 +1,431 @@
+"""The reports of `guardtui forecast`: a forecast, and scans against their forecasts (`--trust`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Facts,
+    Foreign,
+    Item,
+    Paragraph,
+    Phrase,
+    Section,
+    Table,
+    quoting,
+)
+from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.figures import count_text, interval_text, rate_text
+from guardtui.domain.guardrail import ScannerSettings, guardrail_text
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import Interval
+from guardtui.domain.verdicts import Triggered
+from guardtui.forecast.forecaster import Forecast
+from guardtui.forecast.trust import ScanCheck, Trust
+from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import encode, guardrail_of
+from guardtui.session.session import Iteration
+
+LIMIT = 20
+"""Likely flips in a table."""
+
+NOTE = "This is a forecast, not a measurement: a gate, and the decision to keep, need a full scan."
+
+_SHOWN_SCANS = 10
+_NEAREST = 5  # prompts listed if no flip is likely
+_LEAST = 0.1  # their minimum probability
+_VERDICTS = {Triggered.YES: "triggered", Triggered.NO: "not triggered"}
+_INSIDE = {True: "yes", False: "no", None: "–"}
+_DIRECTION = {True: "right", False: "wrong", None: "–"}
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedGuardrail:
+    """A guardrail with verdicts in a session, the other such guardrails, and all iterations."""
+
+    settings: ScannerSettings
+    others: tuple[ScannerSettings, ...]
+    iterations: tuple[Iteration, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedForecast:
+    """A forecast with the iterations it is based on, oldest first.
+
+    `compared` is the newest scan of the whole prompt set; `measured` is the newest complete scan of
+    the forecast definition. Both may be None.
+    """
+
+    guardrail: RecordedGuardrail
+    forecast: Forecast
+    prompts: PromptSet
+    scans: tuple[Iteration, ...]
+    compared: Iteration | None
+    measured: Iteration | None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedTrust:
+    """Every scan of a guardrail compared with its forecast.
+
+    The checks refer to iterations by their index in `guardrail`. `engine` gave the engine's
+    verdicts.
+    """
+
+    guardrail: RecordedGuardrail
+    trust: Trust
+    prompts: PromptSet
+    engine: ScannerSettings
+
+
+def render(report: RecordedForecast | RecordedTrust, format_name: str) -> str:
+    """Return a report in the format of this name."""
+    if isinstance(report, RecordedTrust):
+        if format_name == "json":
+            return encode("trust", _trust_data(report))
+        return render_document(trust_document(report), format_name)
+    if format_name == "json":
+        return encode("forecast", _data(report))
+    return render_document(forecast_document(report), format_name)
+
+
+# --- a forecast ---------------------------------------------------------------------------
+
+
+def _data(report: RecordedForecast) -> dict[str, Any]:
+    forecast, prompts = report.forecast, report.prompts
+    grounds, rates = forecast.grounds, forecast.rates
+    return {
+        "note": NOTE,
+        "guardrail": guardrail_of(grounds.settings),
+        "other_guardrails": [guardrail_of(other) for other in report.guardrail.others],
+        "definition": forecast.topic,
+        "prompt_file": prompts.source,
+        "prompt_set_fingerprint": forecast.prompt_set,
+        "grounds": {
+            "scans": grounds.scans,
+            "iterations": [other.number for other in report.scans],
+            "prompts": grounds.prompts,
+            "asked": grounds.asked,
+            "never_asked": grounds.never_asked,
+            "share_without_verdict": grounds.lost,
+            "asked_twice": {
+                "answers": grounds.repeats.pairs,
+                "differing": grounds.repeats.differing,
+            },
+            "doubts": list(grounds.doubts),
+        },
+        "expected": {"coverage": rates.coverage, "tpr": rates.tpr, "tnr": rates.tnr},
+        "compared_with": report.compared
+        and {"iteration": report.compared.number, "coverage": forecast.before},
+        "probability_better": rates.better,
+        "measured_by_iteration": report.measured and report.measured.number,
+        "expected_flips": float(np.nansum(forecast.changes)),
+        "flips": [_flip(report, row) for row in forecast.flips().tolist()],
+        "prompts": _prompts(report),
+    }
+
+
+def _prompts(report: RecordedForecast) -> list[dict[str, Any]]:
+    """Return what is expected of each prompt, in the order of the file."""
+    forecast, frame = report.forecast, report.prompts.frame
+    duty = should_trigger(report.prompts.expected, forecast.topic.intent)
+    answers = {int(Triggered.YES): True, int(Triggered.NO): False}
+    return [
+        {
+            "line": line,
+            "prompt": prompt,
+            "should_trigger": should,
+            "probability_triggered": probability,
+            "last_verdict": answers.get(last),
+            "probability_changed": changed if last in answers else None,
+        }
+        for line, prompt, should, probability, last, changed in zip(
+            frame["line"].to_list(),
+            frame["prompt"].to_list(),
+            duty.tolist(),
+            forecast.triggers.tolist(),
+            forecast.last.tolist(),
+            forecast.changes.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _flip(report: RecordedForecast, row: int) -> dict[str, Any]:
+    """Return the likely flip of a row."""
+    forecast, frame = report.forecast, report.prompts.frame
+    fires = forecast.last[row] == Triggered.YES
+    should = bool(should_trigger(report.prompts.expected, forecast.topic.intent)[row])
+    return {
+        "line": int(frame["line"][row]),
+        "prompt": str(frame["prompt"][row]),
+        "probability": float(forecast.changes[row]),
+        "from": _VERDICTS[Triggered.YES if fires else Triggered.NO],
+        "to": _VERDICTS[Triggered.NO if fires else Triggered.YES],
+        "change": "regression" if fires == should else "fix",
+    }
+
+
+def forecast_document(report: RecordedForecast) -> Document:
+    """Return the expected rates, the likely flips, and what the forecast rests on."""
+    forecast = report.forecast
+    sections = [
+        Section("Expected rates", "rates", tuple(_rates(report))),
+        Section("Likely flips", "flips", tuple(_flips(report))),
+        Section("Note", "note", (Paragraph(NOTE),), titled=False),
+    ]
+    if report.measured is not None:
+        sections.insert(0, Section("Measured", "measured", (_measured(report.measured),)))
+    return Document(
+        ("Forecast for ", Foreign(forecast.topic.name)),
+        (
+            quoting(
+                lambda quote: (
+                    f"Forecast of {guardrail_text(forecast.grounds.settings, quote)}. "
+                    "No service was called."
+                )
+            ),
+        ),
+        tuple(sections),
+        made_with=Facts(tuple(_grounds(report))),
+        cautions=forecast.grounds.doubts,
+    )
+
+
+def _grounds(report: RecordedForecast) -> Iterator[tuple[Phrase, Phrase]]:
+    topic, grounds = report.forecast.topic, report.forecast.grounds
+    numbers = ", ".join(f"#{scan.number}" for scan in report.scans[-_SHOWN_SCANS:])
+    yield "topic", (Foreign(topic.name), f" ({topic.intent.value}), as in its file")
+    yield (
+        "rests on",
+        f"{count_text(grounds.scans, 'scan')} ({numbers}): {grounds.asked:,} of "
+        f"{grounds.prompts:,} prompts have a verdict",
+    )
+
+
+def _measured(scan: Iteration) -> Paragraph:
+    coverage = rate_text(scan.evaluation.metrics.coverage)
+    return Paragraph(
+        f"#{scan.number} has scanned this very definition, with a coverage of {coverage}: that is "
+        "a measurement, and counts."
+    )
+
+
+def _rates(report: RecordedForecast) -> Iterator[Block]:
+    forecast = report.forecast
+    rates = forecast.rates
+    rows = tuple(
+        (name, "n/a" if figure is None else rate_text(figure.value), interval_of(figure))
+        for name, figure in (("coverage", rates.coverage), ("TPR", rates.tpr), ("TNR", rates.tnr))
+    )
+    columns = (Column("rate", figure=False), Column("expected"), Column("95 % interval"))
+    yield Table(columns, rows, named="Expected rates")
+    if report.compared is not None and rates.better is not None:
+        yield Paragraph(
+            f"{rates.better:.0%} likely that coverage is above {rate_text(forecast.before)}, "
+            f"that of #{report.compared.number}, the newest scan of all prompts."
+        )
+
+
+def interval_of(figure: RateEstimate | None) -> str:
+    """Return the interval of an expected figure, or ""."""
+    return "" if figure is None else interval_text(Interval(figure.low, figure.high))
+
+
+def _flips(report: RecordedForecast) -> Iterator[Block]:
+    forecast = report.forecast
+    changes = np.nan_to_num(forecast.changes)
+    rows = forecast.flips().tolist()
+    total = len(rows)
+    expected = f"{changes.sum():.1f} of all verdicts are expected to change"
+    if rows:
+        yield Paragraph(f"{total} against each prompt's newest verdict; {expected}.")
+    else:
+        yield Paragraph(f"No verdict is more likely to change than not; {expected}.")
+        nearest = np.argsort(-changes, kind="stable")[:_NEAREST]
+        rows = nearest[changes[nearest] > _LEAST].tolist()
+        if not rows:
+            return
+        yield Paragraph("The most likely to change, against each prompt's newest verdict:")
+    columns = (
+        Column("chance"),
+        Column("change", figure=False),
+        Column("verdict", figure=False),
+        Column("line"),
+        Column("prompt", figure=False),
+    )
+    cells = tuple(
+        (
+            f"{flip['probability']:.0%}",
+            flip["change"],
+            f"{flip['from']} → {flip['to']}",
+            str(flip["line"]),
+            Foreign(flip["prompt"]),
+        )
+        for flip in (_flip(report, row) for row in rows[:LIMIT])
+    )
+    yield Table(columns, cells, named="Likely flips")
+    if total > LIMIT:
+        yield Paragraph(f"… and {total - LIMIT} more (in JSON).")
+
+
+# --- scans against their forecasts --------------------------------------------------------
+
+
+def _number(report: RecordedTrust, index: int) -> int:
+    """Return the number of an iteration by its index."""
+    return report.guardrail.iterations[index].number
+
+
+def _trust_data(report: RecordedTrust) -> dict[str, Any]:
+    trust = report.trust
+    (held, intervals), (right, directions) = trust.intervals, trust.directions
+    return {
+        "summary": trust.summary,
+        "guardrail": guardrail_of(trust.settings),
+        "other_guardrails": [guardrail_of(group) for group in report.guardrail.others],
+        "engine": report.engine.guardrail.to_json() | {"threshold": report.engine.threshold},
+        "prompt_file": report.prompts.source,
+        "prompt_set_fingerprint": report.prompts.fingerprint,
+        "overall": {
+            "intervals": intervals,
+            "intervals_held": held,
+            "directions": directions,
+            "directions_right": right,
+            "wrong_verdicts": trust.wrong,
+        },
+        "scans": [_scan(report, check) for check in trust.checks],
+        "not_checked": [
+            {"iteration": _number(report, group.index), "reason": group.reason}
+            for group in trust.unchecked
+        ],
+        "calibration": list(trust.calibration),
+    }
+
+
+def _scan(report: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
+    return {
+        "iteration": _number(report, check.index),
+        "definition": check.topic,
+        "scanned_before": check.repeated,
+        "forecast_recorded": check.stored,
+        "prompts": check.prompts,
+        "coverage": {
+            "before": check.before,
+            "expected": check.expected,
+            "came_true": check.coverage,
+        },
+        "interval_held": check.inside,
+        "direction_right": check.direction,
+        "wrong_verdicts": check.wrong,
+    }
+
+
+def trust_document(report: RecordedTrust) -> Document:
+    """Return each scan beside its forecast, and the calibration of the probabilities."""
+    trust, engine = report.trust, report.engine
+    return Document(
+        "Forecasts against scans",
+        (
+            quoting(
+                lambda quote: (
+                    f"Forecasts of {guardrail_text(trust.settings, quote)}, against the scans that "
+                    "followed."
+                )
+            ),
+            trust.summary,
+        ),
+        (
+            Section("Scans", "scans", tuple(_scans(report))),
+            Section("Calibration", "calibration", (_calibration(report),)),
+        ),
+        made_with=Facts(
+            (
+                (
+                    "checked",
+                    f"{count_text(len(trust.checks), 'scan')}, each against the forecast from the "
+                    "scans before it",
+                ),
+                (
+                    "engine",
+                    "threshold fitted to the labels at each definition"
+                    if engine.threshold is None
+                    else (
+                        f"threshold {rate_text(engine.threshold)} (",
+                        Foreign(engine.threshold_source),
+                        ")",
+                    ),
+                ),
+            )
+        ),
+    )
+
+
+def _scans(report: RecordedTrust) -> Iterator[Block]:
+    trust = report.trust
+    columns = (
+        Column("scan", figure=False),
+        Column("prompts"),
+        Column("expected"),
+        Column("95 % interval"),
+        Column("coverage"),
+        Column("inside", figure=False),
+        Column("direction", figure=False),
+        *map(Column, ("forecast wrong", "last wrong", "engine wrong")),
+    )
+    rows = tuple(
+        (
+            f"#{_number(report, check.index)}{' =' * check.repeated}{' *' * check.stored}",
+            str(check.prompts),
+            "n/a" if check.expected is None else rate_text(check.expected.value),
+            interval_of(check.expected),
+            rate_text(check.coverage),
+            _INSIDE[check.inside],
+            _DIRECTION[check.direction],
+            str(check.wrong.forecast),
+            str(check.wrong.last_verdicts),
+            str(check.wrong.engine),
+        )
+        for check in trust.checks
+    )
+    yield Table(columns, rows, named="Scans")
+    yield Paragraph(
+        "Coverage, expected and measured; then the wrong verdicts of the forecast, of each "
+        "prompt's last verdict, and of the engine alone."
+    )
+    if any(check.repeated for check in trust.checks):
+        yield Paragraph("= the definition had been scanned before")
+    if any(check.stored for check in trust.checks):
+        yield Paragraph("* this forecast was recorded before the scan; the others are made now")
+    if trust.unchecked:
+        yield Bullets(
+            tuple(
+                Item((f"#{_number(report, scan.index)}: no forecast: ", Foreign(scan.reason)))
+                for scan in trust.unchecked
+            )
+        )
+
+
+def _calibration(report: RecordedTrust) -> Table:
+    rows = tuple(
+        (
+            f"{group.low:.1f} – {group.high:.1f}",
+            str(group.prompts),
+            f"{group.expected:.1f}",
+            str(group.triggered),
+        )
+        for group in report.trust.calibration
+    )
+    titles = ("prompts", "expected to trigger", "triggered")
+    columns = (Column("probability", figure=False), *map(Column, titles))
+    return Table(columns, rows, named="Calibration")
