@@ -47,7 +47,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
     text = json.dumps({"proposals": [GOOD, HOSTILE, MARKED]})
     async with serving() as service, Server([silence, said(text)]) as server:
         decision = DecisionOptions(service.address)
-        remote = RemoteOptions(environment={}, config=NO_FILE, decision=decision)
+        remote = RemoteOptions(environment={}, config=NO_FILE, model=decision)
         app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
         async with app.run_test(size=(120, 40)) as pilot:
             main = await ready(pilot, app)
