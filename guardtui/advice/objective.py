@@ -45,6 +45,11 @@ class Gain:
         )
 
     @property
+    def is_positive(self) -> bool:
+        """Whether it is above 0 in three decimals."""
+        return round(self.value, 3) > 0
+
+    @property
     def interval_text(self) -> str:
         """The gain with its interval: `+0.051 [+0.012, +0.090]`."""
         return change_interval_text(self.value, self.low, self.high)

@@ -85,10 +85,8 @@ def _no_proposal(result: SearchResult) -> str:
             f"the best definition found is not better on the held-out prompts: coverage "
             f"{coverages(held.before, held.after)} there"
         )
-    return (
-        f"nothing is proven to help on other prompts: of {result.measured} definitions the "
-        f"{best.gain.text}"
-    )
+    found = f"the {best.gain.text}" if best.gain.is_positive else "none gains there"
+    return f"nothing is proven to help on other prompts: of {result.measured} definitions {found}"
 
 
 def _details(best: Proposal) -> Iterator[str]:

@@ -131,8 +131,8 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     best = next(iter(search.proposals), None)
     if best is not None:
         lines.append(
-            f"Of {search.measured} definitions tried none is proven to help on other prompts: "
-            f"{best.gain.text}."
+            f"Of {search.measured} definitions tried none is proven to help on other prompts"
+            f"{f': {best.gain.text}' if best.gain.is_positive else ''}."
         )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "

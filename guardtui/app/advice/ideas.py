@@ -185,7 +185,7 @@ def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Prop
         proposal
         for proposal in measured
         if not proposal.gain.proven
-        and proposal.gain.value > 0
+        and proposal.gain.is_positive
         and (proposal.held_out is None or proposal.held_out.gain > 0)
         and same(proposal.topic) not in discarded
     ]
@@ -211,7 +211,7 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     if not topic.description.strip():
         return "Write a description: then edits of the examples are measured with it"
     best = next(iter(search.proposals), None)
-    if best is None or (best.gain.value <= 0 and not best.gain.proven):
+    if best is None or not (best.gain.is_positive or best.gain.proven):
         if not search.single_edits:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {search.measured} definitions tried"
