@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 # scipy is imported inside functions: importing it takes longer than all of the app's start-up.
 
 
-_HALVINGS = 40  # bisection steps, for a precision of 1e-12
+_TAIL_SHARE = 0.6  # of what an interval of coverage may miss, beyond an end of a single rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +52,26 @@ def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> In
 def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Interval | None:
     """Return the interval of coverage, the smaller of two independent rates; None if undefined.
 
-    Each rate has the Jeffreys posterior Beta(hits + ½, misses + ½) (Brown, Cai and DasGupta 2001).
-    The smaller of two independent values has the distribution function 1 − (1 − F₁)(1 − F₂), whose
-    equal-tailed quantiles are returned.
+    Each rate has an interval of Clopper and Pearson (1934); the smaller lower and the smaller upper
+    ends are returned. Where the rates are far apart, this is the interval of the smaller one. Where
+    they are equal, the upper end errs with either of the two, the lower end only with both at once
+    (intersection-union, Berger 1982): 1 − (1 − t)² + t² in all, if an end of one rate errs with t.
+
+    The tails t are 0.03 for 95 %, because intervals of counts are too long with 0.025. The interval
+    then holds in at least 94 % of samples for any rates, and in 96 % in the mean from 30 prompts of
+    each class on (`benchmarks/intervals.py`).
     """
     if metrics.coverage is None:
         return None
     from scipy import special
 
-    tail = (1 - confidence) / 2
-
-    def survival(value: float) -> float:
-        positive = special.betainc(metrics.tp + 0.5, metrics.fn + 0.5, value)
-        negative = special.betainc(metrics.tn + 0.5, metrics.fp + 0.5, value)
-        return float((1 - positive) * (1 - negative))
-
-    def quantile(probability: float) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if 1 - survival(middle) < probability else (low, middle)
-        return (low + high) / 2
-
-    # Without this, a small sample at 0 or 1 would put the estimate outside of its interval.
-    low = min(quantile(tail), metrics.coverage)
-    high = max(quantile(1 - tail), metrics.coverage)
-    return Interval(low, high)
+    tail = _TAIL_SHARE * (1 - confidence)
+    rates = ((metrics.tp, metrics.fn), (metrics.tn, metrics.fp))
+    lows = [special.betaincinv(right, wrong + 1, tail) if right else 0.0 for right, wrong in rates]
+    highs = [
+        special.betaincinv(right + 1, wrong, 1 - tail) if wrong else 1.0 for right, wrong in rates
+    ]
+    return Interval(float(min(lows)), float(min(highs)))
 
 
 def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str, Interval | None]:
