@@ -410,7 +410,8 @@ def _coverage_text(comparison: Comparison) -> str:
     }.get(significance.difference)
     if text is None:
         return comparison.sentence
-    return f"{text} [{change_text(interval.low)}, {change_text(interval.high)}]"
+    text += f" [{change_text(interval.low)}, {change_text(interval.high)}]"
+    return f"{comparison.separates}; {text}" if comparison.separates else text
 
 
 def _history(shown: Dashboard) -> Text:
