@@ -82,9 +82,8 @@ class AppState:
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
-    the evaluation, if any, and `held_out` its cross-validated coverage. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` are for the
-    definition that they name.
+    the evaluation, if any. With a `forecast`, the `evaluation` holds the likelier verdicts of the
+    forecast guardrail. `ideas` are for the definition that they name.
     """
 
     topic: Topic
@@ -99,7 +98,6 @@ class AppState:
     forecast: Forecast | None = None
     figures: tuple[UserMetric, ...] | None = ()
     fit: ThresholdFit | None = None
-    held_out: float | None = None
     scan: ScanStatus | None = None
     connection: Connection | None = None
     companions: Companions | None = None

@@ -164,7 +164,7 @@ class ComparedMistakes:
         )
 
     def _metrics(self) -> Iterator[Block]:
-        intervals = [rate_intervals(side.metrics) for _, side in self.sides]
+        intervals = [rate_intervals(side.metrics, fitted=_fitted(side)) for _, side in self.sides]
         titles = [title for name, _ in self.sides for title in (name, "95 % interval")]
         columns = (Column("rate", figure=False), *map(Column, (*titles, "change")))
         rows = []
@@ -211,6 +211,10 @@ def _outcome(side: Side, key: int) -> str:
     return Outcome(int(side.evaluation.codes[rows[0]])).name if len(rows) else ""
 
 
+def _fitted(side: Side) -> bool:
+    return isinstance(side, RecordedEvaluation) and side.evaluation.settings.has_fitted_threshold
+
+
 def _side_data(side: Side) -> dict[str, Any]:
     topic, intent = _topic(side)
     return {
@@ -218,5 +222,5 @@ def _side_data(side: Side) -> dict[str, Any]:
         "profile": side.profile,
         "topic": topic,
         "intent": intent,
-        "measured": Measured.of(side.metrics),
+        "measured": Measured.of(side.metrics, fitted=_fitted(side)),
     }

@@ -23,20 +23,22 @@ def rates_table(
     baseline: Metrics | None = None,
     after_coverage: Iterable[Row] = (),
     more: Iterable[Row] = (),
+    fitted: bool = False,
 ) -> Table:
     """Return a row for each rate: value, 95 % interval, and with `comparison` its change.
 
     With `baseline`, its value and interval are the last columns. `after_coverage` and `more` are
     further rows of up to as many cells: title, value, interval, change, interval of the change.
+    `fitted` tells whether the thresholds were fitted to the labels.
     """
-    intervals = rate_intervals(metrics)
+    intervals = rate_intervals(metrics, fitted=fitted)
     changes = {} if comparison is None else comparison.significance.intervals
     titles = ["value", "95 % interval"]
     if comparison is not None:
         titles += ["change", "95 % interval of the change"]
     if baseline is not None:
         titles += ["baseline", "95 % interval"]
-        before = rate_intervals(baseline)
+        before = rate_intervals(baseline, fitted=fitted)
     columns = (Column("rate", figure=False), *(Column(title, "9" not in title) for title in titles))
     rows: list[Row] = []
     for name in RATES:

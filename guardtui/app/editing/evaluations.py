@@ -17,10 +17,8 @@ from guardtui.app.context import Context
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     ThresholdFit,
-    held_out_metrics,
 )
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.prompts import PromptSet
@@ -143,9 +141,7 @@ class Evaluations:
         if evaluation.prompt_set != prompts.fingerprint:
             return
 
-        def work_out() -> tuple[
-            Comparison | None, PartialRates | None, ThresholdFit | None, Metrics | None
-        ]:
+        def work_out() -> tuple[Comparison | None, PartialRates | None, ThresholdFit | None]:
             comparison = None
             if baseline is not None:
                 alignment = self._aligned(baseline, evaluation)
@@ -154,13 +150,10 @@ class Evaluations:
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
             fit = self._engine.own_fit(evaluation)
-            # The folds of the fit cover all prompts.
-            held_out = None
-            if fit is not None and not evaluation.is_of_a_part:
-                held_out = held_out_metrics(fit, evaluation)
-            return comparison, partial_rates(evaluation, predicted, estimate), fit, held_out
+            _ = evaluation.intervals
+            return comparison, partial_rates(evaluation, predicted, estimate), fit
 
-        comparison, partial, fit, held_out = await asyncio.to_thread(work_out)
+        comparison, partial, fit = await asyncio.to_thread(work_out)
         self._store.publish(
             replace(
                 self._store.state,
@@ -170,7 +163,6 @@ class Evaluations:
                 partial=partial,
                 forecast=forecast,
                 fit=fit,
-                held_out=None if held_out is None else held_out.coverage,
                 figures=self._figures.of(evaluation),
             )
         )

@@ -16,7 +16,6 @@ from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, is_fitted_with
 from guardtui.domain.significance import Difference
-from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.session.session import PLATEAU
 from guardtui.tui.kit.inert import Static
@@ -284,7 +283,7 @@ def _weight(shown: Dashboard, name: str) -> str:
 
 def _rates(shown: Dashboard) -> list[Text]:
     metrics = shown.evaluation.metrics
-    intervals = rate_intervals(metrics)
+    intervals = shown.evaluation.intervals
     lines = []
     others = Text()
     for name, title in RATE_TITLES.items():
@@ -302,8 +301,6 @@ def _rates(shown: Dashboard) -> list[Text]:
             line.append("of the sample", "$text-muted")
         else:
             line.append(bracketed(interval), "$text-muted")
-        if name == "coverage" and shown.state.held_out is not None:
-            line.append(f" cv {rate_text(shown.state.held_out)}", "$text-muted")
         lines.append(line)
         if name == "coverage":
             lines += _separation(shown)
