@@ -7,10 +7,16 @@ drawn, with one seed for each kind, and the intervals are computed by the code o
 
 - `coverage_equal`, `coverage_unequal`: TPR and TNR known, 10 to 300 prompts of a class, rates 0.6
   to 0.97. These shares are sums over all counts, not samples, so they have no error.
+- `coverage_fitted`: the threshold is fitted to the labels; the true value is the coverage of this
+  threshold for all prompts. Scores are normal with equal and unequal deviations, skewed, rounded to
+  tenths, mixed, or have a gap that leaves the fit no choice.
 - `change`: coverage before and after an edit, of the same prompts: no effect, one or both rates
   better, unequal rates that become equal or change places; with and without prompts that change
   their verdict for nothing.
 - `change_trade`: edits that trade one rate for the other, from equal rates.
+
+`best_of_series` has no interval: it tells how much more coverage the best of 5 or 20 iterations has
+than it has for all prompts (`realised`), and what was expected of that (`expected`).
 """
 
 from __future__ import annotations
@@ -22,14 +28,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special, stats
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from guardtui.domain.metrics import Metrics
+from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.operating_point import fitted_threshold
+from guardtui.domain.series import best_of_series
 from guardtui.domain.significance import Pairs, change_intervals
 from guardtui.domain.statistics import coverage_interval
+from guardtui.domain.verdicts import outcomes
+
+Scores: TypeAlias = NDArray[np.float32]
 
 SIZES = (10, 15, 20, 30, 60, 100, 300)
 RATES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97)
@@ -166,12 +179,121 @@ TRADES = tuple(
 )
 
 
+def scores_of(name: str, generator: np.random.Generator, size: int) -> tuple[Scores, Scores]:
+    """Return scores of `size` prompts of each class, float32."""
+    ours, others = generator.normal(size=(2, size))
+    logits = {
+        "normal 1": (ours + 0.5, others - 0.5),
+        "normal 2": (ours + 1, others - 1),
+        "normal 3": (ours + 1.5, others - 1.5),
+        "unequal deviations": (1.5 * ours + 1, 0.6 * others - 1),
+        "rounded": (ours + 1, others - 1),
+        "skewed": (4 - np.exp(ours), np.exp(others) - 4),
+        "mixed": (
+            0.7 * ours + np.where(generator.random(size) < 0.85, 2.5, -1.5),
+            0.7 * others - np.where(generator.random(size) < 0.85, 2.5, -1.5),
+        ),
+        "gap 0.95": (
+            0.7 * ours + np.where(generator.random(size) < 0.95, 4, -4),
+            0.7 * others - np.where(generator.random(size) < 0.95, 4, -4),
+        ),
+        "gap 0.85": (
+            0.7 * ours + np.where(generator.random(size) < 0.85, 4, -4),
+            0.7 * others - np.where(generator.random(size) < 0.85, 4, -4),
+        ),
+    }[name]
+    scores = [special.expit(values).astype(np.float32) for values in logits]
+    if name == "rounded":
+        scores = [np.round(values, 1) for values in scores]
+    return scores[0], scores[1]
+
+
+SCORES = (
+    "normal 1",
+    "normal 2",
+    "normal 3",
+    "unequal deviations",
+    "rounded",
+    "skewed",
+    "mixed",
+    "gap 0.95",
+    "gap 0.85",
+)
+FITTED_SIZES = ((10, 10), (20, 60), (30, 30), (30, 100), (100, 30), (100, 100), (300, 300))
+
+
+def fitted_cells(samples: int) -> Iterator[Cell]:
+    """Yield the shares of the interval of coverage at a fitted threshold."""
+    generator = np.random.default_rng(1)
+    for name in SCORES:
+        everyone = [np.sort(scores) for scores in scores_of(name, generator, 200_000)]
+        for sizes in FITTED_SIZES:
+            cell = Samples(name, sizes)
+            expected = np.arange(sum(sizes)) < sizes[0]
+            for _ in range(samples):
+                ours, others = scores_of(name, generator, max(sizes))
+                scores = np.concatenate((ours[: sizes[0]], others[: sizes[1]]))
+                fitted = fitted_threshold(scores, expected)
+                assert fitted is not None
+                threshold = np.float32(fitted[0])
+                matches = (scores >= threshold).view(np.int8)
+                metrics = metrics_of(outcomes(expected, matches))
+                interval = coverage_interval(metrics, fitted=True)
+                assert interval is not None
+                below = [np.searchsorted(all_, threshold) / len(all_) for all_ in everyone]
+                cell.add(interval.low, interval.high, min(1 - below[0], below[1]))
+            yield cell.cell
+
+
+def best_of_series_figures(samples: int) -> dict[str, object]:
+    """Return what the best of several iterations is expected to lose, and what it loses."""
+    generator = np.random.default_rng(4)
+    cells = []
+    for count, sizes, rates, effect in product(
+        (5, 20), ((40, 40), (100, 100)), ((0.8, 0.8), (0.75, 0.9)), (0.0, 0.15, 0.4)
+    ):
+        expected, realised = [], []
+        duty = np.arange(sum(sizes)) < sizes[0]
+        for _ in range(samples // 6):
+            level = special.ndtri(rates) + generator.normal(0, effect, (count, 2))
+            shared = generator.normal(0, 0.8**0.5, len(duty))
+            own = generator.normal(0, 0.2**0.5, (count, len(duty)))
+            right = np.where(duty, level[:, :1], level[:, 1:]) + shared + own > 0
+            coverage = np.minimum(right[:, duty].mean(axis=1), right[:, ~duty].mean(axis=1))
+            best = int(coverage.argmax())
+            series = best_of_series(right, duty, best)
+            assert series is not None
+            expected.append(series.less)
+            realised.append(float(coverage[best] - special.ndtr(level[best]).min()))
+        cells.append(
+            {
+                "iterations": count,
+                "prompts": list(sizes),
+                "rates": list(rates),
+                "effect": effect,
+                "expected": float(np.mean(expected)),
+                "realised": float(np.mean(realised)),
+                "error": float(np.std(realised) / len(realised) ** 0.5),
+            }
+        )
+    return {
+        "expected": float(np.mean([cell["expected"] for cell in cells])),
+        "realised": float(np.mean([cell["realised"] for cell in cells])),
+        "error": float(np.sum([cell["error"] ** 2 for cell in cells]) ** 0.5 / len(cells)),
+        "cells": cells,
+    }
+
+
 KINDS: dict[str, Callable[[int], Iterator[Cell]]] = {
     "coverage_equal": lambda _: coverage_cells(equal=True),
     "coverage_unequal": lambda _: coverage_cells(equal=False),
+    "coverage_fitted": fitted_cells,
     "change": lambda samples: change_cells(samples, CHANGES, 2),
     "change_trade": lambda samples: change_cells(samples, TRADES, 3),
 }
+
+
+SERIES = "best_of_series"
 
 
 def summary(cells: list[Cell]) -> dict[str, object]:
@@ -215,11 +337,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--samples", type=int, default=600, help="samples of a cell")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, SERIES), default=(*KINDS, SERIES))
     options = parser.parse_args()
     found = {}
     for kind in options.kinds:
-        found[kind] = figures = summary(list(KINDS[kind](options.samples)))
+        if kind == SERIES:
+            figures = best_of_series_figures(options.samples)
+        else:
+            figures = summary(list(KINDS[kind](options.samples)))
+        found[kind] = figures
         if not options.json:
             print(f"{kind}: {json.dumps(figures)}", flush=True)
     if options.json:

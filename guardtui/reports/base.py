@@ -21,6 +21,7 @@ from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, is_fitted_with
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
@@ -99,6 +100,7 @@ class ReportInput:
     baseline: Evaluation | None = None
     comparison: Comparison | None = None
     iterations: Sequence[Iteration] = ()
+    series: BestOfSeries | None = None
     changes: tuple[str, ...] = ()
     profile: str = ""
     baseline_number: int | None = None

@@ -301,6 +301,8 @@ def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
     yield from iterations_chart(list(report.iterations)[-LIMIT:])
+    if report.series is not None:
+        yield Paragraph(f"{capitalized(report.series.text)}.")
     texts = ("decision", "measured by", "edit", "recorded")
     titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
     signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}

@@ -100,7 +100,7 @@ def test_gates(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = in_process(capfd, *EVAL, "--threshold", "0.999999", "--min-coverage", "0.5")
     assert code == 1
     assert err == (
-        "gate failed: coverage 0.000 is below 0.5 (95 % interval 0.000 – 0.379)\n"
+        "gate failed: coverage 0.000 is below 0.5 (95 % interval 0.000 – 0.504)\n"
         "gates: 0 passed, 1 failed; exit code 1\n"
     )
     code, _, err = in_process(capfd, *EVAL, "--min-coverage", "0", "--max-errors", "0")

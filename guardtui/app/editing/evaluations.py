@@ -22,8 +22,10 @@ from guardtui.domain.operating_point import (
 )
 from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.forecaster import Forecast
+from guardtui.session.series import series_of
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ class Evaluations:
         self._engine, self._jobs = context.engine, context.jobs
         self._figures = figures
         self._alignment: tuple[Iteration, str, Alignment] | None = None
+        self._known_series: tuple[object, BestOfSeries | None] | None = None
 
     async def show(
         self,
@@ -141,7 +144,9 @@ class Evaluations:
         if evaluation.prompt_set != prompts.fingerprint:
             return
 
-        def work_out() -> tuple[Comparison | None, PartialRates | None, ThresholdFit | None]:
+        def work_out() -> tuple[
+            Comparison | None, PartialRates | None, ThresholdFit | None, BestOfSeries | None
+        ]:
             comparison = None
             if baseline is not None:
                 alignment = self._aligned(baseline, evaluation)
@@ -151,9 +156,10 @@ class Evaluations:
             _ = evaluation.separation
             fit = self._engine.own_fit(evaluation)
             _ = evaluation.intervals
-            return comparison, partial_rates(evaluation, predicted, estimate), fit
+            partial = partial_rates(evaluation, predicted, estimate)
+            return comparison, partial, fit, self._series_of(session.iterations, session.best)
 
-        comparison, partial, fit = await asyncio.to_thread(work_out)
+        comparison, partial, fit, series = await asyncio.to_thread(work_out)
         self._store.publish(
             replace(
                 self._store.state,
@@ -163,10 +169,21 @@ class Evaluations:
                 partial=partial,
                 forecast=forecast,
                 fit=fit,
+                series=series,
                 figures=self._figures.of(evaluation),
             )
         )
         self._jobs.start(self._figures.follow(evaluation, prompts, comparison), group="figures")
+
+    def _series_of(
+        self, iterations: Sequence[Iteration], best: Iteration | None
+    ) -> BestOfSeries | None:
+        # The same at each pause in typing, until an iteration is recorded.
+        known = self._known_series
+        key = (len(iterations), best)
+        if known is None or known[0] != key:
+            self._known_series = known = key, series_of(iterations, best)
+        return known[1]
 
     def _aligned(self, baseline: Iteration, current: Evaluation) -> Alignment:
         # Edits of the definition do not change the prompts: align once for each baseline.

@@ -213,6 +213,8 @@ def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
         named = find_baseline(request.baseline, request.topic)
     except RecordedError as error:
         raise InputError(str(error)) from error
+    if named.series is not None:
+        click.echo(f"baseline: {named.series.text}", err=True)
     return named.evaluation, named.number
 
 

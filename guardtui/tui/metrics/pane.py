@@ -423,6 +423,8 @@ def _history(shown: Dashboard) -> Text:
         line.append(f"  best #{shown.best} {rate_text(shown.best_coverage)}")
         if shown.best_coverage != shown.best_recorded:
             line.append(" with current labels")
+        if shown.state.series is not None:
+            line.append(f" ({shown.state.series.text})", "$text-muted")
     if shown.discards:
         line.append(f"  discards {shown.discards}/{PLATEAU}")
     if shown.discards >= PLATEAU:
